@@ -1,0 +1,28 @@
+"""Rules for every test of the house: virtual time, no task left behind."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import pytest
+import pytest_asyncio
+
+from tests.fakes.virtual_loop import LOOPS
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return LOOPS[item.get_closest_marker("real_time") is not None]
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def no_task_left_behind() -> AsyncIterator[None]:
+    """A test that leaves a task running fails: in a server it would run for months."""
+    before = asyncio.all_tasks()
+    yield
+    # One turn of the loop lets what was cancelled or completed in the last line of the test come to its end.
+    await asyncio.sleep(0)
+    left = [task for task in asyncio.all_tasks() - before if not task.done() and task is not asyncio.current_task()]
+    for task in left:
+        task.cancel()
+    assert not left, f"tasks left running: {[task.get_coro() for task in left]}"

@@ -1,0 +1,1 @@
+"""What lasts: small Protocols in `base`, one implementation a file."""

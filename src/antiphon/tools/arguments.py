@@ -1,0 +1,73 @@
+"""Arguments, checked against a tool's parameters: nothing coerced, nothing ignored, defaults on a copy."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+Fill = Callable[[dict[str, Any]], list[str]]
+"""Fills defaults into an object in place, and says which."""
+
+UNIQUE_PROBLEMS_TOLD = 20
+
+
+def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """A validator that knows all formats, and fetches nothing. Raises ValueError for a bad schema."""
+    return jsonschema_rs.Draft202012Validator(
+        schema, validate_formats=True, ignore_unknown_formats=False, offline=True
+    )
+
+
+class Arguments:
+    """The compiled parameters of one tool."""
+
+    __slots__ = ("_fill", "_is_valid", "_validator")
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._validator = compile_schema(parameters)
+        self._is_valid = self._validator.is_valid
+        self._fill = _fill_for(parameters)
+
+    def complete(self, args: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """A copy with defaults filled in at every depth, and the paths that were filled. `args` stays as it was."""
+        if self._fill is None:
+            return args.copy(), []
+        # Only the outer object is copied: an inner one is copied by the filler that changes it.
+        filled = args.copy()
+        return filled, self._fill(filled)
+
+    def accepts(self, args: object) -> bool:
+        return bool(self._is_valid(args))
+
+    def problems(self, args: object) -> list[dict[str, str]]:
+        """Everything that is wrong, each with the path to it."""
+        return [
+            {"path": "/".join(["", *map(str, error.instance_path)]) or "/", "message": error.message}
+            for error, _ in zip(self._validator.iter_errors(args), range(UNIQUE_PROBLEMS_TOLD), strict=False)
+        ]
+
+
+def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
+    """The filler for an object schema; None if nothing in it has a default."""
+    properties = schema.get("properties", {})
+    # Encoded once, decoded at each use: a default that a handler changes must not change the next call's.
+    defaults = [(name, msgspec.json.encode(p["default"])) for name, p in properties.items() if "default" in p]
+    nested = [(name, fill) for name, p in properties.items() if p.get("type") == "object" and (fill := _fill_for(p))]
+    if not defaults and not nested:
+        return None
+
+    def fill(args: dict[str, Any]) -> list[str]:
+        filled = []
+        for name, default in defaults:
+            if name not in args:
+                args[name] = msgspec.json.decode(default)
+                filled.append(name)
+        for name, fill_inner in nested:
+            inner = args.get(name)
+            if isinstance(inner, dict):
+                args[name] = inner = inner.copy()
+                filled += [f"{name}.{path}" for path in fill_inner(inner)]
+        return filled
+
+    return fill

@@ -1,0 +1,100 @@
+"""What a handler is given. Each capability is a small Protocol, so that a test passes a fake in one line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol, cast
+from zoneinfo import ZoneInfo
+
+from antiphon.clock import Clock
+from antiphon.tools.result import After, Intent, IntentType, ToolResult
+from antiphon.tools.spec import Capability, Mode
+
+Args = Mapping[str, Any]
+"""Validated arguments, defaults filled in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """The session as a handler may see it. To change it, return an intent."""
+
+    id: str
+    user: str
+    mode: Mode
+    active: bool
+    turn: int
+    zone: ZoneInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    id: str
+    version: str
+    idempotent: bool
+
+
+class Messaging(Protocol):
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Hands a message to the client, in order. Raises `ToolError` TRANSIENT if there is no client to take it."""
+        ...
+
+
+class AuditTrail(Protocol):
+    def log(self, event: str, **data: Any) -> None:
+        """Adds a line about this call to the audit. Values must be JSON."""
+        ...
+
+
+class Catalog(Protocol):
+    """The registry as a handler may see it."""
+
+    def tool_ids(self) -> list[str]: ...
+
+    def documentation(self, tool_id: str) -> str | None: ...
+
+
+class CallTool(Protocol):
+    async def __call__(self, name: str, args: Mapping[str, Any]) -> ToolResult:
+        """Runs another tool through the same gate, on the same turn's budget."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    active: bool
+
+    def end_session(self, after: After = After.CURRENT_TURN) -> Intent:
+        return Intent(IntentType.END_VOICE_SESSION, after=after)
+
+
+class Audio:
+    def suppress(self, value: bool = True) -> Intent:
+        return Intent(IntentType.SUPPRESS_AUDIO, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    session: SessionView
+    tool: ToolView
+    messaging: Messaging
+    voice: Voice
+    audio: Audio
+    audit: AuditTrail
+    clock: Clock
+    rng: Random
+    granted: Mapping[Capability, object] = field(default_factory=dict)
+    """The capabilities that the tool's schema lists in `uses`."""
+
+    @property
+    def call_tool(self) -> CallTool:
+        return cast(CallTool, self._granted(Capability.CALL_TOOL))
+
+    @property
+    def catalog(self) -> Catalog:
+        return cast(Catalog, self._granted(Capability.CATALOG))
+
+    def _granted(self, capability: Capability) -> object:
+        try:
+            return self.granted[capability]
+        except KeyError:
+            raise PermissionError(f'{self.tool.id} does not list "{capability}" in its schema\'s "uses"') from None

@@ -1,0 +1,64 @@
+"""What can go wrong with a tool: the types a model is told, and the errors an operator reads."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from antiphon.errors import AntiphonError
+
+
+class ErrorType(StrEnum):
+    VALIDATION = "VALIDATION"
+    NOT_FOUND = "NOT_FOUND"
+    SESSION_INACTIVE = "SESSION_INACTIVE"
+    SESSION_ACTIVE = "SESSION_ACTIVE"
+    MODE_RESTRICTED = "MODE_RESTRICTED"
+    TRANSIENT = "TRANSIENT"
+    PERMANENT = "PERMANENT"
+    RATE_LIMIT = "RATE_LIMIT"
+    AUTH = "AUTH"
+    CONFLICT = "CONFLICT"
+    CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED"
+    INTERNAL = "INTERNAL"
+
+
+class ToolError(Exception):
+    """An expected failure, raised by a handler from wherever it is noticed. The gate turns it into a result."""
+
+    def __init__(
+        self,
+        type: ErrorType,
+        message: str,
+        *,
+        retryable: bool = False,
+        suggestion: str | None = None,
+        retry_after_s: float | None = None,
+        details: Mapping[str, Any] | None = None,
+        partial_side_effects: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.type = type
+        self.message = message
+        self.retryable = retryable
+        self.suggestion = suggestion
+        self.retry_after_s = retry_after_s
+        self.details = details
+        self.partial_side_effects = partial_side_effects
+
+
+class BuildError(AntiphonError):
+    """The tool directories cannot be compiled."""
+
+    code = "tools_build"
+
+
+class RegistryError(AntiphonError):
+    """The artifact cannot be loaded, or is used against its rules."""
+
+    code = "tools_registry"
+
+
+class RegistryChanged(RegistryError):
+    """A session's tools are no longer the process's tools; in development that is fatal."""
+
+    code = "tools_changed"

@@ -1,0 +1,155 @@
+"""What a tool gives back. Handlers make it with `ok` and `fail`; the gate adds `meta`."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.tools.errors import ErrorType
+
+
+class IntentType(StrEnum):
+    END_VOICE_SESSION = "END_VOICE_SESSION"
+    SUPPRESS_AUDIO = "SUPPRESS_AUDIO"
+    SUPPRESS_TRANSCRIPT = "SUPPRESS_TRANSCRIPT"
+    SET_PENDING_MESSAGE = "SET_PENDING_MESSAGE"
+
+
+class After(StrEnum):
+    """When a voice session ends."""
+
+    IMMEDIATE = "immediate"
+    CURRENT_TURN = "current_turn"
+    FAREWELL_SPOKEN = "farewell_spoken"
+
+
+class Intent(Struct, frozen=True):
+    """A change of the session that a handler asks for. The session's state controller decides (`intents.py`)."""
+
+    type: str
+    after: str | None = None
+    value: bool | None = None
+    message: str | None = None
+
+
+class FlyoutType(StrEnum):
+    BROWSER = "browser"
+    CODE = "code"
+    TERMINAL = "terminal"
+
+
+class Flyout(Struct, frozen=True):
+    """Something to show beside the conversation. The content is text or a URL, never markup."""
+
+    flyout_type: FlyoutType
+    content: str
+    language: str | None = None
+    title: str | None = None
+
+
+class Citation(Struct, frozen=True):
+    id: str
+    title: str
+    url: str | None = None
+
+
+class ConfirmationRequest(Struct, frozen=True):
+    """What the person is asked to approve, exactly as it would run."""
+
+    tool: str
+    args: dict[str, Any]
+    preview: str
+    confirmation_token: str
+    expires_at: int
+    """Unix time in milliseconds."""
+
+
+class Failure(Struct, frozen=True):
+    type: ErrorType
+    message: str
+    retryable: bool = False
+    suggestion: str | None = None
+    retry_after_s: float | None = None
+    details: Mapping[str, Any] | None = None
+    confirmation_request: ConfirmationRequest | None = None
+    idempotency_required: bool = False
+    partial_side_effects: bool = False
+
+    def for_model(self) -> dict[str, Any]:
+        """What the model is told: enough to correct itself, and not the token that only the person may use."""
+        told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
+        if self.suggestion is not None:
+            told["suggestion"] = self.suggestion
+        if self.retry_after_s is not None:
+            told["retry_after_s"] = self.retry_after_s
+        if self.details is not None:
+            told["details"] = self.details
+        if self.partial_side_effects:
+            told["partial_side_effects"] = True
+        if self.confirmation_request is not None:
+            told["preview"] = self.confirmation_request.preview
+        return told
+
+
+class Meta(Struct, frozen=True):
+    tool: str
+    tool_version: str | None
+    registry_version: str
+    duration_ms: float
+    turn: int
+    idempotency_key: str | None
+    cache_hit: bool = False
+    clamped: dict[str, Any] | None = None
+    """Arguments that the policy changed, with the values that were asked for."""
+
+
+class ToolResult(Struct, frozen=True):
+    ok: bool
+    data: Any = None
+    error: Failure | None = None
+    intents: tuple[Intent, ...] = ()
+    spoken: str | None = None
+    flyout: Flyout | None = None
+    citations: tuple[Citation, ...] = ()
+    meta: Meta | None = None
+
+    def for_model(self) -> Any:
+        """The data, or `{"error": …}`: never meta, never intents."""
+        return self.data if self.error is None else {"error": self.error.for_model()}
+
+
+def ok(
+    data: Any = None,
+    *,
+    spoken: str | None = None,
+    intents: Sequence[Intent] = (),
+    flyout: Flyout | None = None,
+    citations: Sequence[Citation] = (),
+) -> ToolResult:
+    """Success. `spoken` is one or two sentences for the ear."""
+    return ToolResult(True, data, None, tuple(intents), spoken, flyout, tuple(citations))
+
+
+def fail(
+    type: ErrorType,
+    message: str,
+    *,
+    retryable: bool = False,
+    suggestion: str | None = None,
+    retry_after_s: float | None = None,
+    details: Mapping[str, Any] | None = None,
+    partial_side_effects: bool = False,
+    spoken: str | None = None,
+) -> ToolResult:
+    """An expected failure. The message is a sentence that can be said to the user."""
+    failure = Failure(
+        type,
+        message,
+        retryable=retryable,
+        suggestion=suggestion,
+        retry_after_s=retry_after_s,
+        details=details,
+        partial_side_effects=partial_side_effects,
+    )
+    return ToolResult(False, None, failure, spoken=spoken)

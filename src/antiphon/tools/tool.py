@@ -1,0 +1,50 @@
+"""A tool as the gate runs it: its contract, its words, and its handler, loaded and compiled."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import cel
+
+from antiphon.telemetry.metrics import CallStats
+from antiphon.tools.arguments import Arguments
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import ToolResult
+from antiphon.tools.spec import ToolSpec
+
+Execute = Callable[[Args, Context], Awaitable[ToolResult]]
+
+Preview = Callable[[Args], str]
+"""`preview(args)` in handler.py: what the person is asked to approve, in a sentence."""
+
+NeedsConfirmation = Callable[[Args, bool], bool]
+"""`needs_confirmation(args, untrusted)` in handler.py: a policy finer than `requiresConfirmation`.
+
+`untrusted` tells whether words of strangers (a web page, say) are in this turn.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    spec: ToolSpec
+    digest: str
+    """Of all the files of its directory: another digest is another tool."""
+    origin: str
+    """The directory that it was loaded from."""
+    summary: str
+    documentation: str
+    examples: str
+    """The Examples section of its documentation, given to a model that got the arguments wrong."""
+    provider_schemas: Mapping[str, Mapping[str, Any]]
+    sentences: Mapping[str, Any] | None
+    """sentences.yaml as it was read; `sentences.py` says what is in it."""
+    arguments: Arguments
+    execute: Execute
+    preview: Preview | None = None
+    needs_confirmation: NeedsConfirmation | None = None
+    availability: cel.Program | None = None
+    stats: CallStats = field(default_factory=CallStats)
+
+    @property
+    def id(self) -> str:
+        return self.spec.tool_id

@@ -1,0 +1,45 @@
+"""An event loop on which waiting takes no time: when nothing is ready, the clock jumps to the next timer."""
+
+import asyncio
+import selectors
+from typing import Any
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Polls the files instead of waiting for them, and tells the loop how long it would have waited."""
+
+    loop: "VirtualLoop"
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or timeout == 0:
+            return ready
+        if timeout is None:
+            # Only another thread could wake this loop, so that thread is waited for in real time.
+            return super().select(None)
+        self.loop.offset_s += timeout
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """For tests without sockets, threads or child processes: those need the real clock (`real_time`)."""
+
+    def __init__(self) -> None:
+        self.offset_s = 0.0
+        selector = _JumpingSelector()
+        selector.loop = self
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return super().time() + self.offset_s
+
+
+def new_virtual_loop() -> asyncio.AbstractEventLoop:
+    return VirtualLoop()
+
+
+def new_real_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop()
+
+
+LOOPS: dict[bool, dict[str, Any]] = {False: {"virtual": new_virtual_loop}, True: {"real": new_real_loop}}
