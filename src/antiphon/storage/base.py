@@ -63,7 +63,7 @@ class Confirmation(Struct, frozen=True):
     tool_digest: str
     """The tool as it was when the person was asked; a changed tool needs a new question."""
     args: bytes
-    """Canonical JSON of the arguments as they will run."""
+    """Canonical JSON of the arguments as they came; the same tool makes the same call of them again."""
     call_id: str | None
     mode: str
     turn: int

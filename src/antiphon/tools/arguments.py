@@ -1,7 +1,8 @@
 """Arguments, checked against a tool's parameters: nothing coerced, nothing ignored, defaults on a copy."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import jsonschema_rs
 import msgspec
@@ -9,14 +10,12 @@ import msgspec
 Fill = Callable[[dict[str, Any]], list[str]]
 """Fills defaults into an object in place, and says which."""
 
-UNIQUE_PROBLEMS_TOLD = 20
+PROBLEMS_TOLD: Final = 20
 
 
-def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+def compile_schema(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
     """A validator that knows all formats, and fetches nothing. Raises ValueError for a bad schema."""
-    return jsonschema_rs.Draft202012Validator(
-        schema, validate_formats=True, ignore_unknown_formats=False, offline=True
-    )
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, ignore_unknown_formats=False, offline=True)
 
 
 class Arguments:
@@ -24,7 +23,7 @@ class Arguments:
 
     __slots__ = ("_fill", "_is_valid", "_validator")
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, parameters: dict[str, Any]) -> None:
         self._validator = compile_schema(parameters)
         self._is_valid = self._validator.is_valid
         self._fill = _fill_for(parameters)
@@ -38,13 +37,20 @@ class Arguments:
         return filled, self._fill(filled)
 
     def accepts(self, args: object) -> bool:
-        return bool(self._is_valid(args))
+        try:
+            return bool(self._is_valid(args))
+        except ValueError:  # not JSON: a key that is no string, a number that is none
+            return False
 
     def problems(self, args: object) -> list[dict[str, str]]:
         """Everything that is wrong, each with the path to it."""
+        try:
+            errors = list(islice(self._validator.iter_errors(args), PROBLEMS_TOLD))
+        except ValueError as error:
+            return [{"path": "/", "message": str(error)}]
         return [
             {"path": "/".join(["", *map(str, error.instance_path)]) or "/", "message": error.message}
-            for error, _ in zip(self._validator.iter_errors(args), range(UNIQUE_PROBLEMS_TOLD), strict=False)
+            for error in errors
         ]
 
 
@@ -53,7 +59,7 @@ def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
     properties = schema.get("properties", {})
     # Encoded once, decoded at each use: a default that a handler changes must not change the next call's.
     defaults = [(name, msgspec.json.encode(p["default"])) for name, p in properties.items() if "default" in p]
-    nested = [(name, fill) for name, p in properties.items() if p.get("type") == "object" and (fill := _fill_for(p))]
+    nested = [(name, inner) for name, p in properties.items() if p.get("type") == "object" and (inner := _fill_for(p))]
     if not defaults and not nested:
         return None
 
@@ -64,10 +70,10 @@ def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
                 args[name] = msgspec.json.decode(default)
                 filled.append(name)
         for name, fill_inner in nested:
-            inner = args.get(name)
-            if isinstance(inner, dict):
-                args[name] = inner = inner.copy()
-                filled += [f"{name}.{path}" for path in fill_inner(inner)]
+            value = args.get(name)
+            if isinstance(value, dict):
+                args[name] = value = value.copy()
+                filled += [f"{name}.{path}" for path in fill_inner(value)]
         return filled
 
     return fill

@@ -10,7 +10,7 @@ from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import ToolResult
-from antiphon.tools.spec import ToolSpec
+from antiphon.tools.spec import Category, ToolSpec
 
 Execute = Callable[[Args, Context], Awaitable[ToolResult]]
 
@@ -45,6 +45,16 @@ class Tool:
     availability: cel.Program | None = None
     stats: CallStats = field(default_factory=CallStats)
 
-    @property
-    def id(self) -> str:
-        return self.spec.tool_id
+    # Derived once: the gate asks for these several times a call.
+    id: str = field(init=False)
+    announced: bool = field(init=False)
+    """Whether a run must be on record before it starts. Reading twice is harmless, so a reader saves the write."""
+    runs_to_the_end: bool = field(init=False)
+    """Whether stopping the handler half-way could leave something half done."""
+
+    def __post_init__(self) -> None:
+        spec = self.spec
+        announced = spec.writes or not spec.idempotent
+        object.__setattr__(self, "id", spec.tool_id)
+        object.__setattr__(self, "announced", announced)
+        object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)

@@ -1,0 +1,257 @@
+"""The executor: the only gate to a tool, for every caller."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from itertools import count
+from random import Random, SystemRandom
+from typing import Any, Final
+from uuid import uuid4
+
+import msgspec
+from opentelemetry import trace
+
+from antiphon.clock import Clock
+from antiphon.storage.base import AuditStore, CallStore, Confirmation, ConfirmationStore
+from antiphon.telemetry.log import get_logger
+from antiphon.tools import policy
+from antiphon.tools.affirmation import verdict
+from antiphon.tools.attempt import Attempt
+from antiphon.tools.audit import AuditLog
+from antiphon.tools.call import ToolCall, fingerprint
+from antiphon.tools.confirm import Confirmations, hash_of
+from antiphon.tools.context import CallTool
+from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
+from antiphon.tools.gate import CHECKS, Desk, declined, not_found, refuse
+from antiphon.tools.journal import Journal
+from antiphon.tools.policy import Ledger, RateLimiter
+from antiphon.tools.recording import record, record_answer
+from antiphon.tools.registry import DEVELOPMENT, Registry
+from antiphon.tools.result import Failure, ToolResult
+from antiphon.tools.running import run
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.tool import Tool
+
+ALWAYS_OFFERED: Final = frozenset({Capability.CALL_TOOL, Capability.CATALOG})
+
+log = get_logger(__name__)
+tracer = trace.get_tracer("antiphon.tools")
+
+
+class Executor:
+    """Stores, clock and chance are passed in; one executor serves all the sessions of a process."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        calls: CallStore,
+        confirmations: ConfirmationStore,
+        audit: AuditStore,
+        clock: Clock,
+        environment: str = "production",
+        keep_arguments: bool = False,
+        capabilities: Mapping[Capability, object] | None = None,
+        rng: Random | None = None,
+        new_id: Callable[[], str] | None = None,
+        new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24),
+    ) -> None:
+        self.registry = registry
+        self._desk = Desk(
+            journal=Journal(calls, clock, new_id or _numbered(uuid4().hex)),
+            confirmations=Confirmations(confirmations, clock, new_token),
+            audit=AuditLog(audit, keep_arguments=keep_arguments),
+            rates=RateLimiter(),
+            clock=clock,
+            rng=rng or SystemRandom(),
+            environment=environment,
+            capabilities=dict(capabilities or {}),
+        )
+        self._actions: set[asyncio.Task[ToolResult]] = set()
+        """Runs that outlive their caller, if it is interrupted."""
+        _check_capabilities(registry, self._desk.capabilities)
+
+    async def execute(self, call: ToolCall, session: ToolSession) -> ToolResult:
+        """Passes a call through the gate. It never raises for what a model or a handler did.
+
+        Cancelling it (the user has interrupted) cancels a tool that can be repeated; an action is let finish, and
+        its result is put into `session.unheard` for the next turn.
+        """
+        return await self._execute(call, session)
+
+    async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
+        """The person's answer to a confirmation request. Approved, the call runs as it was shown."""
+        taken = await self._desk.confirmations.take(hash_of(token), session)
+        if taken is None:
+            record_answer(self._desk, session, None, "expired")
+            failure = Failure(
+                ErrorType.NOT_FOUND,
+                "That confirmation is unknown, used or expired; nothing was done.",
+                suggestion="Ask for the action again.",
+            )
+            return refuse(failure)
+        return await self._answer(taken, approved, session)
+
+    async def hear(self, text: str, session: ToolSession) -> ToolResult | None:
+        """The user's own words of a new turn, before a model sees them: a yes or no to what was asked just before.
+
+        None if they are neither, or if it is not plain what they answer.
+        """
+        answer = verdict(text)
+        if answer is None:
+            return None
+        asked = await self._desk.confirmations.asked_last_turn(session)
+        taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
+        return None if taken is None else await self._answer(taken, answer, session)
+
+    def begin_turn(self, session: ToolSession) -> bool:
+        """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
+
+        True if the session has got other tools by this.
+        """
+        _log_voice_turn(session)
+        session.turn += 1
+        session.ledger = Ledger()
+        session.state.end_turn()
+        return self._repin(session)
+
+    async def aclose(self) -> None:
+        """Lets the actions under way come to their end, and makes the audit durable."""
+        if self._actions:
+            await asyncio.wait(set(self._actions))
+        await self._desk.audit.aclose()
+
+    async def _execute(
+        self, call: ToolCall, session: ToolSession, *, depth: int = 0, approved: Confirmation | None = None
+    ) -> ToolResult:
+        self._check_version(session)
+        span = tracer.start_span("tool.call")
+        attempt = Attempt(call, session, started=self._desk.clock.monotonic(), depth=depth, approved=approved)
+        result: ToolResult | None = None
+        try:
+            result = await self._pass(attempt)
+            return result
+        finally:
+            self._desk.journal.release(attempt, result)
+            if span.is_recording():
+                span.set_attributes({"tool": call.name, "session": session.id, "ok": result is not None and result.ok})
+            span.end()
+
+    async def _pass(self, attempt: Attempt) -> ToolResult:
+        tool = attempt.tool
+        if tool is None:
+            return await record(self._desk, attempt, not_found(attempt))
+        desk = self._desk
+        try:
+            for check in CHECKS:
+                refusal = await check(desk, attempt, tool)
+                if refusal is not None:
+                    return await record(desk, attempt, refusal)
+        except Exception:
+            return await record(desk, attempt, _gate_failed(tool))
+        if not tool.runs_to_the_end:
+            return await self._run(attempt, tool)
+        return await self._run_to_the_end(attempt, tool)
+
+    async def _run(self, attempt: Attempt, tool: Tool) -> ToolResult:
+        try:
+            result = await run(self._desk, attempt, tool, self._caller(attempt))
+        except Exception:
+            result = _gate_failed(tool)
+        return await record(self._desk, attempt, result)
+
+    async def _run_to_the_end(self, attempt: Attempt, tool: Tool) -> ToolResult:
+        """Runs an action in a task of its own, so that an interruption of the turn cannot leave it half done."""
+        task = asyncio.create_task(self._run(attempt, tool))
+        self._actions.add(task)
+        task.add_done_callback(self._actions.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(lambda done: _keep_for_next_turn(attempt, done))
+            raise
+
+    def _caller(self, attempt: Attempt) -> CallTool:
+        """`context.call_tool` for the handler of this attempt."""
+
+        async def call_tool(name: str, args: Mapping[str, Any]) -> ToolResult:
+            if attempt.depth + 1 >= policy.MAX_DEPTH:
+                message = f"Tools may call tools {policy.MAX_DEPTH} deep, no deeper."
+                return refuse(Failure(ErrorType.PERMANENT, message))
+            # The same handler makes the same calls in a replay, so their place in it identifies them.
+            call = ToolCall(f"{attempt.key}/{attempt.children}", name, dict(args), occurrence=attempt.children)
+            attempt.children += 1
+            return await self._execute(call, attempt.session, depth=attempt.depth + 1)
+
+        return call_tool
+
+    async def _answer(self, taken: Confirmation, approved: bool, session: ToolSession) -> ToolResult:
+        call = ToolCall(taken.call_id, taken.tool, msgspec.json.decode(taken.args))
+        if approved:
+            return await self._execute(call, session, approved=taken)
+        session.ledger.denied.add(fingerprint(taken.tool, taken.args))
+        record_answer(self._desk, session, taken, "denied")
+        return refuse(declined(session.snapshot.tools[taken.tool]))
+
+    def _check_version(self, session: ToolSession) -> None:
+        """In development, tools that change under a session are a mistake to be seen at once."""
+        if session.pinned_version == self.registry.version:
+            return
+        if self._desk.environment == DEVELOPMENT:
+            raise RegistryChanged(
+                f"Session {session.id} has tools {session.pinned_version}, this process has "
+                f"{self.registry.version}. Restart the session to use the new ones."
+            )
+
+    def _repin(self, session: ToolSession) -> bool:
+        version = self.registry.version
+        if session.snapshot.version != version:
+            log.warning("tools_changed", session=session.id, session_version=session.snapshot.version, version=version)
+            return False
+        if session.pinned_version == version:
+            return False
+        log.info("session_repinned", session=session.id, old=session.pinned_version, new=version)
+        session.pinned_version = version
+        return True
+
+
+def _numbered(prefix: str) -> Callable[[], str]:
+    """Ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
+    numbers = count()
+    return lambda: f"{prefix}-{next(numbers)}"
+
+
+def _check_capabilities(registry: Registry, offered: Mapping[Capability, object]) -> None:
+    for tool in registry.snapshot().tools.values():
+        missing = [use for use in tool.spec.uses if use not in offered and use not in ALWAYS_OFFERED]
+        if missing:
+            raise RegistryError(
+                f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
+                f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
+            )
+
+
+def _gate_failed(tool: Tool) -> ToolResult:
+    """For a store that is down, or a mistake of ours: the model gets an answer, the log gets the traceback."""
+    log.exception("gate_failed", tool=tool.id)
+    return refuse(Failure(ErrorType.TRANSIENT, f"{tool.id} cannot be run at the moment.", retryable=True))
+
+
+def _keep_for_next_turn(attempt: Attempt, done: asyncio.Task[ToolResult]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        attempt.session.unheard.append((attempt.call, done.result()))
+
+
+def _log_voice_turn(session: ToolSession) -> None:
+    ledger = session.ledger
+    if session.mode is Mode.VOICE and (ledger.calls or ledger.refused):
+        log.info(
+            "voice_turn_tools",
+            session=session.id,
+            turn=session.turn,
+            calls=ledger.calls,
+            retrieval_calls=ledger.retrieval_calls,
+            refused=ledger.refused,
+            tool_ms=round(ledger.tool_ms, 1),
+        )

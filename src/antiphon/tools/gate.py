@@ -1,0 +1,173 @@
+"""The steps that every call passes, in their order. A step that returns a result ends the pass."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from rapidfuzz import process
+
+from antiphon.clock import Clock
+from antiphon.telemetry.log import get_logger
+from antiphon.tools import policy
+from antiphon.tools.attempt import Attempt
+from antiphon.tools.audit import AuditLog
+from antiphon.tools.call import UnusableArguments, keys_of
+from antiphon.tools.confirm import Confirmations
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.journal import Journal
+from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
+from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.tool import Tool
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the steps work with: made once, shared by all calls."""
+
+    journal: Journal
+    confirmations: Confirmations
+    audit: AuditLog
+    rates: policy.RateLimiter
+    clock: Clock
+    rng: Random
+    environment: str
+    capabilities: Mapping[Capability, object]
+
+
+Step = Callable[[Desk, Attempt, Tool], Awaitable[ToolResult | None]]
+
+
+def refuse(failure: Failure) -> ToolResult:
+    return ToolResult(False, error=failure)
+
+
+def not_found(attempt: Attempt) -> ToolResult:
+    """The answer to a tool that does not exist, with the nearest that does."""
+    name = attempt.name
+    near = process.extractOne(name, list(attempt.session.snapshot.tools), score_cutoff=70)
+    suggestion = f"Did you mean {near[0]}?" if near else "Use only the tools that are listed."
+    return refuse(Failure(ErrorType.NOT_FOUND, f"There is no tool called {name!r}.", suggestion=suggestion))
+
+
+async def recall(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """1. A second delivery of a call gets the first one's result."""
+    try:
+        attempt.keys = keys = keys_of(attempt.call, attempt.turn)
+    except UnusableArguments as error:
+        return refuse(Failure(ErrorType.VALIDATION, f"{tool.id}: {error}."))
+    known = await desk.journal.recall(attempt, tool)
+    record = attempt.record
+    if record is None or (keys.provider is not None and record.provider_key == keys.provider):
+        return known
+    # Under a new id it may be a model that goes round in a circle, so it counts as one more of the same.
+    repeated = attempt.session.ledger.repeat(keys.fingerprint)
+    return known if repeated is None else refuse(repeated)
+
+
+async def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """2. Allowed in this mode, available in this turn, authenticated where asked, not too often."""
+    spec, session = tool.spec, attempt.session
+    if attempt.mode not in spec.allowed_modes:
+        modes = " or ".join(spec.allowed_modes)
+        return refuse(Failure(ErrorType.MODE_RESTRICTED, f"{tool.id} only available in {modes} mode"))
+    if tool.availability is not None:
+        available = session.ledger.available
+        if tool.id not in available:
+            available[tool.id] = policy.is_available(tool, session.facts(desk.environment))
+        if not available[tool.id]:
+            return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
+    if spec.requires_auth and not session.authenticated:
+        return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
+    if spec.rate_limit is not None and attempt.approved is None:
+        wait_s = desk.rates.admit(session.user, tool.id, spec.rate_limit, desk.clock.monotonic())
+        if wait_s > 0:
+            message = f"{tool.id} was called too often."
+            return refuse(Failure(ErrorType.RATE_LIMIT, message, retryable=True, retry_after_s=round(wait_s, 1)))
+    return None
+
+
+async def budget(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """3. Within what this turn may cost, and not in a circle. What a person has approved is not refused for cost."""
+    if attempt.approved is not None:
+        return None
+    assert attempt.keys is not None
+    ledger = attempt.session.ledger
+    refusal = ledger.repeat(attempt.keys.fingerprint) or ledger.spend(tool, policy.BUDGETS[attempt.mode])
+    return None if refusal is None else refuse(refusal)
+
+
+async def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """4. Arguments as the schema has them: defaults filled in on a copy, nothing coerced, nothing unknown."""
+    args = attempt.call.args
+    if isinstance(args, dict):
+        attempt.args, attempt.defaults = tool.arguments.complete(args)
+        if tool.arguments.accepts(attempt.args):
+            return None
+        args = attempt.args
+    problems = tool.arguments.problems(args)
+    told = "; ".join(f"{problem['path']}: {problem['message']}" for problem in problems)
+    failure = Failure(
+        ErrorType.VALIDATION,
+        f"Invalid arguments for {tool.id}: {told}",
+        suggestion="Correct the arguments and call again; the examples show how.",
+        details={"problems": problems, "examples": tool.examples},
+    )
+    return refuse(failure)
+
+
+async def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """5. Cut down to what speech can use."""
+    if attempt.mode is Mode.VOICE:
+        attempt.clamped = policy.clamp_for_voice(attempt.args)
+    return None
+
+
+async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """6. Approved by the person, where it must be."""
+    ledger = attempt.session.ledger
+    if attempt.approved is not None or not policy.must_confirm(tool, attempt.args, ledger.untrusted):
+        return None
+    assert attempt.keys is not None
+    if attempt.keys.fingerprint in ledger.denied:
+        return refuse(declined(tool))
+    request = await desk.confirmations.ask(attempt, tool)
+    attempt.confirmation = "requested"
+    await _tell_client(attempt, request)
+    failure = Failure(
+        ErrorType.CONFIRMATION_REQUIRED,
+        f"This needs the user's confirmation: {request.preview}",
+        suggestion="Ask the user. The call runs when they approve it; do not call it again.",
+        confirmation_request=request,
+    )
+    return refuse(failure)
+
+
+CHECKS: Final[tuple[Step, ...]] = (recall, admit, budget, validate, clamp, confirm)
+"""Steps 7 and 8 follow in `running.py`, if all of these agree, and `recording.py`, always."""
+
+
+def declined(tool: Tool) -> Failure:
+    return Failure(
+        ErrorType.PERMANENT,
+        f"The user declined {tool.id}; nothing was done.",
+        suggestion="Do not try it again unless the user asks for it.",
+    )
+
+
+async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
+    """Shows the question to the person. Without a client it stays in the result, and in the store."""
+    message = {
+        "type": "confirmation_request",
+        "confirmation_token": request.confirmation_token,
+        "tool": request.tool,
+        "args": request.args,
+        "preview": request.preview,
+        "expires_at": request.expires_at,
+    }
+    try:
+        await attempt.session.messaging.send(message)
+    except Exception as error:
+        log.warning("confirmation_not_shown", tool=request.tool, error=str(error))

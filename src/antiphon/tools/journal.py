@@ -1,0 +1,196 @@
+"""Idempotency: which calls have run, which are running, and which were cut off by a crash."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from antiphon.clock import Clock
+from antiphon.storage.base import CallRecord, CallStore
+from antiphon.telemetry.log import get_logger
+from antiphon.tools.attempt import Attempt
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.policy import deadline_ms
+from antiphon.tools.result import Failure, ToolResult
+from antiphon.tools.tool import Tool
+
+LEASE_GRACE_MS: Final = 5_000
+"""Added to a tool's time limit before a run without a result is given up: clocks of two nodes may differ."""
+
+FIRST_POLL_S: Final = 0.02
+LONGEST_POLL_S: Final = 0.5
+
+log = get_logger(__name__)
+
+INTERRUPTED: Final = ToolResult(
+    False, error=Failure(ErrorType.TRANSIENT, "The call was interrupted before it was done.", retryable=True)
+)
+
+
+class Journal:
+    """Duplicates in this process share one run through `_running`; those of other processes through the store."""
+
+    def __init__(self, store: CallStore, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._running: dict[tuple[str, str], Attempt] = {}
+
+    async def recall(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
+        """The result of an earlier or running delivery of this call; None if this one is to go on.
+
+        From here until `release`, the attempt owns its keys in this process.
+        """
+        keys = attempt.keys
+        assert keys is not None
+        session_id = attempt.session.id
+        while True:
+            provider, content = _looked_up(attempt, tool)
+            owner = self._owner(session_id, provider, content)
+            if owner is not None:
+                assert owner.keys is not None
+                if owner.keys.fingerprint == keys.fingerprint:
+                    return await self._share(owner, attempt)
+                keys.provider = None
+                continue
+            self._claim(attempt, provider, content)
+            record = await self._store.find(session_id, provider, content)
+            if record is None:
+                return None
+            if record.fingerprint == keys.fingerprint:
+                return await self._answer(attempt, tool, record)
+            # The provider has used this id for another call, so it identifies neither.
+            self.release(attempt, None)
+            keys.provider = None
+
+    async def begin(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
+        """Writes down that the handler is about to run. A result means that another process was faster."""
+        keys = attempt.keys
+        assert keys is not None
+        provider, content = _looked_up(attempt, tool)
+        now_ms = self._clock.now_ms()
+        attempt.record = record = CallRecord(
+            id=self._new_id(),
+            session_id=attempt.session.id,
+            provider_key=provider,
+            hash_key=content,
+            fingerprint=keys.fingerprint,
+            tool=tool.id,
+            turn=attempt.turn,
+            started_ms=now_ms,
+            lease_until_ms=now_ms + tool.spec.timeout_ms + LEASE_GRACE_MS,
+        )
+        if not tool.announced:
+            return None
+        if attempt.unfinished is not None:
+            if await self._store.restart(attempt.unfinished, record):
+                return None
+            other = await self._store.find(record.session_id, provider, content)
+        else:
+            other = await self._store.start(record)
+        return None if other is None else await self._answer(attempt, tool, other)
+
+    async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult) -> None:
+        """Stores a handler's outcome. Intents are left out: they are never applied a second time."""
+        assert attempt.record is not None
+        if not tool.announced and result.error is not None and result.error.retryable:
+            return
+        stored = ToolResult(
+            result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations, None
+        )
+        try:
+            await self._store.finish(msgspec.structs.replace(attempt.record, result=msgspec.json.encode(stored)))
+        except Exception as error:
+            # The handler has run, and its result is told all the same; a later delivery finds "outcome unknown".
+            log.error("outcome_not_stored", tool=tool.id, key=attempt.key, error=str(error))
+
+    def release(self, attempt: Attempt, result: ToolResult | None) -> None:
+        """Gives the keys up, and the result to those who wait for it."""
+        keys, tool = attempt.keys, attempt.tool
+        if keys is None or tool is None:
+            return
+        for key in _looked_up(attempt, tool):
+            owned = (attempt.session.id, key or "")
+            if self._running.get(owned) is attempt:
+                del self._running[owned]
+        if attempt.outcome is not None and not attempt.outcome.done():
+            attempt.outcome.set_result(result or INTERRUPTED)
+
+    def _owner(self, session_id: str, provider: str | None, content: str | None) -> Attempt | None:
+        running = self._running
+        if not running:
+            return None
+        owner = None if provider is None else running.get((session_id, provider))
+        if owner is None and content is not None:
+            owner = running.get((session_id, content))
+        return owner
+
+    def _claim(self, attempt: Attempt, provider: str | None, content: str | None) -> None:
+        if provider is not None:
+            self._running[attempt.session.id, provider] = attempt
+        if content is not None:
+            self._running[attempt.session.id, content] = attempt
+
+    async def _share(self, owner: Attempt, attempt: Attempt) -> ToolResult:
+        if owner.outcome is None:
+            owner.outcome = asyncio.get_running_loop().create_future()
+        # Shielded: a duplicate that is cancelled must not cancel the future that the others wait for.
+        result: ToolResult = await asyncio.shield(owner.outcome)
+        attempt.cache_hit = True
+        return ToolResult(
+            result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations, None
+        )
+
+    async def _answer(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
+        """What an existing record says to a new delivery of its call."""
+        waited_s, pause_s = 0.0, FIRST_POLL_S
+        while record.result is None:
+            if self._clock.now_ms() >= record.lease_until_ms:
+                if not tool.spec.idempotent:
+                    return _outcome_unknown(tool)
+                attempt.unfinished = record
+                return None
+            if waited_s * 1000 >= deadline_ms(tool, attempt.mode):
+                return _still_running(tool)
+            await asyncio.sleep(pause_s)
+            waited_s += pause_s
+            pause_s = min(pause_s * 2, LONGEST_POLL_S)
+            found = await self._store.find(record.session_id, record.provider_key, record.hash_key)
+            if found is None:
+                return _outcome_unknown(tool)
+            record = found
+        attempt.cache_hit = True
+        attempt.record = record
+        return msgspec.json.decode(record.result, type=ToolResult)
+
+
+def _looked_up(attempt: Attempt, tool: Tool) -> tuple[str | None, str | None]:
+    """Both keys for a tool that writes: one provider delivers a call twice under new ids. For a reader, the better."""
+    keys = attempt.keys
+    assert keys is not None
+    if tool.announced or keys.provider is None:
+        return keys.provider, keys.content
+    return keys.provider, None
+
+
+def _outcome_unknown(tool: Tool) -> ToolResult:
+    failure = Failure(
+        ErrorType.CONFLICT,
+        f"An earlier run of {tool.id} was started and its outcome is not known, so it is not run again.",
+        suggestion="Find out whether it took effect before asking for it anew.",
+        details={"outcome": "unknown"},
+        idempotency_required=True,
+        partial_side_effects=True,
+    )
+    return ToolResult(False, error=failure)
+
+
+def _still_running(tool: Tool) -> ToolResult:
+    failure = Failure(
+        ErrorType.TRANSIENT,
+        f"{tool.id} is still running for an earlier delivery of this call.",
+        retryable=True,
+        retry_after_s=1.0,
+    )
+    return ToolResult(False, error=failure)

@@ -1,0 +1,195 @@
+"""What may run: budgets, clamps, rates and availability. Numbers and small rules; `gate.py` has the order."""
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec import Struct
+
+from antiphon.telemetry.log import get_logger
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import Failure
+from antiphon.tools.spec import Category, Mode, RateLimit
+from antiphon.tools.tool import Tool
+
+log = get_logger(__name__)
+
+
+class TurnBudget(Struct, frozen=True):
+    """What the tools of one user turn may cost."""
+
+    retrieval_calls: int
+    calls: int
+    tool_ms: float | None
+    """When this is spent, no more is retrieved; speech cannot wait."""
+
+
+BUDGETS: Final[Mapping[Mode, TurnBudget]] = MappingProxyType(
+    {
+        Mode.VOICE: TurnBudget(retrieval_calls=2, calls=3, tool_ms=1_500),
+        Mode.TEXT: TurnBudget(retrieval_calls=5, calls=12, tool_ms=None),
+    }
+)
+
+NEVER_REFUSED: Final = frozenset({"ignore_user", "end_voice_session", "describe_tool"})
+"""Ways out of a conversation, and the way to understand a tool: no budget stands before them."""
+
+SAME_CALL_LIMIT: Final = 3
+EMPTY_RESULT_LIMIT: Final = 3
+MAX_DEPTH: Final = 3
+"""How deep tools may call tools."""
+
+VOICE_TOP_K: Final = 3
+FULL_TEXT: Final = "full_text"
+BUDGET_GRACE_TEXT: Final = 2
+"""In text mode a tool may take this many times its latency budget before it is cut."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What the tools of the current user turn have used up."""
+
+    calls: int = 0
+    retrieval_calls: int = 0
+    refused: int = 0
+    tool_ms: float = 0.0
+    same: Counter[str] = field(default_factory=Counter)
+    empty: Counter[str] = field(default_factory=Counter)
+    denied: set[str] = field(default_factory=set)
+    available: dict[str, bool] = field(default_factory=dict)
+    untrusted: bool = False
+    """Whether words of strangers have come into this turn."""
+
+    def spend(self, tool: Tool, budget: TurnBudget) -> Failure | None:
+        """Counts a call, unless the budget refuses it."""
+        if tool.id in NEVER_REFUSED:
+            return None
+        retrieval = tool.spec.category is Category.RETRIEVAL
+        refusal = self._refusal(retrieval, budget)
+        if refusal is not None:
+            self.refused += 1
+            return refusal
+        self.calls += 1
+        self.retrieval_calls += retrieval
+        return None
+
+    def _refusal(self, retrieval: bool, budget: TurnBudget) -> Failure | None:
+        if self.calls >= budget.calls:
+            return _over_budget(
+                f"This turn's {budget.calls} tool calls are used up.",
+                "Answer with what you have, or ask the user how to go on.",
+            )
+        if retrieval and self.retrieval_calls >= budget.retrieval_calls:
+            return _over_budget(
+                f"This turn's {budget.retrieval_calls} look-ups are used up.",
+                "Answer with what you have found. In the next turn, fetch known ids instead of searching again.",
+            )
+        if retrieval and budget.tool_ms is not None and self.tool_ms > budget.tool_ms:
+            return _over_budget(
+                f"This turn's {budget.tool_ms:.0f} ms for tools are used up.",
+                "Answer with what you have; speech cannot wait longer.",
+            )
+        return None
+
+    def repeat(self, fingerprint: str) -> Failure | None:
+        """Counts a call with these very arguments; the third of a turn is refused."""
+        self.same[fingerprint] += 1
+        if self.same[fingerprint] < SAME_CALL_LIMIT:
+            return None
+        self.refused += 1
+        return _over_budget(
+            "This very call was made twice already in this turn.",
+            "Its result will not change: use the one you have, change the arguments, or ask the user.",
+        )
+
+    def note_empty(self, tool: Tool) -> Failure | None:
+        """Counts an empty result; the third of a tool in a turn becomes advice."""
+        self.empty[tool.id] += 1
+        if self.empty[tool.id] < EMPTY_RESULT_LIMIT:
+            return None
+        return _over_budget(
+            f"{tool.id} has found nothing for the third time in this turn.",
+            "Say that nothing was found, or ask the user for other words.",
+        )
+
+
+def _over_budget(message: str, suggestion: str) -> Failure:
+    return Failure(ErrorType.RATE_LIMIT, message, suggestion=suggestion)
+
+
+class RateLimiter:
+    """Calls of a tool by a user within a sliding window, in this process."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[str, str], deque[float]] = {}
+
+    def admit(self, user: str, tool: str, limit: RateLimit, now_s: float) -> float:
+        """0 if the call is admitted and counted, else the seconds until one would be."""
+        calls = self._calls.setdefault((user, tool), deque(maxlen=limit.calls))
+        while calls and calls[0] <= now_s - limit.window_s:
+            calls.popleft()
+        if len(calls) >= limit.calls:
+            return calls[0] + limit.window_s - now_s
+        calls.append(now_s)
+        return 0.0
+
+
+def is_available(tool: Tool, facts: Mapping[str, Any]) -> bool:
+    """What the tool's own expression says of this turn. One that fails to say is a no."""
+    if tool.availability is None:
+        return True
+    try:
+        return tool.availability.execute(dict(facts)) is True
+    except Exception as error:
+        log.warning("availability_failed", tool=tool.id, expression=tool.spec.availability, error=str(error))
+        return False
+
+
+def clamp_for_voice(args: dict[str, Any]) -> dict[str, Any] | None:
+    """Cuts arguments down to what speech can use, in place, and gives what was asked for instead; None if nothing."""
+    asked: dict[str, Any] = {}
+    top_k = args.get("top_k")
+    if isinstance(top_k, int) and top_k > VOICE_TOP_K:
+        asked["top_k"] = top_k
+        args["top_k"] = VOICE_TOP_K
+    fields = args.get("return_fields")
+    if isinstance(fields, list) and FULL_TEXT in fields:
+        asked["return_fields"] = fields
+        args["return_fields"] = [name for name in fields if name != FULL_TEXT]
+    if args.get(FULL_TEXT) is True:
+        asked[FULL_TEXT] = True
+        args[FULL_TEXT] = False
+    return asked or None
+
+
+def is_empty(data: Any) -> bool:
+    """Whether a look-up found nothing: no data at all, or only empty lists in it."""
+    if not data:
+        return True
+    if not isinstance(data, dict):
+        return False
+    lists = [value for value in data.values() if isinstance(value, Sequence) and not isinstance(value, str)]
+    return bool(lists) and not any(lists)
+
+
+def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool) -> bool:
+    """Whether a person must approve this call.
+
+    With words of strangers in the turn, every action that writes is asked about: its arguments may be theirs.
+    """
+    spec = tool.spec
+    if spec.requires_confirmation:
+        return True
+    if tool.needs_confirmation is not None:
+        return tool.needs_confirmation(args, untrusted)
+    return untrusted and spec.writes and spec.category is Category.ACTION and tool.id not in NEVER_REFUSED
+
+
+def deadline_ms(tool: Tool, mode: Mode) -> int:
+    """How long the handler may take before it is stopped."""
+    spec = tool.spec
+    if tool.runs_to_the_end:
+        return spec.timeout_ms
+    return spec.latency_budget_ms * (1 if mode is Mode.VOICE else BUDGET_GRACE_TEXT)

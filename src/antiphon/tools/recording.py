@@ -1,0 +1,106 @@
+"""Step 8: the envelope, the turn's ledger, the session's state, the counters and the audit."""
+
+from antiphon.storage.base import AuditLine, Confirmation
+from antiphon.telemetry.log import get_logger
+from antiphon.tools import policy
+from antiphon.tools.attempt import Attempt
+from antiphon.tools.call import fingerprint
+from antiphon.tools.gate import Desk, refuse
+from antiphon.tools.result import Intent, Meta, ToolResult
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Category
+from antiphon.tools.tool import Tool
+
+log = get_logger(__name__)
+
+
+async def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
+    """Writes down what became of a pass, and gives the result its `meta`."""
+    session, tool = attempt.session, attempt.tool
+    duration_ms = round((desk.clock.monotonic() - attempt.started) * 1000, 3)
+    if tool is not None:
+        result = _enter(attempt, tool, result, duration_ms)
+    intents: tuple[Intent, ...] = ()
+    if result.intents and result.ok and attempt.ran:
+        intents = tuple(intent for intent in result.intents if session.state.apply(intent))
+    outcome = "ok" if result.error is None else result.error.type.value
+    _audit(desk, attempt, outcome, duration_ms)
+    if tool is not None:
+        tool.stats.count(outcome, duration_ms, attempt.cache_hit)
+        if attempt.ran and tool.spec.writes:
+            # What was changed must be on record before anybody is told that it was.
+            await desk.audit.flush()
+    meta = Meta(
+        attempt.name,
+        None if tool is None else tool.spec.version,
+        session.snapshot.version,
+        duration_ms,
+        attempt.turn,
+        attempt.key,
+        attempt.cache_hit,
+        attempt.clamped,
+    )
+    return ToolResult(
+        result.ok, result.data, result.error, intents, result.spoken, result.flyout, result.citations, meta
+    )
+
+
+def record_answer(desk: Desk, session: ToolSession, taken: Confirmation | None, outcome: str) -> None:
+    """A confirmation that did not lead to a run: denied, or not there to be answered."""
+    desk.audit.add(
+        AuditLine(
+            ts_ms=desk.clock.now_ms(),
+            session=session.id,
+            user=session.user,
+            mode=session.mode,
+            turn=session.turn,
+            tool="" if taken is None else taken.tool,
+            registry_version=session.snapshot.version,
+            args_hash=None if taken is None else fingerprint(taken.tool, taken.args),
+            outcome="event",
+            event="confirmation",
+            confirmation=outcome,
+        )
+    )
+
+
+def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float) -> ToolResult:
+    """What the pass adds to the turn's ledger. A look-up that finds nothing for the third time becomes advice."""
+    ledger, spec = attempt.session.ledger, tool.spec
+    if spec.untrusted and result.ok:
+        ledger.untrusted = True
+    if not attempt.ran:
+        return result
+    ledger.tool_ms += duration_ms
+    if duration_ms > spec.latency_budget_ms and tool.runs_to_the_end:
+        log.warning("over_latency_budget", tool=tool.id, duration_ms=duration_ms, budget_ms=spec.latency_budget_ms)
+    if spec.category is Category.RETRIEVAL and result.ok and policy.is_empty(result.data):
+        advice = ledger.note_empty(tool)
+        if advice is not None:
+            return refuse(advice)
+    return result
+
+
+def _audit(desk: Desk, attempt: Attempt, outcome: str, duration_ms: float) -> None:
+    session, tool, keys = attempt.session, attempt.tool, attempt.keys
+    desk.audit.add(
+        AuditLine(
+            ts_ms=desk.clock.now_ms(),
+            session=session.id,
+            user=session.user,
+            mode=attempt.mode,
+            turn=attempt.turn,
+            tool=attempt.name,
+            tool_version=None if tool is None else tool.spec.version,
+            registry_version=session.snapshot.version,
+            idempotency_key=attempt.key,
+            args_hash=None if keys is None else keys.fingerprint,
+            args=attempt.call.args if desk.audit.keep_arguments and keys is not None else None,
+            outcome=outcome,
+            duration_ms=duration_ms,
+            clamped=attempt.clamped,
+            defaults=tuple(attempt.defaults),
+            confirmation=attempt.confirmation,
+            cache_hit=attempt.cache_hit,
+        )
+    )

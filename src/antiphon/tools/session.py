@@ -1,0 +1,59 @@
+"""A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from antiphon.tools.call import ToolCall
+from antiphon.tools.context import Messaging, SessionView
+from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.intents import StateController
+from antiphon.tools.policy import Ledger
+from antiphon.tools.registry import Snapshot
+from antiphon.tools.result import ToolResult
+from antiphon.tools.spec import Mode
+
+
+class NoClient:
+    """The messaging of a session that nobody listens to."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        raise ToolError(ErrorType.TRANSIENT, "No client is connected.", retryable=True)
+
+
+@dataclass(slots=True)
+class ToolSession:
+    """Its owner sets the mode and begins the turns; the gate reads it and keeps the turn's ledger."""
+
+    id: str
+    user: str
+    snapshot: Snapshot
+    mode: Mode = Mode.TEXT
+    authenticated: bool = False
+    active: bool = True
+    turn: int = 0
+    """The user's turns. A redelivered or replayed message does not advance it."""
+    pinned_version: str = ""
+    """Of the tools that the session knows of; another than the snapshot's if it was begun on another process."""
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    messaging: Messaging = field(default_factory=NoClient)
+    state: StateController = field(default_factory=StateController)
+    ledger: Ledger = field(default_factory=Ledger)
+    unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
+    """Results of actions that outlived their turn; to be told in the next one."""
+
+    def __post_init__(self) -> None:
+        self.pinned_version = self.pinned_version or self.snapshot.version
+
+    def view(self, mode: Mode) -> SessionView:
+        return SessionView(self.id, self.user, mode, self.active, self.turn, self.zone)
+
+    def facts(self, environment: str) -> dict[str, Any]:
+        """What an availability expression can ask about."""
+        return {
+            "mode": str(self.mode),
+            "environment": environment,
+            "user": {"id": self.user, "authenticated": self.authenticated},
+            "session": {"id": self.id, "active": self.active, "turn": self.turn},
+        }

@@ -1,0 +1,143 @@
+"""A gate for tests: tools made in a line, memory stores, a clock that stands still, and a session to call from."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import cel
+
+from antiphon.storage.base import AuditLine
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.tools.arguments import Arguments
+from antiphon.tools.call import ToolCall
+from antiphon.tools.context import Args, Context
+from antiphon.tools.executor import Executor
+from antiphon.tools.registry import Snapshot
+from antiphon.tools.result import ToolResult, ok
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Category, Mode, SideEffects, ToolSpec
+from antiphon.tools.testing import Outbox, StillClock
+from antiphon.tools.tool import Tool
+
+ANY_TEXT: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"text": {"type": "string"}},
+}
+
+
+@dataclass
+class Counted:
+    """A handler that counts its runs, and answers as it is told."""
+
+    answer: Callable[[Args, Context], Awaitable[Any]] | None = None
+    runs: int = 0
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    async def __call__(self, args: Args, context: Context) -> ToolResult:
+        self.runs += 1
+        self.seen.append(dict(args))
+        if self.answer is not None:
+            result: ToolResult = await self.answer(args, context)
+            return result
+        return ok({"run": self.runs})
+
+
+def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Tool:
+    """A reading utility, unless told otherwise. What is no field of the spec is a field of the tool."""
+    of_tool = {name: overrides.pop(name) for name in ("preview", "needs_confirmation", "digest") if name in overrides}
+    spec: dict[str, Any] = {
+        "tool_id": id,
+        "version": "1.0.0",
+        "description": f"Does what {id} says.",
+        "category": Category.UTILITY,
+        "side_effects": SideEffects.NONE,
+        "idempotent": True,
+        "requires_confirmation": False,
+        "allowed_modes": (Mode.TEXT, Mode.VOICE),
+        "latency_budget_ms": 500,
+        "parameters": ANY_TEXT,
+    }
+    spec.update(overrides)
+    made = ToolSpec(**spec)
+    return Tool(
+        spec=made,
+        digest=of_tool.pop("digest", f"digest of {id}"),
+        origin=f"/somewhere/{id}",
+        summary=f"Use {id}.",
+        documentation=f"# {id}",
+        examples='```args\n{"text": "a"}\n```',
+        provider_schemas={},
+        sentences=None,
+        arguments=Arguments(made.parameters),
+        execute=execute or Counted(),
+        availability=None if made.availability is None else cel.compile(made.availability),
+        **of_tool,
+    )
+
+
+def make_action(id: str = "write_it", execute: Any = None, **overrides: Any) -> Tool:
+    """An action that writes and must not be repeated."""
+    spec = {"category": Category.ACTION, "side_effects": SideEffects.WRITES, "idempotent": False}
+    return make_tool(id, execute, **{**spec, **overrides})
+
+
+def make_retrieval(id: str = "look_up", execute: Any = None, **overrides: Any) -> Tool:
+    spec = {"category": Category.RETRIEVAL, "side_effects": SideEffects.READ_ONLY}
+    return make_tool(id, execute, **{**spec, **overrides})
+
+
+@dataclass
+class Toolset:
+    """What the executor asks a registry for."""
+
+    tools: Mapping[str, Tool]
+    version: str = "1.0.00000001"
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.version, None, MappingProxyType(dict(self.tools)))
+
+
+class Gate:
+    """An executor and one session of it."""
+
+    def __init__(self, *tools: Tool, database: Any = None, clock: StillClock | None = None, **options: Any) -> None:
+        self.clock = clock or StillClock()
+        self.database = database or MemoryDatabase()
+        self.registry = Toolset({tool.id: tool for tool in tools})
+        self.executor = Executor(
+            self.registry,  # type: ignore[arg-type]
+            calls=self.database.calls,
+            confirmations=self.database.confirmations,
+            audit=self.database.audit,
+            clock=self.clock,
+            **options,
+        )
+        self.outbox = Outbox()
+        self.session = self.new_session()
+
+    def new_session(self, id: str = "s1", **fields: Any) -> ToolSession:
+        """A session in its first turn."""
+        session = ToolSession(id, "ann", self.registry.snapshot(), messaging=self.outbox, **fields)
+        session.state.voice_active = session.mode is Mode.VOICE
+        session.turn = 1
+        return session
+
+    async def call(
+        self, name: str, args: Any = None, *, id: str | None = None, occurrence: int = 0, session: Any = None
+    ) -> ToolResult:
+        call = ToolCall(id, name, {} if args is None else args, occurrence)
+        return await self.executor.execute(call, session or self.session)
+
+    def next_turn(self) -> None:
+        self.executor.begin_turn(self.session)
+
+    async def audit(self) -> list[AuditLine]:
+        await self.executor.aclose()
+        return [line for _, line in await self.database.audit.read()]
+
+    async def audit_of(self, name: str) -> list[AuditLine]:
+        """The audit of one call without arguments."""
+        await self.call(name)
+        return await self.audit()

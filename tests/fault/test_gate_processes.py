@@ -1,0 +1,79 @@
+"""kill -9 between "started" and "done": the action is never run a second time."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from antiphon.clock import SystemClock
+from antiphon.storage.sql import open_database
+from antiphon.tools.context import Args, Context
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import ToolResult, ok
+from antiphon.tools.testing import StillClock
+from tests.fakes.gates import Gate, make_action
+
+pytestmark = pytest.mark.real_time
+
+CHILD = Path(__file__).with_name("gate_child.py")
+ROOT = Path(__file__).parents[2]
+
+
+class Aftermath:
+    """What a killed process leaves: a database, and the traces of the action."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.ledger = folder / "a.db", folder / "ledger"
+
+    async def die(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(CHILD),
+            str(self.path),
+            str(self.ledger),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"in the handler\n"
+        process.kill()
+        await process.communicate()
+
+    async def redeliver(self, *, seconds_later: float, id: str | None = "call_0123456789") -> ToolResult:
+        async def transfer(args: Args, context: Context) -> ToolResult:
+            with self.ledger.open("a") as lines:
+                lines.write("transferred again\n")
+            return ok()
+
+        database = await open_database(self.path)
+        clock = StillClock(SystemClock().now_ms() + round(seconds_later * 1000))
+        gate = Gate(make_action("transfer", transfer, timeout_ms=500), database=database, clock=clock)
+        result = await gate.call("transfer", {"text": "all"}, id=id)
+        await gate.executor.aclose()
+        await database.aclose()
+        return result
+
+
+@pytest.fixture
+async def aftermath(tmp_path: Path) -> AsyncIterator[Aftermath]:
+    aftermath = Aftermath(tmp_path)
+    await aftermath.die()
+    yield aftermath
+    assert aftermath.ledger.read_text() == "transferred\n"
+
+
+@pytest.mark.parametrize("id", ["call_0123456789", "call_abcdefghi", None])
+async def test_a_redelivery_is_told_that_the_outcome_is_unknown(aftermath: Aftermath, id: str | None) -> None:
+    result = await aftermath.redeliver(seconds_later=3600, id=id)
+    assert result.error is not None
+    assert result.error.type is ErrorType.CONFLICT
+    assert result.error.details == {"outcome": "unknown"}
+
+
+async def test_a_redelivery_while_it_might_still_run_is_told_to_wait(aftermath: Aftermath) -> None:
+    result = await aftermath.redeliver(seconds_later=0)
+    assert result.error is not None
+    assert result.error.type is ErrorType.TRANSIENT

@@ -1,0 +1,241 @@
+"""The handler's run: deadlines, the retry, what an interruption does, and every way it can end."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon.tools.context import Args, Context
+from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.result import After, Intent, IntentType, ToolResult, fail, ok
+from antiphon.tools.spec import Capability, Mode, SideEffects
+from tests.fakes.gates import Counted, Gate, make_action, make_tool
+
+
+def taking(seconds: float) -> Counted:
+    async def answer(args: Args, context: Context) -> ToolResult:
+        await asyncio.sleep(seconds)
+        return ok("done")
+
+    return Counted(answer)
+
+
+def failing(*answers: Any) -> Counted:
+    left = list(answers)
+
+    async def answer(args: Args, context: Context) -> Any:
+        next_answer = left.pop(0)
+        if isinstance(next_answer, BaseException):
+            raise next_answer
+        return next_answer
+
+    return Counted(answer)
+
+
+TRY_AGAIN = fail(ErrorType.TRANSIENT, "Try again.", retryable=True)
+
+
+async def error_of(gate: Gate, name: str) -> Any:
+    result = await gate.call(name)
+    assert result.error is not None
+    return result.error
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds", "in_time"), [("voice", 0.6, False), ("text", 0.6, True), ("text", 1.1, False)]
+)
+async def test_a_reader_is_cut_at_its_budget_in_voice_and_at_twice_that_in_text(
+    mode: str, seconds: float, in_time: bool
+) -> None:
+    gate = Gate(make_tool("slow", taking(seconds), latency_budget_ms=500))
+    gate.session.mode = Mode(mode)
+    result = await gate.call("slow")
+    assert result.ok is in_time
+    if not in_time:
+        assert result.error is not None
+        assert result.error.type is ErrorType.TRANSIENT
+        assert not result.error.partial_side_effects
+
+
+async def test_an_action_is_not_cut_at_its_budget() -> None:
+    gate = Gate(make_action("slow", taking(29), latency_budget_ms=500))
+    assert (await gate.call("slow")).ok
+
+
+async def test_a_utility_that_writes_is_not_cut_either() -> None:
+    gate = Gate(make_tool("slow", taking(5), side_effects=SideEffects.WRITES))
+    assert (await gate.call("slow")).ok
+
+
+async def test_an_action_is_stopped_at_its_time_limit_and_may_be_half_done() -> None:
+    gate = Gate(make_action("stuck", taking(3600)))
+    error = await error_of(gate, "stuck")
+    assert error.type is ErrorType.TRANSIENT
+    assert error.partial_side_effects
+    assert not error.retryable
+
+
+async def test_text_retries_a_passing_failure_once() -> None:
+    handler = failing(TRY_AGAIN, ok("done"))
+    gate = Gate(make_tool("flaky", handler))
+    assert (await gate.call("flaky")).data == "done"
+    assert handler.runs == 2
+
+
+async def test_a_second_passing_failure_is_told() -> None:
+    handler = failing(TRY_AGAIN, TRY_AGAIN, ok("too late"))
+    assert (await error_of(Gate(make_tool("flaky", handler)), "flaky")).type is ErrorType.TRANSIENT
+    assert handler.runs == 2
+
+
+async def test_voice_never_retries() -> None:
+    handler = failing(TRY_AGAIN)
+    gate = Gate(make_tool("flaky", handler))
+    gate.session.mode = Mode.VOICE
+    await gate.call("flaky")
+    assert handler.runs == 1
+
+
+async def test_what_must_not_be_repeated_is_not_retried() -> None:
+    handler = failing(TRY_AGAIN)
+    await Gate(make_action("flaky", handler)).call("flaky")
+    assert handler.runs == 1
+
+
+async def test_a_failed_read_can_be_tried_again_in_the_same_turn() -> None:
+    handler = failing(TRY_AGAIN, TRY_AGAIN, ok("done"))
+    gate = Gate(make_tool("flaky", handler))
+    await gate.call("flaky")
+    assert (await gate.call("flaky")).data == "done"
+
+
+async def test_an_expected_error_may_be_raised_from_anywhere() -> None:
+    error = ToolError(ErrorType.NOT_FOUND, "No such city.", suggestion="Spell it.", details={"city": "X"})
+    told = await error_of(Gate(make_tool("raises", failing(error))), "raises")
+    assert (told.type, told.message, told.suggestion, told.details) == (
+        ErrorType.NOT_FOUND,
+        "No such city.",
+        "Spell it.",
+        {"city": "X"},
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [RuntimeError("password=hunter2"), TimeoutError("hunter2"), asyncio.CancelledError("hunter2"), {"ok": True}, None],
+)
+async def test_anything_unforeseen_is_internal_and_tells_nothing(answer: Any) -> None:
+    told = await error_of(Gate(make_tool("broken", failing(answer))), "broken")
+    assert told.type is ErrorType.INTERNAL
+    assert told.partial_side_effects
+    assert "hunter2" not in repr(told)
+
+
+@pytest.mark.parametrize("data", [object(), {"a": {1, 2}.__iter__()}, "\ud800"])
+async def test_data_that_is_no_json_is_an_internal_error(data: Any) -> None:
+    assert (await error_of(Gate(make_tool("odd", failing(ok(data)))), "odd")).type is ErrorType.INTERNAL
+
+
+async def test_an_interruption_cancels_a_reader() -> None:
+    gate = Gate(make_tool("slow", taking(0.4)))
+    call = asyncio.create_task(gate.call("slow"))
+    await asyncio.sleep(0.1)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert gate.session.unheard == []
+
+
+async def test_an_interruption_lets_an_action_finish_and_its_result_is_told_in_the_next_turn() -> None:
+    handler = taking(2)
+    gate = Gate(make_action("book", handler))
+    call = asyncio.create_task(gate.call("book", id="call_0123456789"))
+    await asyncio.sleep(0.1)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await gate.executor.aclose()
+    ((unheard, result),) = gate.session.unheard
+    assert unheard.name == "book"
+    assert result.data == "done"
+    assert (await gate.call("book", id="call_0123456789")).data == "done"
+    assert handler.runs == 1
+
+
+async def test_intents_of_a_success_are_applied_once() -> None:
+    intent = Intent(IntentType.END_VOICE_SESSION, after=After.CURRENT_TURN)
+    gate = Gate(make_action("end_it", failing(ok(intents=[intent]))))
+    session = gate.new_session("voice", mode=Mode.VOICE)
+    first = await gate.call("end_it", id="call_0123456789", session=session)
+    assert first.intents == (intent,)
+    assert session.state.ending is After.CURRENT_TURN
+    session.state.ending = None
+    again = await gate.call("end_it", id="call_0123456789", session=session)
+    assert again.meta is not None
+    assert again.meta.cache_hit
+    assert again.intents == ()
+    assert session.state.ending is None
+
+
+async def test_an_unknown_intent_is_refused_and_the_result_stands() -> None:
+    gate = Gate(make_tool("odd", failing(ok("fine", intents=[Intent("BECOME_ROOT")]))))
+    result = await gate.call("odd")
+    assert result.data == "fine"
+    assert result.intents == ()
+
+
+async def test_the_model_sees_data_or_the_error_and_nothing_else() -> None:
+    gate = Gate(
+        make_tool("good", failing(ok({"a": 1}, spoken="One."))), make_tool("bad", failing(TRY_AGAIN, TRY_AGAIN))
+    )
+    assert (await gate.call("good")).for_model() == {"a": 1}
+    assert (await gate.call("bad")).for_model() == {
+        "error": {"type": "TRANSIENT", "message": "Try again.", "retryable": True}
+    }
+
+
+async def test_a_capability_that_the_schema_does_not_list_is_not_there() -> None:
+    async def sneak(args: Args, context: Context) -> ToolResult:
+        await context.call_tool("read_it", {})
+        return ok()
+
+    gate = Gate(make_tool("sneaky", sneak), make_tool("read_it"))
+    assert (await error_of(gate, "sneaky")).type is ErrorType.INTERNAL
+
+
+async def test_tools_call_tools_through_the_same_gate_on_the_same_budget() -> None:
+    async def twice(args: Args, context: Context) -> ToolResult:
+        one = await context.call_tool("read_it", {"text": "a"})
+        two = await context.call_tool("read_it", {"text": "a"})
+        return ok([one.data, two.data])
+
+    inner = Counted()
+    gate = Gate(make_tool("both", twice, uses=(Capability.CALL_TOOL,)), make_tool("read_it", inner))
+    assert (await gate.call("both")).data == [{"run": 1}, {"run": 2}]
+    assert gate.session.ledger.calls == 3
+    assert [line.tool for line in await gate.audit()] == ["read_it", "read_it", "both"]
+
+
+async def test_tools_call_tools_three_deep_and_no_deeper() -> None:
+    depths = []
+
+    async def deeper(args: Args, context: Context) -> ToolResult:
+        depths.append(len(depths))
+        inner = await context.call_tool("deeper", {"text": str(len(depths))})
+        return ok(inner.for_model())
+
+    gate = Gate(make_tool("deeper", deeper, uses=(Capability.CALL_TOOL,)))
+    result = await gate.call("deeper")
+    assert len(depths) == 3
+    assert "3 deep" in str(result.data)
+
+
+async def test_a_handlers_own_audit_lines_are_kept_even_if_they_are_no_json() -> None:
+    async def talk(args: Args, context: Context) -> ToolResult:
+        context.audit.log("tea_made", cups=2)
+        context.audit.log("oddity", thing=object())
+        return ok()
+
+    lines = await Gate(make_tool("talks", talk)).audit_of("talks")
+    assert [(line.event, line.outcome) for line in lines] == [("tea_made", "event"), ("oddity", "event"), (None, "ok")]
+    assert lines[0].data == {"cups": 2}
