@@ -121,7 +121,10 @@ async def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | Non
 async def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """5. Cut down to what speech can use."""
     if attempt.mode is Mode.VOICE:
-        attempt.clamped = policy.clamp_for_voice(attempt.args)
+        clamped, asked_for = policy.clamp_for_voice(attempt.args)
+        # A tool whose schema wants more than speech does gets what its schema wants.
+        if asked_for and tool.arguments.accepts(clamped):
+            attempt.args, attempt.clamped = clamped, asked_for
     return None
 
 

@@ -147,21 +147,17 @@ def is_available(tool: Tool, facts: Mapping[str, Any]) -> bool:
         return False
 
 
-def clamp_for_voice(args: dict[str, Any]) -> dict[str, Any] | None:
-    """Cuts arguments down to what speech can use, in place, and gives what was asked for instead; None if nothing."""
-    asked: dict[str, Any] = {}
-    top_k = args.get("top_k")
+def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments cut down to what speech can use, and the values that were asked for instead."""
+    clamped: dict[str, Any] = {}
+    top_k, fields = args.get("top_k"), args.get("return_fields")
     if isinstance(top_k, int) and top_k > VOICE_TOP_K:
-        asked["top_k"] = top_k
-        args["top_k"] = VOICE_TOP_K
-    fields = args.get("return_fields")
+        clamped["top_k"] = VOICE_TOP_K
     if isinstance(fields, list) and FULL_TEXT in fields:
-        asked["return_fields"] = fields
-        args["return_fields"] = [name for name in fields if name != FULL_TEXT]
+        clamped["return_fields"] = [name for name in fields if name != FULL_TEXT]
     if args.get(FULL_TEXT) is True:
-        asked[FULL_TEXT] = True
-        args[FULL_TEXT] = False
-    return asked or None
+        clamped[FULL_TEXT] = False
+    return ({**args, **clamped}, {name: args[name] for name in clamped}) if clamped else (args, clamped)
 
 
 def is_empty(data: Any) -> bool:

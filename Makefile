@@ -1,0 +1,47 @@
+# Each target makes what it needs. The second time it finds it made.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check bench web clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+serve: $(INSTALLED) ## build the tools and chat with the assistant
+	$(BIN)/antiphon tools build
+	$(BIN)/antiphon chat
+
+test: check ## check, then run every test
+	$(BIN)/pytest -q
+
+check: $(INSTALLED) ## style, types, import rules and file sizes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src tests conftest.py $(if $(BENCHES),bench)
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/gates
+
+bench: $(INSTALLED) ## measure every figure that the README claims
+	@set -e; for program in $(BENCHES); do echo "$$program"; $(BIN)/python $$program; done
+
+web: ## build the page
+	@echo "There is no page yet, so there is nothing to build."
+
+clean: ## remove what was made, the virtual environment too
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Antiphon needs Python 3.11 or newer. Name one: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "This Python has no venv module. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@echo "Installing Antiphon and its tools into $(VENV). This takes about a minute, once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,265 @@
+"""Settings: `antiphon.toml`, then the environment, which wins. All mistakes are told at once, each with its place."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
+
+from antiphon.errors import AntiphonError
+
+FILE_NAME: Final = "antiphon.toml"
+VARIABLE_PREFIX: Final = "ANTIPHON_"
+DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
+DEFAULT: Final = "default"
+
+
+class ConfigError(AntiphonError):
+    """The settings cannot be used; `problems` has a sentence for each mistake."""
+
+    code = "config"
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        several = "\n".join([f"the settings have {len(problems)} problems:", *(f"  {problem}" for problem in problems)])
+        super().__init__(several if len(problems) > 1 else problems[0])
+
+
+# A description ends the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
+Switch = Annotated[bool, Field(description="true or false")]
+Environment = Annotated[Literal["production", "development"], Field(description='"production" or "development"')]
+Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
+ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
+StorageUrl = Annotated[
+    str,
+    Field(
+        pattern=r"^(sqlite|memory|sqlite:///[^:?][^?]*)$",
+        description='"sqlite", "memory", or "sqlite:///" followed by the path of a file',
+    ),
+]
+
+
+class Section(BaseModel):
+    """A table of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Server(Section):
+    environment: Environment = "production"
+
+
+class Tools(Section):
+    paths: Folders = ("tools",)
+    disable: ToolIds = ()
+    build: Switch = True
+
+
+class Storage(Section):
+    url: StorageUrl = "sqlite"
+
+
+class Audit(Section):
+    arguments: Switch = False
+
+
+class _Document(BaseSettings):
+    """The shape of all settings. It is never made: its sections are, one by one, so that each value has an origin."""
+
+    model_config = SettingsConfigDict(
+        case_sensitive=True, strict=True, env_prefix=VARIABLE_PREFIX.lower(), env_nested_delimiter="__"
+    )
+
+    server: Server
+    tools: Tools
+    storage: Storage
+    audit: Audit
+
+
+class _Environment(EnvSettingsSource):
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__(_Document)
+        self.env_vars = {
+            _variable(key).lower(): value for key in _FIELDS if (value := values.get(_variable(key))) not in (None, "")
+        }
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """A list: JSON, or names separated by commas. What is no JSON stays a string, and fails with the others."""
+        if not value.startswith("["):
+            return [name.strip() for name in value.split(",")]
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+
+
+_SECTIONS: Final = {name: cast(type[Section], info.annotation) for name, info in _Document.model_fields.items()}
+_FIELDS: Final = {
+    f"{name}.{key}": info for name, section in _SECTIONS.items() for key, info in section.model_fields.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    project_dir: Path
+    """Relative paths in the settings start here: the folder of the settings file, else the current one."""
+    data_dir: Path
+    config_path: Path | None = None
+    server: Server = field(default_factory=Server)
+    tools: Tools = field(default_factory=Tools)
+    storage: Storage = field(default_factory=Storage)
+    audit: Audit = field(default_factory=Audit)
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The keys that somebody set, and where."""
+
+    @property
+    def artifact_path(self) -> Path:
+        """Beside the project's own tools, so that projects do not share it; without a project, in the data folder."""
+        is_project = self.config_path is not None or (self.project_dir / "tools").is_dir()
+        return (self.project_dir if is_project else self.data_dir) / "tool_registry.json"
+
+    @property
+    def tool_paths(self) -> tuple[Path, ...]:
+        return tuple(self.project_dir / Path(path).expanduser() for path in self.tools.paths)
+
+    @property
+    def database_path(self) -> Path | None:
+        """The SQLite file; None if everything stays in memory."""
+        if self.storage.url == "memory":
+            return None
+        _, _, path = self.storage.url.partition("sqlite:///")
+        return self.project_dir / Path(path).expanduser() if path else self.data_dir / "antiphon.db"
+
+    def origins(self) -> Mapping[str, str]:
+        """Where the value of each key came from: "default", the file's name, or the variable's."""
+        return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, "data_dir")}
+
+
+def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
+    """The settings in force. Without `config_path`, `antiphon.toml` is read if the current folder has one.
+
+    An empty variable counts as not set. Raises `ConfigError` with every mistake of the file and the environment.
+    """
+    env = os.environ if env is None else env
+    cwd = Path.cwd() if cwd is None else cwd.absolute()
+    path = _find(config_path, cwd)
+    problems = _unknown_variables(env)
+    tables = {} if path is None else _read(path, problems)
+    given = {f"{name}.{key}": path.name for name, table in tables.items() for key in table} if path else {}
+    for name, table in _Environment(env)().items():
+        tables.setdefault(name, {}).update(table)
+        given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
+    sections = {name: _validate(name, tables.get(name, {}), given, problems) for name in _SECTIONS}
+    if problems:
+        raise ConfigError(problems)
+
+    data_dir = env.get(DATA_DIR_VARIABLE)
+    if data_dir:
+        given["data_dir"] = DATA_DIR_VARIABLE
+    return Settings(
+        project_dir=path.parent if path else cwd,
+        data_dir=cwd / Path(data_dir).expanduser() if data_dir else _user_data_dir(),
+        config_path=path,
+        given=given,
+        **sections,
+    )
+
+
+def _find(config_path: Path | None, cwd: Path) -> Path | None:
+    path = cwd / (config_path.expanduser() if config_path else FILE_NAME)
+    if path.is_file():
+        return path
+    if config_path is None:
+        return None
+    raise ConfigError([f"there is no settings file {path}. Give --config the path of an {FILE_NAME}, or leave it out."])
+
+
+def _read(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
+    """The known part of the file; what is wrong with the rest is added to the problems."""
+    try:
+        text = path.read_text("utf-8-sig")  # Windows editors begin a file with a mark
+        document = tomllib.loads(text)
+    except OSError as error:
+        problems.append(f"{path} cannot be read: {error.strerror}.")
+    except UnicodeDecodeError:
+        problems.append(f"{path} is not UTF-8 text. Save it as UTF-8.")
+    except tomllib.TOMLDecodeError as error:
+        what, _, place = str(error).rpartition(" (at ")
+        at = re.match(r"line (\d+)", place)
+        line = int(at[1]) if at else len(text.splitlines())
+        problems.append(f"{path.name}, line {line}: this is not valid TOML ({what}).")
+    else:
+        return _known_tables(document, path.name, problems)
+    return {}
+
+
+def _known_tables(document: Mapping[str, Any], file: str, problems: list[str]) -> dict[str, dict[str, Any]]:
+    tables: dict[str, dict[str, Any]] = {}
+    for name, table in document.items():
+        if name not in _SECTIONS:
+            problems.append(_unknown(file, name, isinstance(table, dict)))
+        elif not isinstance(table, dict):
+            problems.append(f"{file}: {name} is {_quote(table)}; it must be a table, which starts with [{name}].")
+        else:
+            tables[name] = {key: value for key, value in table.items() if f"{name}.{key}" in _FIELDS}
+            problems += [_unknown(file, f"{name}.{key}") for key in table if key not in tables[name]]
+    return tables
+
+
+def _unknown(file: str, name: str, is_section: bool = False) -> str:
+    if is_section:
+        return f"{file}: there is no section [{name}]. The nearest is [{_nearest(name, list(_SECTIONS))}]."
+    return f"{file}: there is no setting {name}. The nearest is {_nearest(name, list(_FIELDS))}."
+
+
+def _unknown_variables(env: Mapping[str, str]) -> list[str]:
+    known = {_variable(key): key for key in _FIELDS} | {DATA_DIR_VARIABLE: "data_dir"}
+    return [
+        f"{name}: there is no such setting. The nearest is {_nearest(name, list(known))}."
+        for name in sorted(env)
+        if name.startswith(VARIABLE_PREFIX) and name not in known
+    ]
+
+
+def _validate(name: str, table: Mapping[str, Any], given: Mapping[str, str], problems: list[str]) -> Any:
+    try:
+        return _SECTIONS[name].model_validate(table)
+    except ValidationError as error:
+        # A list with two wrong items is two errors to pydantic and one mistake to its author.
+        for key in dict.fromkeys(str(each["loc"][0]) for each in error.errors()):
+            dotted = f"{name}.{key}"
+            origin = given[dotted]
+            place = origin if origin.startswith(VARIABLE_PREFIX) else f"{origin}: {dotted}"
+            problems.append(f"{place} is {_quote(table[key])}; it must be {_FIELDS[dotted].description}.")
+        return None
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """A key of that name in another section comes first: it was put into the wrong place."""
+    bare = re.split(r"\.|__", name)[-1]
+    misplaced = [key for key in known if re.split(r"\.|__", key)[-1] == bare and key != bare]
+    return misplaced[0] if misplaced else get_close_matches(name, known, n=1, cutoff=0.0)[0]
+
+
+def _quote(value: Any) -> str:
+    """The value as JSON. A URL of a database may hold a password, which an error must not print."""
+    return re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
+
+
+def _variable(key: str) -> str:
+    return VARIABLE_PREFIX + key.upper().replace(".", "__")
+
+
+def _user_data_dir() -> Path:
+    # Imported here: most installations of a server set the folder, and 15 ms of start are 15 ms.
+    from platformdirs import user_data_path
+
+    return user_data_path("antiphon", appauthor=False)

@@ -1,0 +1,147 @@
+"""Tool directories in, one versioned artifact out. Everything that is wrong with any of them is reported."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from antiphon.clock import Clock, SystemClock
+from antiphon.tools import sentences
+from antiphon.tools.adapters import ADAPTERS
+from antiphon.tools.artifact import FORMAT, Artifact, Entry, version_of
+from antiphon.tools.errors import BuildError
+from antiphon.tools.lint import Draft, Problem, Severity, check
+from antiphon.tools.lint.draft import SCHEMA, SENTENCES
+from antiphon.tools.shelf import Shelf
+from antiphon.tools.source import tool_id_of
+
+GIT_TIMEOUT_S: Final = 2.0
+SYSTEM_CLOCK: Final = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    artifact: Artifact
+    """Holds only the tools that have no errors."""
+    problems: list[Problem]
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.severity is Severity.ERROR]
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+
+def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock = SYSTEM_CLOCK) -> Built:
+    """Compiles the tools in `paths`, the first of which holds the built-in ones. A tool replaces one of the same id in
+    an earlier path. Those in `disable` are left out, unread."""
+    roots = list(dict.fromkeys(path.resolve() for path in paths))
+    shelf = Shelf(frozenset(map(tool_id_of, disable)))
+    for root in roots:
+        shelf.add(root)
+    drafts = [check(source) for _, source in sorted(shelf.sources.items())]
+    problems = [*shelf.problems, *shelf.unknown_disabled(), *(problem for one in drafts for problem in one.problems)]
+    problems += _check_sentences(drafts)
+    wrong = {problem.tool for problem in problems if problem.severity is Severity.ERROR}
+    entries = []
+    for one in drafts:
+        schemas, failures = _adapt(one)
+        problems += failures
+        if one.source.tool_id not in wrong and not failures:
+            entries.append(_entry(one, schemas))
+    artifact = Artifact(
+        format=FORMAT,
+        version=version_of(entries),
+        git_commit=_git_commit(roots),
+        build_timestamp=clock.now(UTC).isoformat(timespec="seconds"),
+        tools=entries,
+    )
+    return Built(artifact, problems)
+
+
+def write(built: Built, path: Path) -> None:
+    """Puts the artifact in place all at once: a server that starts meanwhile reads the old one or the new one."""
+    if not built.ok:
+        raise BuildError(f"{path} was not written: the tools have {len(built.errors)} errors.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(built.artifact) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            # mkstemp's files are for their owner alone; the server may run as someone else.
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise BuildError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _check_sentences(drafts: Sequence[Draft]) -> Iterator[Problem]:
+    spoken = {one.source.tool_id: one.sentences for one in drafts if one.sentences is not None}
+    for tool_id, message in sentences.cross_check(spoken):
+        yield Problem(tool_id, SENTENCES, "", message)
+
+
+def _adapt(one: Draft) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+    """The tool's schema for each provider."""
+    schemas: dict[str, dict[str, Any]] = {}
+    problems: list[Problem] = []
+    if one.spec is not None:
+        for provider, adapt in ADAPTERS.items():
+            try:
+                schemas[provider] = adapt(one.spec)
+            except BuildError as error:
+                problems.append(Problem(one.source.tool_id, SCHEMA, "parameters", str(error)))
+    return schemas, problems
+
+
+def _entry(one: Draft, provider_schemas: dict[str, dict[str, Any]]) -> Entry:
+    return Entry(
+        tool_id=one.source.tool_id,
+        digest=one.source.digest,
+        origin=str(one.source.directory),
+        spec=one.schema,
+        summary=one.summary,
+        documentation=one.document,
+        examples=one.examples,
+        sentences=one.sentences,
+        provider_schemas=provider_schemas,
+    )
+
+
+def _git_commit(roots: Sequence[Path]) -> str | None:
+    """Of the repository that holds the tools: the person's own before the built-in ones."""
+    for root in reversed(roots):
+        if any((folder / ".git").exists() for folder in (root, *root.parents)):
+            return _head(root)
+    return None
+
+
+def _head(root: Path) -> str | None:
+    # A git hook that builds the tools has GIT_DIR set, which would be believed over the folder.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            check=True,
+            env=environment,
+            text=True,
+            timeout=GIT_TIMEOUT_S,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

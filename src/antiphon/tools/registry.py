@@ -1,0 +1,137 @@
+"""The tools of a process: read once at the start, locked, and given to each session as a snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+import msgspec
+
+from antiphon.tools import artifact, loader
+from antiphon.tools.adapters import ADAPTERS
+from antiphon.tools.errors import RegistryError
+from antiphon.tools.source import Source, read
+from antiphon.tools.spec import Category, Mode
+from antiphon.tools.tool import Tool
+
+DEVELOPMENT: Final = "development"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The tools as a session knows them. It stays as it is, whatever the registry does later."""
+
+    version: str
+    git_commit: str | None
+    tools: Mapping[str, Tool]
+    """By id."""
+    _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def tool_ids(self) -> list[str]:
+        return list(self.tools)
+
+    def allowed(self, mode: Mode) -> list[Tool]:
+        return [tool for tool in self.tools.values() if mode in tool.spec.allowed_modes]
+
+    def by_category(self, category: Category) -> list[Tool]:
+        return [tool for tool in self.tools.values() if tool.spec.category is category]
+
+    def summaries(self, mode: Mode) -> str:
+        """What the prompt says about each tool that is allowed in the mode, one line each."""
+        return "\n".join(
+            f"**{tool.id}** ({tool.spec.category}): {' '.join(tool.summary.split())}" for tool in self.allowed(mode)
+        )
+
+    def documentation(self, tool_id: str) -> str | None:
+        tool = self.tools.get(tool_id)
+        return None if tool is None else tool.documentation
+
+    def metadata(self, tool_id: str) -> dict[str, Any] | None:
+        """The contract without its schemas, in the words of schema.json."""
+        tool = self.tools.get(tool_id)
+        if tool is None:
+            return None
+        contract = msgspec.to_builtins(tool.spec)
+        return {name: value for name, value in contract.items() if name not in ("parameters", "outputs")}
+
+    def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
+        """The tools that are allowed in the mode, in the provider's words. They are shared: send, don't change them."""
+        if provider not in ADAPTERS:
+            raise RegistryError(f'There are no tool schemas for "{provider}"; there are {", ".join(ADAPTERS)}.')
+        key = (provider, mode)
+        if key not in self._schemas:
+            self._schemas[key] = tuple(tool.provider_schemas[provider] for tool in self.allowed(mode))
+        return self._schemas[key]
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """What became of the calls to each tool since it was loaded."""
+        return {tool_id: tool.stats.summary() for tool_id, tool in self.tools.items()}
+
+
+class Registry:
+    """Made by `Registry.load`. While it is locked, the tools stay what they are."""
+
+    def __init__(self, path: Path, environment: str, snapshot: Snapshot) -> None:
+        self._path = path
+        self._environment = environment
+        self._snapshot = snapshot
+        self._locked = False
+
+    @classmethod
+    def load(cls, path: Path, *, environment: str) -> Self:
+        """Raises RegistryError if the artifact is missing, damaged or stale, or a handler cannot be imported."""
+        return cls(path, environment, _load(path))
+
+    @property
+    def version(self) -> str:
+        return self._snapshot.version
+
+    @property
+    def git_commit(self) -> str | None:
+        return self._snapshot.git_commit
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return self._snapshot.tools
+
+    @property
+    def locked(self) -> bool:
+        return self._locked
+
+    def lock(self) -> None:
+        self._locked = True
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def reload(self) -> None:
+        """Reads the artifact again. Sessions keep the snapshot they have."""
+        if self._locked:
+            raise RegistryError("The tools are locked, so they cannot be reloaded. Restart the server.")
+        if self._environment != DEVELOPMENT:
+            raise RegistryError(
+                f'Tools are reloaded in development only, and server.environment is "{self._environment}". '
+                "Restart the server."
+            )
+        self._snapshot = _load(self._path)
+
+
+def _load(path: Path) -> Snapshot:
+    built = artifact.read(path)
+    sources: dict[str, Source] = {}
+    stale: list[str] = []
+    for entry in built.tools:
+        try:
+            sources[entry.tool_id] = read(Path(entry.origin))
+        except OSError as error:
+            stale.append(f"{entry.tool_id} ({error.filename} cannot be read: {error.strerror})")
+            continue
+        if sources[entry.tool_id].digest != entry.digest:
+            stale.append(f"{entry.tool_id} ({entry.origin} has changed)")
+    if stale:
+        raise RegistryError(f"{path} is out of date: {', '.join(stale)}. Run `antiphon tools build`.")
+    tools = {entry.tool_id: loader.load(entry, sources[entry.tool_id]) for entry in built.tools}
+    return Snapshot(built.version, built.git_commit, MappingProxyType(tools))

@@ -1,0 +1,193 @@
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import structlog
+
+from antiphon.telemetry.log import MAX_TEXT_CHARS, configure, get_logger
+
+HOSTILE = "one\r\ntwo\x1b[2J\x9b31m\x07\u2028\u202e"
+
+
+@pytest.fixture(autouse=True)
+def untouched_process() -> Iterator[None]:
+    handlers = logging.getLogger().handlers
+    yield
+    logging.getLogger().handlers = handlers
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def out() -> io.StringIO:
+    return io.StringIO()
+
+
+def log_json(out: io.StringIO, event: str = "called", **values: Any) -> Any:
+    """The one line that an event makes, read back."""
+    configure(json=True, level="info", stream=out)
+    get_logger("test").info(event, **values)
+    (line,) = out.getvalue().splitlines()
+    return json.loads(line)
+
+
+def log_console(out: io.StringIO, event: str = "called", **values: Any) -> str:
+    configure(json=False, level="info", stream=out)
+    get_logger("test").info(event, **values)
+    return out.getvalue()
+
+
+def test_an_event_is_one_line_of_json(out: io.StringIO) -> None:
+    line = log_json(out, "tool called", tool="calculate", duration_ms=1.5)
+    timestamp = line.pop("timestamp")
+    assert line == {
+        "level": "info",
+        "event": "tool called",
+        "logger": "test",
+        "tool": "calculate",
+        "duration_ms": 1.5,
+    }
+    assert datetime.fromisoformat(timestamp).tzinfo == UTC
+
+
+def test_a_level_hides_what_is_below_it(out: io.StringIO) -> None:
+    configure(json=True, level="warning", stream=out)
+    get_logger("test").info("quiet")
+    get_logger("test").warning("loud")
+    assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["loud"]
+
+
+def test_a_logger_made_before_configuring_obeys_it(out: io.StringIO) -> None:
+    early = get_logger("early")
+    configure(json=True, level="info", stream=out)
+    early.info("hello")
+    assert json.loads(out.getvalue())["logger"] == "early"
+
+
+def test_stderr_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(json=True, level="info")
+    get_logger("test").info("hello")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert json.loads(captured.err)["event"] == "hello"
+
+
+def test_hostile_text_stays_inert_in_json(out: io.StringIO) -> None:
+    line = log_json(out, HOSTILE, value=HOSTILE, **{HOSTILE: 1})
+    assert out.getvalue().rstrip("\n").isprintable()
+    assert line["event"] == line["value"] == HOSTILE
+
+
+def test_hostile_text_stays_inert_on_the_console(out: io.StringIO) -> None:
+    line = log_console(out, HOSTILE, value=HOSTILE, nested=[{HOSTILE: HOSTILE}], **{HOSTILE: 1})
+    assert line.rstrip("\n").isprintable()
+
+
+def test_an_object_cannot_smuggle_escapes_through_its_repr(out: io.StringIO) -> None:
+    class Hostile:
+        def __repr__(self) -> str:
+            return HOSTILE
+
+    assert log_console(out, value=Hostile()).rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "token",
+        "confirmation_token",
+        "accessToken",
+        "client_secret",
+        "password",
+        "Authorization",
+        "x-api-key",
+        "apiKey",
+        "api_key",
+        "resume_handle",
+        "handle",
+        "Set-Cookie",
+    ],
+)
+def test_a_secret_is_masked(out: io.StringIO, key: str) -> None:
+    assert log_json(out, **{key: "hunter2"})[key] == "***"
+
+
+def test_a_secret_inside_a_value_is_masked(out: io.StringIO) -> None:
+    line = log_json(out, request={"headers": [{"authorization": "Bearer hunter2"}]})
+    assert line["request"] == {"headers": [{"authorization": "***"}]}
+
+
+def test_a_secret_is_masked_on_the_console_too(out: io.StringIO) -> None:
+    assert "hunter2" not in log_console(out, token="hunter2", deep={"password": ["hunter2"]})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("input_tokens", 12), ("handler", "execute"), ("author", "me"), ("token", None)]
+)
+def test_what_only_looks_like_a_secret_is_shown(out: io.StringIO, key: str, value: Any) -> None:
+    assert log_json(out, **{key: value})[key] == value
+
+
+def test_a_long_text_is_cut(out: io.StringIO) -> None:
+    assert log_json(out, body="x" * 100_000)["body"] == "x" * MAX_TEXT_CHARS + "…"
+
+
+def test_values_that_json_does_not_know_are_written_all_the_same(out: io.StringIO) -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    line = log_json(out, nan=float("nan"), raw=b"\x00", keys={(1, 2): {3}}, cycle=cycle, lone="\ud800")
+    assert line["nan"] == "nan"
+    assert line["raw"] == "b'\\x00'"
+    assert line["keys"] == {"(1, 2)": "{3}"}
+
+
+def fail_with(message: str) -> None:
+    secret = "hunter2"
+    raise ValueError(message + secret[:0])
+
+
+def test_an_exception_is_one_line_with_its_frames_and_without_locals(out: io.StringIO) -> None:
+    configure(json=True, level="info", stream=out)
+    try:
+        fail_with("bad\nluck")
+    except ValueError:
+        get_logger("test").exception("failed")
+    (text,) = out.getvalue().splitlines()
+    (stack,) = json.loads(text)["exception"]
+    assert (stack["exc_type"], stack["exc_value"]) == ("ValueError", "bad\nluck")
+    assert stack["frames"][-1]["name"] == "fail_with"
+    assert "hunter2" not in text
+
+
+def test_the_text_of_an_exception_cannot_forge_a_line_on_the_console(out: io.StringIO) -> None:
+    configure(json=False, level="info", stream=out)
+    try:
+        fail_with("bad\n2026-01-01T00:00:00Z [info] forged\x1b[2J")
+    except ValueError:
+        get_logger("test").exception("failed")
+    head, *traceback = out.getvalue().splitlines()
+    assert "failed" in head
+    assert [line for line in traceback if not line.startswith("    ")] == []
+    assert "\x1b" not in out.getvalue()
+
+
+def test_a_stream_that_is_no_terminal_gets_no_colours(out: io.StringIO) -> None:
+    assert not re.search(r"\x1b", log_console(out, tool="calculate"))
+
+
+def test_warnings_of_libraries_become_lines_too(out: io.StringIO) -> None:
+    configure(json=True, level="info", stream=out)
+    logging.getLogger("library").log(35, "lost %s", "connection")
+    line = json.loads(out.getvalue())
+    assert (line["level"], line["logger"], line["event"]) == ("warning", "library", "lost connection")
+
+
+def test_configuring_twice_does_not_double_the_lines_of_libraries(out: io.StringIO) -> None:
+    configure(json=True, level="info", stream=out)
+    configure(json=True, level="info", stream=out)
+    logging.getLogger("library").error("once")
+    assert len(out.getvalue().splitlines()) == 1

@@ -1,0 +1,271 @@
+import re
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from platformdirs import user_data_path
+from pydantic import ValidationError
+
+from antiphon.config import ConfigError, Settings, load
+
+
+def write(folder: Path, text: str, name: str = "antiphon.toml") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def problems(folder: Path, toml: str = "", **env: str) -> tuple[str, ...]:
+    if toml:
+        write(folder, toml)
+    with pytest.raises(ConfigError) as caught:
+        load(None, env, folder)
+    return caught.value.problems
+
+
+def test_without_a_file_every_setting_has_its_default(tmp_path: Path) -> None:
+    settings = load(None, {}, tmp_path)
+    assert settings.server.environment == "production"
+    assert settings.tools.model_dump() == {"paths": ("tools",), "disable": (), "build": True}
+    assert settings.storage.url == "sqlite"
+    assert settings.audit.arguments is False
+
+
+def test_the_file_of_the_current_folder_is_read(tmp_path: Path) -> None:
+    write(tmp_path, '[server]\nenvironment = "development"\n[tools]\npaths = ["a", "b"]\nbuild = false')
+    settings = load(None, {}, tmp_path)
+    assert settings.server.environment == "development"
+    assert settings.tools.paths == ("a", "b")
+    assert settings.tools.build is False
+
+
+def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
+    write(tmp_path, "[audit]\narguments = false")
+    named = write(tmp_path, "[audit]\narguments = true", "other.toml")
+    assert load(named, {}, tmp_path).audit.arguments is True
+
+
+def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no settings file .*missing\.toml"):
+        load(Path("missing.toml"), {}, tmp_path)
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    write(tmp_path, '[tools]\nbuild = true\ndisable = ["a"]')
+    settings = load(None, {"ANTIPHON_TOOLS__BUILD": "false"}, tmp_path)
+    assert settings.tools.build is False
+    assert settings.tools.disable == ("a",)
+
+
+@pytest.mark.parametrize("value", ["open_url, tell_joke", '["open_url", "tell_joke"]'])
+def test_a_list_in_a_variable_is_json_or_has_commas(tmp_path: Path, value: str) -> None:
+    assert load(None, {"ANTIPHON_TOOLS__DISABLE": value}, tmp_path).tools.disable == ("open_url", "tell_joke")
+
+
+def test_an_empty_variable_counts_as_not_set(tmp_path: Path) -> None:
+    settings = load(None, {"ANTIPHON_TOOLS__BUILD": "", "ANTIPHON_DATA_DIR": ""}, tmp_path)
+    assert set(settings.origins().values()) == {"default"}
+
+
+def test_the_process_environment_is_read_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTIPHON_AUDIT__ARGUMENTS", "true")
+    monkeypatch.chdir(tmp_path)
+    assert load(None).audit.arguments is True
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "antiphon.toml").write_bytes(b"\xef\xbb\xbf[audit]\narguments = true")
+    assert load(None, {}, tmp_path).audit.arguments is True
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("[tools]\nbild = true", "antiphon.toml: there is no setting tools.bild. The nearest is tools.build."),
+        ("[toools]\nbuild = true", "antiphon.toml: there is no section [toools]. The nearest is [tools]."),
+        ("[server]\npaths = []", "antiphon.toml: there is no setting server.paths. The nearest is tools.paths."),
+        ("build = true", "antiphon.toml: there is no setting build. The nearest is tools.build."),
+        ("[Tools]\nbuild = true", "antiphon.toml: there is no section [Tools]. The nearest is [tools]."),
+        ("tools = 3", "antiphon.toml: tools is 3; it must be a table, which starts with [tools]."),
+    ],
+)
+def test_an_unknown_key_of_the_file_names_the_nearest(tmp_path: Path, toml: str, told: str) -> None:
+    assert problems(tmp_path, toml) == (told,)
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("ANTIPHON_TOOLS__BILD", "ANTIPHON_TOOLS__BUILD"),
+        ("ANTIPHON_TOOL__PATHS", "ANTIPHON_TOOLS__PATHS"),
+        ("ANTIPHON_DATADIR", "ANTIPHON_DATA_DIR"),
+        ("ANTIPHON_SERVER_ENVIRONMENT", "ANTIPHON_SERVER__ENVIRONMENT"),
+    ],
+)
+def test_an_unknown_variable_names_the_nearest(tmp_path: Path, variable: str, nearest: str) -> None:
+    assert problems(tmp_path, **{variable: "x"}) == (
+        f"{variable}: there is no such setting. The nearest is {nearest}.",
+    )
+
+
+def test_other_programs_variables_are_left_alone(tmp_path: Path) -> None:
+    assert load(None, {"PATH": "/bin", "ANTIPHONAL": "1"}, tmp_path).given == {}
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ('[tools]\nbuild = "no"', 'tools.build is "no"; it must be true or false.'),
+        ("[tools]\nbuild = 1", "tools.build is 1; it must be true or false."),
+        ('[tools]\npaths = "t"', 'tools.paths is "t"; it must be a list of folders, such as ["tools"].'),
+        ("[tools]\ndisable = [1, 2]", 'tools.disable is [1, 2]; it must be a list of tool ids, such as ["open_url"].'),
+        (
+            '[server]\nenvironment = "staging"',
+            'server.environment is "staging"; it must be "production" or "development".',
+        ),
+    ],
+)
+def test_a_wrong_value_of_the_file_tells_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
+    assert problems(tmp_path, toml) == (f"antiphon.toml: {told}",)
+
+
+def test_a_wrong_value_of_a_variable_names_the_variable(tmp_path: Path) -> None:
+    assert problems(tmp_path, "[tools]\nbuild = true", ANTIPHON_TOOLS__BUILD="maybe") == (
+        'ANTIPHON_TOOLS__BUILD is "maybe"; it must be true or false.',
+    )
+
+
+def test_a_list_in_a_variable_that_is_broken_json_is_an_error(tmp_path: Path) -> None:
+    assert problems(tmp_path, ANTIPHON_TOOLS__PATHS="[tools")[0].startswith('ANTIPHON_TOOLS__PATHS is "[tools"; ')
+
+
+@pytest.mark.parametrize("url", ["postgres://h/db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///a?b"])
+def test_a_storage_that_does_not_work_today_is_refused(tmp_path: Path, url: str) -> None:
+    (problem,) = problems(tmp_path, f'[storage]\nurl = "{url}"')
+    assert problem.endswith('it must be "sqlite", "memory", or "sqlite:///" followed by the path of a file.')
+
+
+def test_a_password_in_a_url_is_not_printed(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, ANTIPHON_STORAGE__URL="postgresql://me:hun/ter@2@host/db")
+    assert "hun" not in problem
+    assert "postgresql://…@host/db" in problem
+
+
+@pytest.mark.parametrize(
+    ("toml", "line"),
+    [("[tools]\n\nbuild = yes", 3), ("[tools]\nbuild =\n", 2), ('[tools]\npaths = ["a",\n', 2), ("[tools", 1)],
+)
+def test_a_file_that_is_not_toml_is_an_error_with_its_line(tmp_path: Path, toml: str, line: int) -> None:
+    (problem,) = problems(tmp_path, toml)
+    assert problem.startswith(f"antiphon.toml, line {line}: this is not valid TOML (")
+
+
+def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "antiphon.toml").write_bytes(b'[tools]\npaths = ["\xff"]')
+    assert "is not UTF-8 text" in problems(tmp_path)[0]
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    toml = '[tools]\nbuild = 2\nbild = 1\n[sever]\n[storage]\nurl = "x"'
+    told = problems(tmp_path, toml, ANTIPHON_AUDIT__ARGUMENTS="perhaps", ANTIPHON_X="1")
+    assert [re.split(r"; |\. ", problem)[0] for problem in told] == [
+        "ANTIPHON_X: there is no such setting",
+        "antiphon.toml: there is no setting tools.bild",
+        "antiphon.toml: there is no section [sever]",
+        "antiphon.toml: tools.build is 2",
+        'antiphon.toml: storage.url is "x"',
+        'ANTIPHON_AUDIT__ARGUMENTS is "perhaps"',
+    ]
+
+
+def test_broken_toml_does_not_hide_the_mistakes_of_the_environment(tmp_path: Path) -> None:
+    assert len(problems(tmp_path, "[tools", ANTIPHON_TOOLS__BUILD="perhaps")) == 2
+
+
+def test_the_text_of_the_error_has_a_line_for_each_problem(tmp_path: Path) -> None:
+    write(tmp_path, "[tools]\nbuild = 2\n[audit]\narguments = 2")
+    with pytest.raises(ConfigError) as caught:
+        load(None, {}, tmp_path)
+    assert str(caught.value).splitlines() == [
+        "the settings have 2 problems:",
+        "  antiphon.toml: tools.build is 2; it must be true or false.",
+        "  antiphon.toml: audit.arguments is 2; it must be true or false.",
+    ]
+
+
+def test_relative_tool_folders_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    file = write(project, '[tools]\npaths = ["tools", "/opt/tools"]')
+    settings = load(file, {}, tmp_path)
+    assert settings.project_dir == project
+    assert settings.tool_paths == (project / "tools", Path("/opt/tools"))
+
+
+def test_a_relative_config_path_starts_at_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    write(tmp_path / "p", "")
+    assert load(Path("p/antiphon.toml"), {}, tmp_path).project_dir == tmp_path / "p"
+
+
+def test_without_a_file_the_project_is_the_current_folder(tmp_path: Path) -> None:
+    assert load(None, {}, tmp_path).project_dir == tmp_path
+
+
+def test_the_data_folder_is_the_platforms(tmp_path: Path) -> None:
+    assert load(None, {}, tmp_path).data_dir == user_data_path("antiphon", appauthor=False)
+
+
+def test_a_variable_moves_the_data_folder(tmp_path: Path) -> None:
+    assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).data_dir == tmp_path / "data"
+
+
+def test_the_artifact_of_a_project_lies_beside_its_file(tmp_path: Path) -> None:
+    write(tmp_path, "")
+    assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).artifact_path == tmp_path / "tool_registry.json"
+
+
+def test_a_tools_folder_makes_a_project_too(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).artifact_path == tmp_path / "tool_registry.json"
+
+
+def test_without_a_project_the_artifact_lies_in_the_data_folder(tmp_path: Path) -> None:
+    settings = load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path)
+    assert settings.artifact_path == tmp_path / "data" / "tool_registry.json"
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite", "data/antiphon.db"),
+        ("sqlite:///own.db", "own.db"),
+        ("sqlite:////srv/own.db", "/srv/own.db"),
+        ("memory", None),
+    ],
+)
+def test_a_storage_url_names_a_database_file(tmp_path: Path, url: str, path: str | None) -> None:
+    settings = load(None, {"ANTIPHON_STORAGE__URL": url, "ANTIPHON_DATA_DIR": "data"}, tmp_path)
+    assert settings.database_path == (None if path is None else tmp_path / path)
+
+
+def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
+    write(tmp_path, '[tools]\npaths = ["tools"]\nbuild = true')
+    env = {"ANTIPHON_TOOLS__BUILD": "true", "ANTIPHON_DATA_DIR": "data"}
+    assert load(None, env, tmp_path).origins() == {
+        "server.environment": "default",
+        "tools.paths": "antiphon.toml",
+        "tools.disable": "default",
+        "tools.build": "ANTIPHON_TOOLS__BUILD",
+        "storage.url": "default",
+        "audit.arguments": "default",
+        "data_dir": "ANTIPHON_DATA_DIR",
+    }
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings = Settings(project_dir=tmp_path, data_dir=tmp_path)
+    with pytest.raises(FrozenInstanceError):
+        settings.data_dir = Path("/")  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        settings.tools.build = False
