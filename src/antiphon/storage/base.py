@@ -65,6 +65,8 @@ class Confirmation(Struct, frozen=True):
     args: bytes
     """Canonical JSON of the arguments as they came; the same tool makes the same call of them again."""
     call_id: str | None
+    occurrence: int
+    """Its place among equal calls of one model message; with the id, what makes it the same call again."""
     mode: str
     turn: int
     preview: str

@@ -44,6 +44,7 @@ class Confirmations:
                 tool_digest=tool.digest,
                 args=canonical(attempt.call.args),
                 call_id=attempt.call.id,
+                occurrence=attempt.call.occurrence,
                 mode=attempt.mode,
                 turn=attempt.turn,
                 preview=preview,

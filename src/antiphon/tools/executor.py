@@ -93,17 +93,17 @@ class Executor:
             return refuse(failure)
         return await self._answer(taken, approved, session)
 
-    async def hear(self, text: str, session: ToolSession) -> ToolResult | None:
+    async def hear(self, text: str, session: ToolSession) -> tuple[ToolCall, ToolResult] | None:
         """The user's own words of a new turn, before a model sees them: a yes or no to what was asked just before.
 
-        None if they are neither, or if it is not plain what they answer.
+        The call that they decided, and what came of it; None if they are no plain answer to one question.
         """
         answer = verdict(text)
         if answer is None:
             return None
         asked = await self._desk.confirmations.asked_last_turn(session)
         taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
-        return None if taken is None else await self._answer(taken, answer, session)
+        return None if taken is None else (_call_of(taken), await self._answer(taken, answer, session))
 
     def begin_turn(self, session: ToolSession) -> bool:
         """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
@@ -187,9 +187,8 @@ class Executor:
         return call_tool
 
     async def _answer(self, taken: Confirmation, approved: bool, session: ToolSession) -> ToolResult:
-        call = ToolCall(taken.call_id, taken.tool, msgspec.json.decode(taken.args))
         if approved:
-            return await self._execute(call, session, approved=taken)
+            return await self._execute(_call_of(taken), session, approved=taken)
         session.ledger.denied.add(fingerprint(taken.tool, taken.args))
         record_answer(self._desk, session, taken, "denied")
         return refuse(declined(session.snapshot.tools[taken.tool]))
@@ -230,6 +229,10 @@ def _check_capabilities(registry: Registry, offered: Mapping[Capability, object]
                 f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
                 f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
             )
+
+
+def _call_of(taken: Confirmation) -> ToolCall:
+    return ToolCall(taken.call_id, taken.tool, msgspec.json.decode(taken.args), taken.occurrence)
 
 
 def _gate_failed(tool: Tool) -> ToolResult:

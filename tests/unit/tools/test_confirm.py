@@ -153,6 +153,16 @@ async def test_two_tokens_for_one_delivery_run_it_once() -> None:
     assert asked.handler.runs == 1
 
 
+async def test_two_equal_calls_of_one_message_are_two_approvals() -> None:
+    asked = Asked()
+    await asked.ask(id="call_0123456789")
+    first = asked.token
+    await asked.ask(id="call_abcdefghi", occurrence=1)
+    await asked.answer(token=first)
+    await asked.answer()
+    assert asked.handler.runs == 2
+
+
 async def test_a_replay_of_the_call_after_the_approval_gets_its_result() -> None:
     asked = Asked()
     await asked.ask(id="call_0123456789")
@@ -179,9 +189,9 @@ async def test_a_restart_in_between_does_not_matter(asked: Asked) -> None:
 
 async def test_a_spoken_yes_in_the_next_turn_approves(asked: Asked) -> None:
     asked.gate.next_turn()
-    result = await asked.gate.executor.hear("Yes, please.", asked.gate.session)
-    assert result is not None
-    assert result.ok
+    heard = await asked.gate.executor.hear("Yes, please.", asked.gate.session)
+    assert heard is not None
+    assert (heard[0].name, heard[1].ok) == ("book", True)
     assert asked.handler.runs == 1
 
 
@@ -190,16 +200,16 @@ async def test_a_text_only_action_may_be_approved_by_voice_after_the_switch() ->
     await asked.ask()
     asked.gate.session.mode = Mode.VOICE
     asked.gate.next_turn()
-    result = await asked.gate.executor.hear("yes", asked.gate.session)
-    assert result is not None
-    assert result.ok
+    heard = await asked.gate.executor.hear("yes", asked.gate.session)
+    assert heard is not None
+    assert heard[1].ok
 
 
 async def test_a_spoken_no_denies(asked: Asked) -> None:
     asked.gate.next_turn()
-    result = await asked.gate.executor.hear("no thanks", asked.gate.session)
-    assert result is not None
-    assert not result.ok
+    heard = await asked.gate.executor.hear("no thanks", asked.gate.session)
+    assert heard is not None
+    assert not heard[1].ok
     assert not (await asked.answer()).ok
 
 

@@ -1,0 +1,170 @@
+"""Stores that live as long as the process: for tests, for trying things out, and for the cost of the gate alone.
+
+No method awaits anything, so each is one step to every other task of the loop.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
+
+SESSIONS_KEPT: Final = 10_000
+AUDIT_LINES_KEPT: Final = 100_000
+PRUNED_EVERY: Final = 100
+"""A session's records are looked through once for so many new ones, not for each."""
+
+
+class _Session:
+    """The calls of one session, oldest first."""
+
+    __slots__ = ("by_hash", "by_id", "by_provider", "prune_at")
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, CallRecord] = {}
+        self.by_provider: dict[str | None, CallRecord] = {}
+        self.by_hash: dict[str | None, CallRecord] = {}
+        self.prune_at = CALLS_KEPT_PER_SESSION + PRUNED_EVERY
+
+    def holder(self, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
+        # None is never a key of these dicts, so a key that was not given finds nothing.
+        one = self.by_provider.get(provider_key)
+        other = self.by_hash.get(hash_key)
+        if one is None or (other is not None and other.started_ms > one.started_ms):
+            return other
+        return one
+
+    def put(self, record: CallRecord) -> None:
+        self.by_id[record.id] = record
+        if record.provider_key is not None:
+            self.by_provider[record.provider_key] = record
+        if record.hash_key is not None:
+            self.by_hash[record.hash_key] = record
+        if len(self.by_id) >= self.prune_at:
+            self.prune()
+
+    def drop(self, record: CallRecord) -> None:
+        del self.by_id[record.id]
+        self.by_provider.pop(record.provider_key, None)
+        self.by_hash.pop(record.hash_key, None)
+
+    def prune(self) -> None:
+        finished = [record for record in self.by_id.values() if record.result is not None]
+        for record in finished[:-CALLS_KEPT_PER_SESSION]:
+            self.drop(record)
+        self.prune_at = len(self.by_id) + PRUNED_EVERY
+
+    def is_idle(self) -> bool:
+        return all(record.result is not None for record in self.by_id.values())
+
+
+class MemoryCallStore:
+    def __init__(self, sessions_kept: int = SESSIONS_KEPT) -> None:
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions_kept = sessions_kept
+
+    async def find(self, session_id: str, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
+        session = self._sessions.get(session_id)
+        return None if session is None else session.holder(provider_key, hash_key)
+
+    async def start(self, record: CallRecord) -> CallRecord | None:
+        session = self._use(record.session_id)
+        in_the_way = session.holder(record.provider_key, record.hash_key) or session.by_id.get(record.id)
+        if in_the_way is None:
+            session.put(record)
+        return in_the_way
+
+    async def restart(self, old: CallRecord, new: CallRecord) -> bool:
+        session = self._use(old.session_id)
+        stored = session.by_id.get(old.id)
+        if stored is None or stored.result is not None or stored.lease_until_ms != old.lease_until_ms:
+            return False
+        for holder in (session.by_provider.get(new.provider_key), session.by_hash.get(new.hash_key)):
+            if holder is not None and holder is not stored:
+                return False
+        session.drop(stored)
+        session.put(new)
+        return True
+
+    async def finish(self, record: CallRecord) -> None:
+        session = self._use(record.session_id)
+        if record.id in session.by_id or session.holder(record.provider_key, record.hash_key) is None:
+            session.put(record)
+
+    def _use(self, session_id: str) -> _Session:
+        """The session, which is from now on the last to be forgotten."""
+        sessions = self._sessions
+        session = sessions.get(session_id)
+        if session is None:
+            session = sessions[session_id] = _Session()
+            if len(sessions) > self._sessions_kept:
+                self._forget_one()
+        else:
+            sessions.move_to_end(session_id)
+        return session
+
+    def _forget_one(self) -> None:
+        # A session with a call in progress is passed over, and a few of those must not make every new session slow.
+        for session_id in list(islice(self._sessions, 8)):
+            if self._sessions[session_id].is_idle():
+                del self._sessions[session_id]
+                return
+            self._sessions.move_to_end(session_id)
+
+
+class MemoryConfirmationStore:
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], dict[str, Confirmation]] = {}
+
+    async def put(self, confirmation: Confirmation) -> None:
+        owner = (confirmation.session_id, confirmation.user)
+        self._waiting.setdefault(owner, {})[confirmation.token_hash] = confirmation
+
+    async def take(self, token_hash: str, session_id: str, user: str) -> Confirmation | None:
+        owner = (session_id, user)
+        waiting = self._waiting.get(owner)
+        if waiting is None:
+            return None
+        confirmation = waiting.pop(token_hash, None)
+        if not waiting:
+            del self._waiting[owner]
+        return confirmation
+
+    async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
+        waiting = self._waiting.get((session_id, user))
+        return [one for one in waiting.values() if one.expires_ms > now_ms] if waiting else ()
+
+    async def sweep(self, now_ms: int) -> int:
+        expired = [one for waiting in self._waiting.values() for one in waiting.values() if one.expires_ms <= now_ms]
+        for one in expired:
+            await self.take(one.token_hash, one.session_id, one.user)
+        return len(expired)
+
+
+class MemoryAuditStore:
+    def __init__(self, lines_kept: int = AUDIT_LINES_KEPT) -> None:
+        self._lines: deque[AuditLine] = deque(maxlen=lines_kept)
+        self._appended = 0
+
+    async def append(self, lines: Sequence[AuditLine]) -> None:
+        self._lines.extend(lines)
+        self._appended += len(lines)
+
+    async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
+        forgotten = self._appended - len(self._lines)
+        skipped = max(after - forgotten, 0)
+        numbered = enumerate(islice(self._lines, skipped, None), start=forgotten + skipped + 1)
+        return list(islice(((number, line) for number, line in numbered if line.ts_ms >= since_ms), limit))
+
+
+class MemoryDatabase:
+    """All the stores together, as `sql.Database` has them."""
+
+    def __init__(self) -> None:
+        self.calls = MemoryCallStore()
+        self.confirmations = MemoryConfirmationStore()
+        self.audit = MemoryAuditStore()
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,97 @@
+"""A person says yes to one call, once."""
+
+import asyncio
+
+import pytest
+
+from antiphon.storage.base import Confirmation, ConfirmationStore
+
+pytestmark = pytest.mark.real_time
+
+
+def confirmation(
+    token_hash: str = "t1", *, session_id: str = "s1", user: str = "ann", expires_ms: int = 300_000
+) -> Confirmation:
+    return Confirmation(
+        token_hash=token_hash,
+        session_id=session_id,
+        user=user,
+        tool="calendar_create_event",
+        tool_digest="d" * 64,
+        args='{"title":"Café"}'.encode(),
+        call_id=None,
+        occurrence=0,
+        mode="text",
+        turn=2,
+        preview="Create “Café”, tomorrow at 9?",
+        expires_ms=expires_ms,
+    )
+
+
+async def test_a_confirmation_is_taken_as_it_was_put(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation())
+    assert await confirmations.take("t1", "s1", "ann") == confirmation()
+
+
+async def test_a_confirmation_is_taken_once(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation())
+    await confirmations.take("t1", "s1", "ann")
+    assert await confirmations.take("t1", "s1", "ann") is None
+
+
+async def test_of_100_takers_one_gets_it(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation())
+    taken = await asyncio.gather(*(confirmations.take("t1", "s1", "ann") for _ in range(100)))
+    assert [each for each in taken if each is not None] == [confirmation()]
+
+
+@pytest.mark.parametrize("wrong", [("t2", "s1", "ann"), ("t1", "s2", "ann"), ("t1", "s1", "bob"), ("t1", "s2", "bob")])
+async def test_what_is_anothers_is_neither_given_nor_used_up(
+    confirmations: ConfirmationStore, wrong: tuple[str, str, str]
+) -> None:
+    await confirmations.put(confirmation())
+    assert await confirmations.take(*wrong) is None
+    assert await confirmations.take("t1", "s1", "ann") == confirmation()
+
+
+async def test_an_expired_one_is_given_too(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation(expires_ms=1))
+    assert await confirmations.take("t1", "s1", "ann") == confirmation(expires_ms=1)
+
+
+async def test_pending_ones_come_oldest_first(confirmations: ConfirmationStore) -> None:
+    put = [confirmation("t3", expires_ms=500), confirmation("t1", expires_ms=900), confirmation("t2", expires_ms=700)]
+    for each in put:
+        await confirmations.put(each)
+    assert list(await confirmations.pending("s1", "ann", now_ms=100)) == put
+
+
+async def test_pending_leaves_out_what_is_expired_taken_or_anothers(confirmations: ConfirmationStore) -> None:
+    waiting = confirmation("waiting", expires_ms=101)
+    for each in (
+        confirmation("expired", expires_ms=100),
+        confirmation("taken"),
+        confirmation("other session", session_id="s2"),
+        confirmation("other user", user="bob"),
+        waiting,
+    ):
+        await confirmations.put(each)
+    await confirmations.take("taken", "s1", "ann")
+    assert list(await confirmations.pending("s1", "ann", now_ms=100)) == [waiting]
+
+
+async def test_nothing_pending_is_empty(confirmations: ConfirmationStore) -> None:
+    assert list(await confirmations.pending("s1", "ann", now_ms=0)) == []
+
+
+async def test_sweep_forgets_the_expired_and_counts_them(confirmations: ConfirmationStore) -> None:
+    for number, expires_ms in enumerate((99, 100, 101)):
+        await confirmations.put(confirmation(f"t{number}", session_id=f"s{number}", expires_ms=expires_ms))
+    assert await confirmations.sweep(now_ms=100) == 2
+    assert await confirmations.take("t1", "s1", "ann") is None
+    assert await confirmations.take("t2", "s2", "ann") is not None
+
+
+async def test_sweeping_nothing_counts_nothing(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation())
+    assert await confirmations.sweep(now_ms=100) == 0

@@ -1,0 +1,125 @@
+"""One database, several processes, and some of them die."""
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from antiphon.storage.base import CallRecord
+from antiphon.storage.sql import open_database
+
+pytestmark = pytest.mark.real_time
+
+CHILD = Path(__file__).with_name("storage_child.py")
+
+
+class Child:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
+
+    async def hear(self) -> str:
+        return (await self._stdout.readline()).decode().strip()
+
+    def go(self) -> None:
+        self._stdin.write(b"go\n")
+
+    async def hear_all(self) -> list[str]:
+        """All it says until it ends, which it must do by itself and without an error."""
+        words = (await self._stdout.read()).decode().split()
+        assert await self._process.wait() == 0
+        return words
+
+    async def kill(self) -> None:
+        """kill -9: no handler runs, nothing is flushed."""
+        if self._process.returncode is None:
+            self._process.kill()
+        self._stdin.close()
+        await self._stdout.read()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def children(database: Path, task: str, count: int) -> AsyncIterator[list[Child]]:
+    """So many processes, all loaded and waiting for the word, then let go at once."""
+    pipe = asyncio.subprocess.PIPE
+    started = [
+        Child(
+            await asyncio.create_subprocess_exec(
+                sys.executable, CHILD, database, task, f"child{number}", stdin=pipe, stdout=pipe
+            )
+        )
+        for number in range(count)
+    ]
+    try:
+        for child in started:
+            assert await child.hear() == "ready"
+        for child in started:
+            child.go()
+        yield started
+    finally:
+        for child in started:
+            await child.kill()
+
+
+async def test_two_processes_win_each_key_once_between_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    await (await open_database(path)).aclose()
+    async with children(path, "start_200", 2) as racers:
+        won = await asyncio.gather(*(racer.hear_all() for racer in racers))
+    assert sorted(int(key) for keys in won for key in keys) == list(range(100))
+
+
+async def test_two_processes_open_a_fresh_database_at_once(tmp_path: Path) -> None:
+    for attempt in range(3):
+        path = tmp_path / f"{attempt}.db"
+        async with children(path, "open_only", 2) as racers:
+            said = await asyncio.gather(*(racer.hear_all() for racer in racers))
+        assert said == [["opened"], ["opened"]]
+
+
+async def test_heavy_writing_from_two_processes_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with children(path, "write_much", 2) as writers:
+        said = await asyncio.gather(*(writer.hear_all() for writer in writers))
+    assert said == [["done"], ["done"]]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM calls").fetchone() == (2 * 16 * 25,)
+        assert connection.execute("SELECT count(*) FROM audit").fetchone() == (2 * 16 * 25 * 3,)
+
+
+async def test_every_start_that_was_told_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with children(path, "start_for_ever", 1) as (victim,):
+        for told in range(50):
+            assert await victim.hear() == str(told)
+        await victim.kill()
+    database = await open_database(path)
+    try:
+        found = [await database.calls.find("s1", f"p{told}", None) for told in range(50)]
+    finally:
+        await database.aclose()
+    assert found == [
+        CallRecord(f"child0-{told}", "s1", f"p{told}", None, "f", "set_reminder", 1, told, 9) for told in range(50)
+    ]
+
+
+async def test_a_call_that_a_killed_process_left_can_be_restarted_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with children(path, "start_for_ever", 1) as (victim,):
+        assert await victim.hear() == "0"
+        await victim.kill()
+    database = await open_database(path)
+    try:
+        left = await database.calls.find("s1", "p0", None)
+        assert left is not None
+        assert left.result is None
+        again = CallRecord("b", "s1", "p0", None, "f", "set_reminder", 1, 100, 200)
+        assert await database.calls.restart(left, again) is True
+    finally:
+        await database.aclose()
