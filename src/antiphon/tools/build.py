@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -64,7 +65,7 @@ def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock 
         build_timestamp=clock.now(UTC).isoformat(timespec="seconds"),
         tools=entries,
     )
-    return Built(artifact, problems)
+    return Built(artifact, sorted(problems, key=lambda problem: problem.tool))
 
 
 def write(built: Built, path: Path) -> None:
@@ -82,9 +83,9 @@ def write(built: Built, path: Path) -> None:
             # mkstemp's files are for their owner alone; the server may run as someone else.
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
     except OSError as error:
         raise BuildError(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -104,7 +105,8 @@ def _adapt(one: Draft) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
             try:
                 schemas[provider] = adapt(one.spec)
             except BuildError as error:
-                problems.append(Problem(one.source.tool_id, SCHEMA, "parameters", str(error)))
+                message = str(error).removeprefix(f"{one.source.tool_id}: ")
+                problems.append(Problem(one.source.tool_id, SCHEMA, "parameters", message))
     return schemas, problems
 
 

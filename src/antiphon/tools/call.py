@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-USABLE_ID_CHARS: Final = 9
+USABLE_ID_CHARS: Final = range(9, 257)
 MAX_ARGUMENT_BYTES: Final = 64 * 1024
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -70,7 +70,7 @@ def keys_of(call: ToolCall, turn: int) -> Keys:
 
 def is_usable(call_id: str | None) -> bool:
     """Whether a provider's id can tell a second delivery from a second call."""
-    return call_id is not None and len(call_id) >= USABLE_ID_CHARS and "temp" not in call_id
+    return call_id is not None and len(call_id) in USABLE_ID_CHARS and "temp" not in call_id and call_id.isprintable()
 
 
 def number(calls: Iterable[ToolCall]) -> list[ToolCall]:

@@ -111,7 +111,11 @@ def load(entry: Entry, source: Source) -> Tool:
 
 def load_module(directory: Path) -> ModuleType:
     """The handler of a tool's directory, for its tests. Raises RegistryError."""
-    return import_handler(read(directory.resolve()))
+    try:
+        source = read(directory.resolve())
+    except OSError as error:
+        raise RegistryError(f"{error.filename} cannot be read: {error.strerror}.") from error
+    return import_handler(source)
 
 
 def import_handler(source: Source) -> ModuleType:

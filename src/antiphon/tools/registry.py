@@ -18,7 +18,7 @@ from antiphon.tools.tool import Tool
 DEVELOPMENT: Final = "development"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The tools as a session knows them. It stays as it is, whatever the registry does later."""
 
@@ -27,7 +27,7 @@ class Snapshot:
     tools: Mapping[str, Tool]
     """By id."""
     _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+        default_factory=dict, init=False, repr=False
     )
 
     def tool_ids(self) -> list[str]:

@@ -38,7 +38,16 @@ def test_another_turn_is_another_call_of_the_same_fingerprint() -> None:
 
 @pytest.mark.parametrize(
     ("id", "usable"),
-    [(None, False), ("", False), ("call_1", False), ("12345678", False), ("call_abcd", True), ("call_temp_42", False)],
+    [
+        (None, False),
+        ("", False),
+        ("call_1", False),
+        ("12345678", False),
+        ("call_abcd", True),
+        ("call_temp_42", False),
+        ("call_\ud800_0000", False),
+        ("x" * 1_000, False),
+    ],
 )
 def test_only_a_long_lasting_id_is_usable(id: str | None, usable: bool) -> None:
     assert is_usable(id) is usable

@@ -194,7 +194,7 @@ def _narrow(found: list[Alternative], others: list[Alternative], told: Schema) -
     if len(found) * len(others) > max(MAX_ALTERNATIVES, len(found), len(others)):
         return [alternative.noting(note_schema(told)) for alternative in found]
     merged = (_merge(a, b) for a in found for b in others)
-    return [alternative for alternative in merged if alternative is not None][:1]
+    return [alternative for alternative in merged if alternative is not None]
 
 
 def _merge(a: Alternative, b: Alternative) -> Alternative | None:

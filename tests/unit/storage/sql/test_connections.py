@@ -94,7 +94,7 @@ async def test_statements_commit_by_themselves_after_a_batch(connections: Connec
 
 
 async def test_a_token_cannot_be_put_twice(database: Database) -> None:
-    confirmation = Confirmation("t1", "s1", "ann", "open_url", "d", b"{}", None, "text", 1, "Open it?", 300_000)
+    confirmation = Confirmation("t1", "s1", "ann", "open_url", "d", b"{}", None, 0, "text", 1, "Open it?", 300_000)
     await database.confirmations.put(confirmation)
     with pytest.raises(StorageError, match="already has such a row"):
         await database.confirmations.put(confirmation)
