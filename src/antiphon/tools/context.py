@@ -1,10 +1,12 @@
 """What a handler is given. Each capability is a small Protocol, so that a test passes a fake in one line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol, cast
+from types import MappingProxyType
+from typing import Any, Final, Protocol, cast
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from antiphon.clock import Clock
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
@@ -13,9 +15,10 @@ from antiphon.tools.spec import Capability, Mode
 Args = Mapping[str, Any]
 """Validated arguments, defaults filled in."""
 
+NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class SessionView:
+
+class SessionView(Struct, frozen=True):
     """The session as a handler may see it. To change it, return an intent."""
 
     id: str
@@ -26,8 +29,7 @@ class SessionView:
     zone: ZoneInfo
 
 
-@dataclass(frozen=True, slots=True)
-class ToolView:
+class ToolView(Struct, frozen=True):
     id: str
     version: str
     idempotent: bool
@@ -59,8 +61,7 @@ class CallTool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(Struct, frozen=True):
     active: bool
 
     def end_session(self, after: After = After.CURRENT_TURN) -> Intent:
@@ -72,8 +73,7 @@ class Audio:
         return Intent(IntentType.SUPPRESS_AUDIO, value=value)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     session: SessionView
     tool: ToolView
     messaging: Messaging
@@ -82,7 +82,7 @@ class Context:
     audit: AuditTrail
     clock: Clock
     rng: Random
-    granted: Mapping[Capability, object] = field(default_factory=dict)
+    granted: Mapping[Capability, object] = NOTHING_GRANTED
     """The capabilities that the tool's schema lists in `uses`."""
 
     @property

@@ -91,16 +91,13 @@ class Journal:
             other = await self._store.start(record)
         return None if other is None else await self._answer(attempt, tool, other)
 
-    async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult) -> None:
-        """Stores a handler's outcome. Intents are left out: they are never applied a second time."""
+    async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult, encoded: bytes) -> None:
+        """Stores a handler's outcome, as `encode` has made it."""
         assert attempt.record is not None
         if not tool.announced and result.error is not None and result.error.retryable:
             return
-        stored = ToolResult(
-            result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations, None
-        )
         try:
-            await self._store.finish(msgspec.structs.replace(attempt.record, result=msgspec.json.encode(stored)))
+            await self._store.finish(msgspec.structs.replace(attempt.record, result=encoded))
         except Exception as error:
             # The handler has run, and its result is told all the same; a later delivery finds "outcome unknown".
             log.error("outcome_not_stored", tool=tool.id, key=attempt.key, error=str(error))
@@ -138,9 +135,7 @@ class Journal:
         # Shielded: a duplicate that is cancelled must not cancel the future that the others wait for.
         result: ToolResult = await asyncio.shield(owner.outcome)
         attempt.cache_hit = True
-        return ToolResult(
-            result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations, None
-        )
+        return _repeatable(result)
 
     async def _answer(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
         """What an existing record says to a new delivery of its call."""
@@ -163,6 +158,18 @@ class Journal:
         attempt.cache_hit = True
         attempt.record = record
         return msgspec.json.decode(record.result, type=ToolResult)
+
+
+def encode(result: ToolResult) -> bytes:
+    """A result as it is stored. Raises if a handler's data is no JSON."""
+    return msgspec.json.encode(_repeatable(result))
+
+
+def _repeatable(result: ToolResult) -> ToolResult:
+    """A result without its intents, which are never applied a second time, and without the meta of its first pass."""
+    if not result.intents and result.meta is None:
+        return result
+    return ToolResult(result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations)
 
 
 def _looked_up(attempt: Attempt, tool: Tool) -> tuple[str | None, str | None]:

@@ -1,6 +1,6 @@
 """What may run: budgets, clamps, rates and availability. Numbers and small rules; `gate.py` has the order."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -55,8 +55,8 @@ class Ledger:
     retrieval_calls: int = 0
     refused: int = 0
     tool_ms: float = 0.0
-    same: Counter[str] = field(default_factory=Counter)
-    empty: Counter[str] = field(default_factory=Counter)
+    same: dict[str, int] = field(default_factory=dict)
+    empty: dict[str, int] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
     available: dict[str, bool] = field(default_factory=dict)
     untrusted: bool = False
@@ -95,8 +95,8 @@ class Ledger:
 
     def repeat(self, fingerprint: str) -> Failure | None:
         """Counts a call with these very arguments; the third of a turn is refused."""
-        self.same[fingerprint] += 1
-        if self.same[fingerprint] < SAME_CALL_LIMIT:
+        self.same[fingerprint] = times = self.same.get(fingerprint, 0) + 1
+        if times < SAME_CALL_LIMIT:
             return None
         self.refused += 1
         return _over_budget(
@@ -106,8 +106,8 @@ class Ledger:
 
     def note_empty(self, tool: Tool) -> Failure | None:
         """Counts an empty result; the third of a tool in a turn becomes advice."""
-        self.empty[tool.id] += 1
-        if self.empty[tool.id] < EMPTY_RESULT_LIMIT:
+        self.empty[tool.id] = times = self.empty.get(tool.id, 0) + 1
+        if times < EMPTY_RESULT_LIMIT:
             return None
         return _over_budget(
             f"{tool.id} has found nothing for the third time in this turn.",

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -11,14 +10,14 @@ from antiphon.storage.base import AuditLine
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt
-from antiphon.tools.context import Audio, CallTool, Context, ToolView, Voice
+from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, ToolView, Voice
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.gate import Desk, refuse
+from antiphon.tools.journal import encode
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
-NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
 AUDIO: Final = Audio()
 VOICES: Final = {mode: Voice(mode is Mode.VOICE) for mode in Mode}
 
@@ -35,7 +34,13 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, call_tool: CallTool) -> 
     result = await _once(attempt, tool, context)
     if _may_retry(attempt, tool, result):
         result = await _once(attempt, tool, context)
-    await desk.journal.finish(attempt, tool, result)
+    try:
+        encoded = encode(result)
+    except Exception as error:
+        log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
+        result = refuse(_internal(tool))
+        encoded = encode(result)
+    await desk.journal.finish(attempt, tool, result, encoded)
     return result
 
 
@@ -59,21 +64,11 @@ async def _once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
             raise
         # Nobody cancelled this pass: the handler let the cancellation of something of its own escape.
         return refuse(_unexpected(tool))
-    return _checked(tool, result)
-
-
-def _checked(tool: Tool, result: object) -> ToolResult:
-    """The handler's result, if it is one: of the right type, and JSON all through."""
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
-        try:
-            msgspec.json.encode(result.data)
-        except Exception as error:
-            problem = f"its data is not JSON: {error}"
-        else:
-            return result
-    else:
-        problem = f"it returned {type(result).__name__} instead of ok(…) or fail(…)"
-    log.error("handler_result_refused", tool=tool.id, problem=problem)
+        return result
+    log.error(
+        "handler_result_refused", tool=tool.id, problem=f"it returned {type(result).__name__}, not ok(…) or fail(…)"
+    )
     return refuse(_internal(tool))
 
 
@@ -126,7 +121,7 @@ def _internal(tool: Tool) -> Failure:
 
 def _context(desk: Desk, attempt: Attempt, tool: Tool, call_tool: CallTool) -> Context:
     spec = tool.spec
-    granted = NOTHING_GRANTED
+    granted: Mapping[Capability, object] = NOTHING_GRANTED
     if spec.uses:
         offered = {
             **desk.capabilities,

@@ -55,7 +55,7 @@ def _root(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     required = [set(choice.keywords.get("required", ())) for choice in choices]
     joined = _common(choice.keywords for choice in choices) | {
         "properties": {name: _any_of(_property(choice, name) for choice in choices) for name in names},
-        "required": [name for name in names if any(name in each for each in required)],
+        "required": [name for name in names if all(name in each for each in required)],
     }
     told = {keyword: schema[keyword] for keyword in ("allOf", "anyOf", "oneOf") if keyword in schema}
     texts = dict.fromkeys(text for choice in choices for text in choice.texts)
@@ -183,7 +183,7 @@ def _number(alternative: Alternative) -> dict[str, Any]:
     else:
         notes += [f"Must be greater than {show(above)}."] if above >= low and above > -math.inf else []
         notes += [f"Must be less than {show(below)}."] if below <= high and below < math.inf else []
-        low, high = max(low, above), min(high, below)
+        low, high = low, high
     converted |= {"minimum": low} if low > -math.inf else {}
     converted |= {"maximum": high} if high < math.inf else {}
     if "multipleOf" in keywords:
