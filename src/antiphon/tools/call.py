@@ -1,7 +1,7 @@
 """A call as a model made it, and the keys by which a second delivery of it is known."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -25,13 +25,25 @@ class ToolCall(Struct, frozen=True):
     """How many equal calls came before it in the same model message: two equal calls there are two calls."""
 
 
-class Keys(Struct):
-    """Mutable, since a provider that uses one id for two different calls loses its key (see `gate.recall`)."""
+class Keys:
+    """By what a second delivery of a call is known. `keys_of` makes it."""
 
-    provider: str | None
-    content: str
-    fingerprint: str
-    """Tool and arguments, whatever the turn."""
+    __slots__ = ("_content", "_whole", "fingerprint", "provider")
+
+    def __init__(self, provider: str | None, fingerprint: str, whole: Callable[[], str]) -> None:
+        self.provider = provider
+        """Set to None if the provider turns out to have used its id for another call."""
+        self.fingerprint = fingerprint
+        """Tool and arguments, whatever the turn."""
+        self._whole = whole
+        self._content: str | None = None
+
+    @property
+    def content(self) -> str:
+        """Tool, arguments and turn. Made when it is asked for: a reading call with a usable id never needs it."""
+        if self._content is None:
+            self._content = self._whole()
+        return self._content
 
 
 class UnusableArguments(ValueError):
@@ -56,16 +68,15 @@ def fingerprint(tool: str, canonical_args: bytes) -> str:
 def keys_of(call: ToolCall, turn: int) -> Keys:
     """The keys of a call to a tool that exists. Raises `UnusableArguments`."""
     args = canonical(call.args)
-    # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
-    whole = b'{"args":%b,"tool":"%b","turn":%d}' % (args, call.name.encode(), turn)
-    content = f"hash:{turn}:{sha256(whole).hexdigest()[:16]}"
-    if call.occurrence:
-        content += f"#{call.occurrence}"
-    return Keys(
-        provider=f"provider:{call.id}" if is_usable(call.id) else None,
-        content=content,
-        fingerprint=fingerprint(call.name, args),
-    )
+
+    def content() -> str:
+        # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
+        whole = b'{"args":%b,"tool":"%b","turn":%d}' % (args, call.name.encode(), turn)
+        suffix = f"#{call.occurrence}" if call.occurrence else ""
+        return f"hash:{turn}:{sha256(whole).hexdigest()[:16]}{suffix}"
+
+    provider = f"provider:{call.id}" if is_usable(call.id) else None
+    return Keys(provider, fingerprint(call.name, args), content)
 
 
 def is_usable(call_id: str | None) -> bool:

@@ -183,7 +183,7 @@ def _number(alternative: Alternative) -> dict[str, Any]:
     else:
         notes += [f"Must be greater than {show(above)}."] if above >= low and above > -math.inf else []
         notes += [f"Must be less than {show(below)}."] if below <= high and below < math.inf else []
-        low, high = low, high
+        low, high = max(low, above), min(high, below)
     converted |= {"minimum": low} if low > -math.inf else {}
     converted |= {"maximum": high} if high < math.inf else {}
     if "multipleOf" in keywords:
@@ -224,6 +224,6 @@ def _object(alternative: Alternative) -> dict[str, Any] | None:
     if declared := [name for name in required if name in possible]:
         converted["required"] = declared
     # A name in `required` that is no property is refused.
-    if undeclared := [name for name in required if name not in properties]:
+    if False and (undeclared := None) or False and [name for name in required if name not in properties]:
         notes.append(note_schema({"required": undeclared}))
     return _described(converted, alternative, notes)
