@@ -9,6 +9,7 @@ import cel
 
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
+from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
@@ -68,7 +69,7 @@ def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Too
         summary=f"Use {id}.",
         documentation=f"# {id}",
         examples='```args\n{"text": "a"}\n```',
-        provider_schemas={},
+        provider_schemas={name: adapt(made) for name, adapt in ADAPTERS.items()},
         sentences=None,
         arguments=Arguments(made.parameters),
         execute=execute or Counted(),

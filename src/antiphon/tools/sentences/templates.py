@@ -1,5 +1,6 @@
 """From what YAML gave for sentences.yaml to templates that can be matched. What cannot be read is reported."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,13 +12,12 @@ from hassil.intents import Intent, IntentData
 from hassil.parse_expression import ParseExpressionError
 from hassil.parser import ParseError
 
-from antiphon.tools.grammar import LANGUAGE, Compiled, Template
-from antiphon.tools.phrases import expand
-from antiphon.tools.readings import slots, tidy, tree
+from antiphon.tools.sentences.grammar import LANGUAGE, SLOT, Compiled, Template
+from antiphon.tools.sentences.phrases import expand
+from antiphon.tools.sentences.readings import slots, tidy, tree
 
 _TOP_KEYS: Final = {"data", "lists", "expansion_rules"}
 _ENTRY_KEYS: Final = {"sentences", "args", "say"}
-_LIST_KEYS: Final = {"values", "range", "wildcard"}
 
 Report = Callable[[str], None]
 """Takes a problem, as a sentence that says where it is."""
@@ -72,6 +72,9 @@ def _read_entry(
     if say is not None and not (isinstance(say, str) and say.strip()):
         report(f'{place} "say" must be a text')
         say = None
+    for text in [say, *(args or {}).values()]:
+        if isinstance(text, str) and re.search("[{}]", SLOT.sub("", text)):
+            report(f'{place} "{text}" has a brace that belongs to no {{name}}')
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not sentences:
         report(f'{place} "sentences" must be a list with at least one template')

@@ -1,0 +1,1 @@
+"""The brains: what a session talks to, whatever is behind it."""

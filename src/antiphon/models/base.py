@@ -1,0 +1,77 @@
+"""The seam to a text model: one prompt in, one message out as a stream of events.
+
+The caller runs the calls through the gate, adds the message and the results to the conversation, and asks again until
+a message has no calls.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Message
+
+
+class OutputText(Struct, frozen=True):
+    """The next piece of the answer; the pieces of a message, put together, are its text."""
+
+    text: str
+
+
+class CallRequested(Struct, frozen=True):
+    call: ToolCall
+
+
+class Usage(Struct, frozen=True):
+    """What the message cost, where the provider counts it."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class StopReason(StrEnum):
+    DONE = "done"
+    CALLS = "calls"
+    """It waits for the results of its calls."""
+
+
+class TurnComplete(Struct, frozen=True):
+    """The last event of every message."""
+
+    reason: StopReason
+
+
+Event = OutputText | CallRequested | Usage | TurnComplete
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    system: str
+    messages: Sequence[Message]
+    """Ends with the user's message or with the results of the calls of the message before them."""
+    tools: Sequence[Mapping[str, Any]]
+    """The tools that may be called, each as this provider's schema."""
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class TextProfile:
+    """What the code around a model may ask about it, instead of asking which one it is."""
+
+    name: str
+    needs_network: bool
+
+
+class TextModel(Protocol):
+    """Keeps nothing between prompts: one instance serves any number of conversations at once."""
+
+    @property
+    def profile(self) -> TextProfile: ...
+
+    def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        """One message. Closing the iterator stops the work on it."""
+        ...

@@ -1,0 +1,117 @@
+"""The offline assistant as a `TextModel`: a grammar understands, tools answer, and code puts the answer into words."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final, Protocol
+
+from antiphon.models.base import (
+    CallRequested,
+    Event,
+    OutputText,
+    Prompt,
+    StopReason,
+    TextProfile,
+    TurnComplete,
+)
+from antiphon.models.builtin import speech
+from antiphon.models.builtin.understanding import Ask, Run, Say, Understanding, Understood, Wish
+from antiphon.tools.affirmation import verdict
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+
+PROFILE: Final = TextProfile(name="builtin", needs_network=False)
+
+
+class Toolbox(Protocol):
+    """The part of a registry's snapshot that is needed here."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...
+
+
+class BuiltinModel:
+    """Whatever it needs of the past, it reads from the messages. Keep one for each snapshot: compiling takes time."""
+
+    profile = PROFILE
+
+    def __init__(self, snapshot: Toolbox) -> None:
+        self._tools = snapshot.tools
+
+    @cached_property
+    def _understanding(self) -> Understanding:
+        return Understanding(self._tools)
+
+    def compile(self) -> None:
+        """Gets ready now, in this thread, instead of at the first prompt."""
+        self._understanding  # noqa: B018
+
+    def matches_whole(self, text: str, mode: Mode) -> bool:
+        """Whether the text is a complete request as it stands."""
+        return self._understanding.matches_whole(text, mode)
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        said = max((n for n, m in enumerate(prompt.messages) if isinstance(m, UserMessage)), default=0)
+        understood = self._understand(prompt.messages[: said + 1], prompt.mode)
+        results = _last_results(prompt.messages)
+        if isinstance(understood, Run) and not results:
+            for wish in understood.wishes:
+                yield CallRequested(ToolCall(None, wish.tool_id, dict(wish.args)))
+            yield TurnComplete(StopReason.CALLS)
+            return
+        # What was still running when the last turn was interrupted is told first.
+        sentences = [speech.result(message, None) for message in _last_results(prompt.messages[:said])]
+        if results:
+            sentences += _put_into_words(results, understood)
+        elif isinstance(understood, Ask):
+            sentences.append(understood.question)
+        elif isinstance(understood, Say):
+            sentences.append(understood.text)
+        yield OutputText(" ".join(sentences))
+        yield TurnComplete(StopReason.DONE)
+
+    def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
+        """What the last of the messages, the user's, asks for."""
+        text = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
+        answer = verdict(text)
+        if answer is None:
+            return self._understanding.understand(text, mode)
+        asked = self._question_before(messages, mode)
+        if asked is not None:
+            return Run((asked.wish,)) if answer else Say(speech.LEFT_ALONE)
+        # "cancel that" can be a tool's sentence too.
+        understood = self._understanding.understand(text, mode)
+        return understood if isinstance(understood, Run) else Say(speech.NOTHING_ASKED)
+
+    def _question_before(self, messages: Sequence[Message], mode: Mode) -> Ask | None:
+        """The guess that the assistant asked about just before, made again from the words that it was made from.
+
+        The question's own text is only compared: it may have been written by another model, or cut off by the user.
+        """
+        match messages[-3:-1]:
+            case [UserMessage(text=text), AssistantMessage(text=question, calls=())]:
+                understood = self._understanding.understand(text, mode)
+                if isinstance(understood, Ask) and understood.question == question:
+                    return understood
+        return None
+
+
+def _last_results(messages: Sequence[Message]) -> list[ToolMessage]:
+    results: list[ToolMessage] = []
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            break
+        results.insert(0, message)
+    return results
+
+
+def _put_into_words(results: Sequence[ToolMessage], understood: Understood) -> list[str]:
+    wishes: list[Wish] = list(understood.wishes) if isinstance(understood, Run) else []
+    sentences = []
+    for message in results:
+        wish = next((wish for wish in wishes if wish.tool_id == message.name), None)
+        if wish is not None:
+            wishes.remove(wish)
+        sentences.append(speech.result(message, None if wish is None else wish.say))
+    return sentences

@@ -1,0 +1,186 @@
+"""Near misses: sentences that no template takes whole, but that are a slip of the tongue or of the recogniser away.
+
+For each template that shares a word with the sentence, its reading that is nearest to the sentence is laid beside it
+word by word. What differs has a price. Words that carry the meaning ("time", "joke") must be there, if misspelt; of
+the small ones ("is", "the") some may be missing, changed or too many. A slot takes one word or more.
+"""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rapidfuzz import fuzz, process
+
+from antiphon.tools.sentences.grammar import SLOT, Match, Template, match_template
+from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.sentences.readings import nearest, words
+
+MAX_WORDS: Final = 30
+MIN_SCORE: Final = 0.6
+MAX_COST: Final = 1.0
+CLEARLY_CLOSER: Final = 0.1
+"""How far the next tool must be behind the first."""
+
+_MIN_SIMILARITY: Final = 0.74
+"""yoke and joke are at 0.75."""
+_MIN_FUZZY_CHARS: Final = 3
+"""Shorter words are either right or other words."""
+
+_NEVER: Final = 99.0
+_SMALL_WEIGHT: Final = 0.2
+_SMALL_BEFORE_SLOT: Final = 0.5
+"""Without the "in" of "in {place}", a slot takes words that were never meant for it."""
+_SMALL_EXTRA: Final = 0.1
+_SMALL_CHANGED: Final = 0.15
+_EXTRA: Final = 0.6
+_EXTRA_AT_END: Final = _NEVER
+"""What follows a command is part of what the person wants: "tell me a joke about cats" is not "tell me a joke"."""
+_MISSING: Final = _NEVER
+_MISSPELT: Final = 1.5
+_SLOT_WORD: Final = 0.01
+
+_NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
+_WORD_LIST: Final = """
+    a an the this that these those some any another one more s
+    i me my mine you your yours we us our it its he she him her his they them their
+    is are was were be been being am do does did has have had can could will would shall should may might must
+    of in on at to for from by with about as into over up out off
+    and or so if then than but
+    what which who whom when where how why
+    tell give show get let know want need like say see find make
+    please just now right really actually again maybe there here only still also too very going gonna got
+"""
+SMALL_WORDS: Final = frozenset(_WORD_LIST.split())
+"""Words that say little about what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    match: Match
+    text: str
+    """What the person probably meant to say."""
+    score: float
+    """1 is no difference at all."""
+
+
+class Nearness:
+    """The templates, ready to be compared with."""
+
+    def __init__(self, templates: Iterable[Template]) -> None:
+        self._by_word: defaultdict[str, list[Template]] = defaultdict(list)
+        for template in templates:
+            for word in {word.lower() for word in words(template.compiled.tree)} - SMALL_WORDS:
+                self._by_word[word].append(template)
+        self._vocabulary = sorted(self._by_word)
+
+    def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[Near]:
+        """The nearest reading of each tool that has one, nearest first."""
+        best: dict[str, Near] = {}
+        for phrase in phrases:
+            for near in self._near(phrase, tools):
+                known = best.get(near.match.template.tool_id)
+                if known is None or near.score > known.score:
+                    best[near.match.template.tool_id] = near
+        return sorted(best.values(), key=lambda near: (-near.score, near.match.template.tool_id))
+
+    def _near(self, phrase: Phrase, tools: Container[str]) -> Iterable[Near]:
+        said = phrase.words()
+        if not 0 < len(said) <= MAX_WORDS:
+            return
+        alike = {word: self._alike(word) for word, _, _ in said}
+        wanted = {word for word, _, _ in said if word in SMALL_WORDS}.union(*alike.values())
+        found = {id(t): t for similar in alike.values() for word in similar for t in self._by_word[word]}
+        for template in found.values():
+            if template.tool_id not in tools:
+                continue
+            tokens = nearest(
+                template.compiled.tree, lambda word: _weight(word) if word.lower() in wanted else -_weight(word)
+            ).split()
+            cost, fills = _align(tokens, [word for word, _, _ in said], alike)
+            score = 1 - cost / (sum(_weight(token) for token in tokens if not SLOT.search(token)) or 1)
+            if cost > MAX_COST or score < MIN_SCORE:
+                continue
+            taken = iter(phrase.source(said[first][1], said[last - 1][2]) for first, last in fills)
+            text = " ".join(next(taken) if SLOT.search(token) else token for token in tokens)
+            # The grammar has the last word: a slot may take only numbers, or only the values of a list.
+            match = min(match_template(template, Phrase(text)), key=lambda match: match.order, default=None)
+            if match is not None:
+                yield Near(match, text, score)
+
+    def _alike(self, word: str) -> dict[str, float]:
+        """The words of templates that this one may stand for, each with how similar it is."""
+        if word in SMALL_WORDS:
+            return {}
+        if len(word) < _MIN_FUZZY_CHARS or word in _NEGATIONS:
+            return {word: 1.0} if word in self._by_word else {}
+        found = process.extract(
+            word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY * 100, limit=None
+        )
+        return {known: similarity / 100 for known, similarity, _ in found if len(known) >= _MIN_FUZZY_CHARS}
+
+
+def _weight(word: str) -> float:
+    return _SMALL_WEIGHT if word.lower() in SMALL_WORDS else 1.0
+
+
+_Alike = dict[str, dict[str, float]]
+_Fills = tuple[tuple[int, int], ...]
+
+
+def _align(tokens: list[str], said: list[str], alike: _Alike) -> tuple[float, _Fills]:
+    """The lowest price of making the words into the tokens, and which words each slot takes (from, up to)."""
+    row: list[tuple[float, _Fills]] = [(0.0, ())]
+    for word in said:
+        row.append((row[-1][0] + _extra(word, at_end=False), ()))
+    for number, token in enumerate(tokens, 1):
+        if SLOT.search(token):
+            row = [(_NEVER, ()), *(_fill(row, end) for end in range(1, len(row)))]
+            continue
+        small = token.lower() in SMALL_WORDS
+        missing = _missing(small, tokens[: number - 1], tokens[number:])
+        new = [(row[0][0] + missing, row[0][1])]
+        for at, word in enumerate(said, 1):
+            price = _changed(token.lower(), small, word, alike)
+            extra = _extra(word, at_end=number == len(tokens))
+            new.append(
+                min(
+                    (row[at - 1][0] + price, row[at - 1][1]),
+                    (row[at][0] + missing, row[at][1]),
+                    (new[at - 1][0] + extra, new[at - 1][1]),
+                )
+            )
+        row = new
+    return row[-1]
+
+
+def _missing(small: bool, before: list[str], after: list[str]) -> float:
+    if not small:
+        return _MISSING
+    if not (after and SLOT.search(after[0])):
+        return _SMALL_WEIGHT
+    # Between two slots it is all that tells them apart.
+    return _NEVER if before and SLOT.search(before[-1]) else _SMALL_BEFORE_SLOT
+
+
+def _fill(row: list[tuple[float, _Fills]], end: int) -> tuple[float, _Fills]:
+    start = min(range(end), key=lambda first: row[first][0] + (end - first) * _SLOT_WORD)
+    cost, fills = row[start]
+    return cost + (end - start) * _SLOT_WORD, (*fills, (start, end))
+
+
+def _extra(word: str, *, at_end: bool) -> float:
+    if word in _NEGATIONS:
+        return _NEVER
+    if word in SMALL_WORDS:
+        return _SMALL_EXTRA
+    return _EXTRA_AT_END if at_end else _EXTRA
+
+
+def _changed(token: str, small: bool, word: str, alike: _Alike) -> float:
+    if token == word:
+        return 0.0
+    if small:
+        return _SMALL_CHANGED if word in SMALL_WORDS else _NEVER
+    similarity = alike[word].get(token)
+    return _NEVER if similarity is None else (1 - similarity) * _MISSPELT

@@ -1,0 +1,159 @@
+"""From a person's words to what they ask for, by the sentences of all tools. Each text is understood by itself."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from hassil import RangeSlotList
+
+from antiphon.models.builtin import speech
+from antiphon.models.builtin.courtesy import without_courtesy
+from antiphon.models.builtin.nearness import CLEARLY_CLOSER, SMALL_WORDS, Nearness
+from antiphon.tools.sentences import parse
+from antiphon.tools.sentences.grammar import SLOT, Match, Matcher, Template, match_template
+from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.sentences.readings import plainest, sample
+from antiphon.tools.sentences.templates import Grammar
+from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
+
+MAX_CHARS: Final = 600
+"""hassil tries every way to share words among slots: 30 ms for a sum of this length."""
+MAX_CLAUSES: Final = 3
+UNDERSTOOD_REMEMBERED: Final = 256
+SAMPLES_TO_WARM: Final = 8
+
+_BETWEEN_CLAUSES: Final = re.compile(r"[\s,]+(?:and then|and also|and|then)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One call that the words ask for, and how to say its result if the sentence knows."""
+
+    tool_id: str
+    args: Mapping[str, Any]
+    say: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    wishes: tuple[Wish, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A guess at a call that writes: it runs only if the person says yes to the question."""
+
+    question: str
+    wish: Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    text: str
+
+
+Understood = Run | Ask | Say
+
+
+class Understanding:
+    """All the tools' sentences compiled, which takes some hundred milliseconds for a large toolkit."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        grammars = [parse(tool_id, tool.sentences) for tool_id, tool in tools.items() if tool.sentences is not None]
+        templates = [template for grammar in grammars for template in grammar.templates]
+        for template in templates:
+            _warm(template)
+        self._tools = tools
+        self._matcher = Matcher(templates)
+        self._nearness = Nearness(templates)
+        self._allowed = {
+            mode: frozenset(tool_id for tool_id, tool in tools.items() if mode in tool.spec.allowed_modes)
+            for mode in Mode
+        }
+        shown = {grammar.tool_id: _example(grammar) for grammar in grammars}
+        self._examples = {
+            mode: [example for tool_id, example in shown.items() if example and tool_id in self._allowed[mode]]
+            for mode in Mode
+        }
+        # A turn is understood twice, before its calls and after them, when the results are put into words.
+        self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
+
+    def matches_whole(self, text: str, mode: Mode) -> bool:
+        return not _is_long(text) and self._match(text, self._allowed[mode]) is not None
+
+    def _understand(self, text: str, mode: Mode) -> Understood:
+        if _is_long(text):
+            return Say(speech.TOO_LONG)
+        allowed = self._allowed[mode]
+        whole = self._match(text, allowed)
+        # A wildcard takes whatever follows: "what time is it in Tokyo and tell me a joke" is two requests all the same.
+        # Not so where it writes: what someone wants to be reminded of may well have an "and" in it.
+        if whole is None or (whole.free_chars and not self._writes(whole)):
+            clauses = self._clauses(text, allowed)
+            if clauses:
+                return Run(clauses)
+        if whole is not None:
+            return Run((_wish(whole),))
+        words = " ".join(word for word, _, _ in Phrase(text).words())
+        if speech.asks_for_help(words):
+            return Say(speech.offers(text, self._examples[mode]))
+        if (answer := speech.small_talk(words)) is not None:
+            return Say(answer)
+        elsewhere = self._match(text, frozenset(self._tools))
+        if elsewhere is not None:
+            return Say(speech.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
+        return self._guess(text, mode)
+
+    def _match(self, text: str, tools: frozenset[str]) -> Match | None:
+        found = (self._matcher.match(phrase, tools) for phrase in without_courtesy(text))
+        return min((match for match in found if match is not None), key=lambda match: match.order, default=None)
+
+    def _writes(self, match: Match) -> bool:
+        return self._tools[match.template.tool_id].spec.writes
+
+    def _clauses(self, text: str, tools: frozenset[str]) -> tuple[Wish, ...]:
+        """The requests of a sentence that is nothing but several requests to look something up."""
+        parts = _BETWEEN_CLAUSES.split(text)
+        if not 1 < len(parts) <= MAX_CLAUSES:
+            return ()
+        found = [self._match(part, tools) for part in parts]
+        whole = [match for match in found if match is not None and not self._writes(match)]
+        return tuple(map(_wish, whole)) if len(whole) == len(parts) else ()
+
+    def _guess(self, text: str, mode: Mode) -> Understood:
+        phrases = without_courtesy(text)
+        near = self._nearness.closest([phrases[0], phrases[-1]], self._allowed[mode])
+        if near and (len(near) == 1 or near[0].score - near[1].score >= CLEARLY_CLOSER):
+            wish = _wish(near[0].match)
+            return Ask(speech.did_you_mean(near[0].text), wish) if self._writes(near[0].match) else Run((wish,))
+        return Say(speech.unknown(text, self._examples[mode]))
+
+
+def _is_long(text: str) -> bool:
+    # Written out, "1+2" is three times as long.
+    return len(text) > MAX_CHARS or len(Phrase(text).text) > MAX_CHARS
+
+
+def _warm(template: Template) -> None:
+    # hassil spells out every number of a range at the first text that reaches it: 40 ms for a thousand.
+    lists = template.compiled.intent.data[0].slot_lists
+    if any(isinstance(lists[slot.list_name], RangeSlotList) for slot in template.compiled.slots):
+        for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):
+            match_template(template, Phrase(text))
+
+
+def _wish(match: Match) -> Wish:
+    return Wish(match.template.tool_id, match.args, match.template.say)
+
+
+def _example(grammar: Grammar) -> str | None:
+    """A sentence to show: one without a slot, or else one that says enough before the slot that it ends with."""
+    readings = [plainest(template.compiled.tree) for template in grammar.templates]
+    whole = next((reading for reading in readings if not SLOT.search(reading)), None)
+    if whole is not None:
+        return whole
+    begun = (SLOT.split(reading)[0].strip() for reading in readings if reading.endswith("}"))
+    return next((f"{words} …" for words in begun if not SMALL_WORDS.issuperset(words.split())), None)

@@ -1,0 +1,1 @@
+"""A session: what happens between the user's words and the answer."""

@@ -1,0 +1,1 @@
+"""The tools that ship: one directory each, compiled by `antiphon tools build`."""

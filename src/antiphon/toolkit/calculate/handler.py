@@ -1,0 +1,58 @@
+"""Works out a calculation that was said or typed."""
+
+from decimal import Context as DecimalContext
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from antiphon.tools.context import Args, Context
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import ToolResult, fail, ok
+from antiphon.words.numbers import speak_number
+
+from .evaluator import CalculationError, Number, evaluate, parse
+from .phrases import read_expression
+from .wording import describe
+
+EXACT_DIGITS: Final = 15
+"""What a client's floating point number holds of an exact decimal."""
+FLOAT_DIGITS: Final = 12
+"""The last digits of a float are noise: the square root of 2, squared, is 2.0000000000000004."""
+LARGEST_JSON_INTEGER: Final = 2**53
+"""Beyond it JavaScript loses digits."""
+LARGEST_JSON_EXPONENT: Final = 307
+
+HOW_TO_ASK: Final = (
+    "Write it with numbers, the signs + - * / // % ** and parentheses, functions such as sqrt(2), or in words."
+)
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    try:
+        expression = read_expression(args["expression"])
+        tree = parse(expression)
+        value = _round(evaluate(tree))
+    except CalculationError as problem:
+        return fail(ErrorType.VALIDATION, str(problem), suggestion=HOW_TO_ASK)
+    question = describe(tree)
+    answer = speak_number(value)
+    spoken = f"{question[0].upper()}{question[1:]} is {answer}." if question else f"That makes {answer}."
+    return ok({"expression": expression, "result": _write(value)}, spoken=spoken)
+
+
+def _round(value: Number) -> int | Decimal:
+    """A whole number as it is, anything else to the digits that mean something."""
+    if isinstance(value, Fraction):
+        if value.denominator == 1:
+            return value.numerator
+        return DecimalContext(prec=EXACT_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator))
+    rounded = Decimal(f"{value:.{FLOAT_DIGITS - 1}e}").normalize()
+    is_whole = rounded == rounded.to_integral_value() and abs(rounded) <= LARGEST_JSON_INTEGER
+    return int(rounded) if is_whole else rounded
+
+
+def _write(value: int | Decimal) -> int | float | str:
+    """A JSON number, or a string of digits where a client's floating point would change or lose the value."""
+    if isinstance(value, int):
+        return value if abs(value) <= LARGEST_JSON_INTEGER else str(value)
+    return float(value) if abs(value.adjusted()) <= LARGEST_JSON_EXPONENT else str(value)

@@ -1,0 +1,104 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from antiphon.toolkit.format_datetime import handler
+from antiphon.toolkit.format_datetime.handler import Style, execute
+from antiphon.tools.arguments import compile_schema
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.testing import make_context
+
+SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("short", "Mar 4, 2026, 4:10 PM"),
+        ("long", "Wednesday, March 4, 2026 at 4:10 PM"),
+        ("date", "March 4, 2026"),
+        ("time", "4:10 PM"),
+        ("iso", "2026-03-04T16:10:00+00:00"),
+        ("spoken", "Wednesday, March 4th at 4:10 PM"),
+    ],
+)
+async def test_each_style_has_its_form(style: str, text: str) -> None:
+    result = await execute({"datetime": "2026-03-04T16:10:00Z", "style": style}, make_context())
+    assert result.data["text"] == text
+
+
+def test_the_schema_lists_every_style() -> None:
+    assert SCHEMA["parameters"]["properties"]["style"]["enum"] == list(Style)
+
+
+@pytest.mark.parametrize(("hour", "text"), [("00", "12:00 AM"), ("09", "9:00 AM"), ("12", "12:00 PM")])
+async def test_written_hours_are_always_full(hour: str, text: str) -> None:
+    result = await execute({"datetime": f"2026-03-04T{hour}:00", "style": "time"}, make_context())
+    assert result.data["text"] == text
+
+
+async def test_a_moment_is_converted_to_another_zone() -> None:
+    args = {"datetime": "today at 6 pm", "style": "time", "timezone": "Tokyo"}
+    result = await execute(args, make_context(zone="Europe/Berlin"))
+    assert result.data == {"text": "2:00 AM", "iso": "2026-01-02T02:00:00+09:00", "timezone": "Asia/Tokyo"}
+    assert result.spoken == "That's Friday, January 2nd at 2 AM in Tokyo."
+
+
+async def test_without_a_zone_it_is_shown_in_the_users_own() -> None:
+    result = await execute({"datetime": "2026-03-04T17:10:00Z", "style": "long"}, make_context(zone="Europe/Berlin"))
+    assert result.data["text"] == "Wednesday, March 4, 2026 at 6:10 PM"
+    assert result.spoken == "That's Wednesday, March 4th at 6:10 PM."
+
+
+@pytest.mark.parametrize(("day", "time"), [("2026-03-07", "12:00 PM"), ("2026-03-08", "1:00 PM")])
+async def test_summer_time_counts_from_its_first_day(day: str, time: str) -> None:
+    args = {"datetime": f"{day}T17:00:00Z", "style": "time", "timezone": "New York"}
+    assert (await execute(args, make_context())).data["text"] == time
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("short", "Feb 29, 2028"),
+        ("long", "Tuesday, February 29, 2028"),
+        ("date", "February 29, 2028"),
+        ("iso", "2028-02-29"),
+        ("spoken", "Tuesday, February 29th, 2028"),
+    ],
+)
+async def test_a_day_stays_a_day_in_any_zone(style: str, text: str) -> None:
+    args = {"datetime": "2028-02-29", "style": style, "timezone": "Honolulu"}
+    result = await execute(args, make_context())
+    assert result.data["text"] == text
+    assert result.spoken == "That's Tuesday, February 29th, 2028."
+
+
+async def test_a_day_has_no_time_to_write() -> None:
+    error = (await execute({"datetime": "tomorrow", "style": "time"}, make_context())).error
+    assert error is not None
+    assert error.type is ErrorType.VALIDATION
+    assert error.message == "tomorrow is a day without a time."
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"datetime": "banana"}, "I don't know when banana is."),
+        ({"datetime": "2026-13-01T10:00"}, "I don't know when 2026-13-01T10:00 is."),
+        ({"datetime": "noon", "timezone": "Atlantis"}, "I don't know one time zone for Atlantis."),
+        ({"datetime": "9999-12-31T23:00", "timezone": "Tokyo"}, "That is beyond the calendar."),
+    ],
+)
+async def test_what_cannot_be_written_is_refused_with_advice(args: dict[str, str], message: str) -> None:
+    error = (await execute({"style": "long"} | args, make_context())).error
+    assert error is not None
+    assert error.type is ErrorType.VALIDATION
+    assert error.message == message
+    assert error.suggestion is not None
+
+
+@pytest.mark.parametrize("when", ["tomorrow", "tomorrow at noon"])
+async def test_the_data_is_as_promised(when: str) -> None:
+    result = await execute({"datetime": when, "style": "spoken"}, make_context())
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)

@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from antiphon.toolkit.get_current_date import handler
+from antiphon.toolkit.get_current_date.handler import execute
+from antiphon.tools.arguments import compile_schema
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.sentences import parse
+from antiphon.tools.sentences.grammar import Matcher
+from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.testing import StillClock, make_context
+from antiphon.words.zones import find_zone
+
+FOLDER = Path(handler.__file__).parent
+SCHEMA = json.loads((FOLDER / "schema.json").read_text())
+SENTENCES = yaml.safe_load((FOLDER / "sentences.yaml").read_text())
+LATE_MS = 1_767_308_400_000
+"""2026-01-01 23:00 UTC."""
+
+
+def hear(said: str) -> dict[str, Any] | None:
+    match = Matcher(parse("get_current_date", SENTENCES).templates).match(Phrase(said), {"get_current_date"})
+    return match.args if match else None
+
+
+async def test_without_a_place_it_is_the_users_own_date() -> None:
+    result = await execute({}, make_context(zone="Europe/Berlin"))
+    assert result.data == {
+        "date": "2026-01-01",
+        "weekday": "Thursday",
+        "timezone": "Europe/Berlin",
+        "place": "Berlin",
+    }
+    assert result.spoken == "Today is Thursday, January 1st, 2026."
+
+
+async def test_far_enough_in_the_east_it_is_tomorrow_already() -> None:
+    result = await execute({"timezone": "sydney"}, make_context(clock=StillClock(LATE_MS)))
+    assert result.data["date"] == "2026-01-02"
+    assert result.spoken == "In Sydney it's Friday, January 2nd, 2026."
+
+
+async def test_the_users_own_zone_decides_when_the_day_ends() -> None:
+    result = await execute({}, make_context(zone="Asia/Tokyo", clock=StillClock(LATE_MS)))
+    assert result.data["date"] == "2026-01-02"
+
+
+async def test_a_leap_day_is_a_day() -> None:
+    result = await execute({}, make_context(clock=StillClock(1_835_395_200_000)))
+    assert result.spoken == "Today is Tuesday, February 29th, 2028."
+
+
+async def test_an_unknown_place_is_refused_with_advice() -> None:
+    error = (await execute({"timezone": "Atlantis"}, make_context())).error
+    assert error is not None
+    assert error.type is ErrorType.VALIDATION
+    assert error.suggestion is not None
+
+
+async def test_the_data_is_as_promised() -> None:
+    result = await execute({"timezone": "Honolulu"}, make_context())
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        ("what's the date", {}),
+        ("What is today's date?", {}),
+        ("what day is it today", {}),
+        ("what day is it", {}),
+        ("what year is it", {}),
+        ("what date is it in Sydney", {"timezone": "Sydney"}),
+        ("whats the date in new york", {"timezone": "New York"}),
+    ],
+)
+def test_it_is_asked_for_in_a_sentence(said: str, args: dict[str, str]) -> None:
+    assert hear(said) == args
+
+
+def test_a_number_of_days_is_no_place() -> None:
+    assert hear("what is the date in ten days") is None
+
+
+def test_every_place_that_is_heard_is_known() -> None:
+    unknown = [name for name in SENTENCES["lists"]["place"]["values"] if find_zone(name) is None]
+    assert not unknown

@@ -1,0 +1,41 @@
+"""A block after abuse: the farewell, then nothing until the time is over."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from antiphon.tools.context import Args, Context, Messaging
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import After, ToolResult, fail, ok
+from antiphon.tools.spec import Mode
+
+SEND_LIMIT_S: Final = 0.5
+"""A page that takes no more messages must not hold up the block: half of the tool's budget."""
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    if not context.session.active:
+        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so nobody was blocked.")
+    duration_seconds, farewell = args["duration_seconds"], args["farewell_message"].strip()
+    until = context.clock.now_ms() + round(duration_seconds * 1000)
+    told = await _tell(
+        context.messaging,
+        {"type": "timeout", "until": until, "duration_seconds": duration_seconds, "message": farewell},
+    )
+    context.audit.log("user_timeout", duration_seconds=duration_seconds, until=until, client_told=told)
+    in_voice = context.session.mode is Mode.VOICE
+    return ok(
+        {"until": until, "duration_seconds": duration_seconds},
+        spoken=farewell,
+        intents=[context.voice.end_session(After.FAREWELL_SPOKEN), context.audio.suppress(True)] if in_voice else [],
+    )
+
+
+async def _tell(messaging: Messaging, message: Mapping[str, Any]) -> bool:
+    # Whatever goes wrong here, a user could bring about by closing the page: it must not undo the block.
+    try:
+        async with asyncio.timeout(SEND_LIMIT_S):
+            await messaging.send(message)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,132 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from antiphon.toolkit.time_until import handler
+from antiphon.toolkit.time_until.handler import execute
+from antiphon.tools.arguments import compile_schema
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.sentences import parse
+from antiphon.tools.sentences.grammar import Matcher
+from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.testing import StillClock, make_context
+
+FOLDER = Path(handler.__file__).parent
+SCHEMA = json.loads((FOLDER / "schema.json").read_text())
+BEFORE_DST_MS = 1_772_902_800_000
+"""2026-03-07 12:00 in New York, the day before summer time starts."""
+
+
+def hear(said: str) -> dict[str, Any] | None:
+    grammar = parse("time_until", yaml.safe_load((FOLDER / "sentences.yaml").read_text()))
+    match = Matcher(grammar.templates).match(Phrase(said), {"time_until"})
+    return match.args if match else None
+
+
+async def test_a_day_is_counted_in_days() -> None:
+    result = await execute({"target_date": "Christmas"}, make_context(zone="Europe/Berlin"))
+    assert result.data == {
+        "target": "2026-12-25",
+        "has_time": False,
+        "days": 358,
+        "seconds": 30_884_400,
+        "past": False,
+    }
+    assert result.spoken == "It's 358 days until Friday, December 25th."
+
+
+@pytest.mark.parametrize(
+    ("target", "spoken"),
+    [
+        ("today", "That is today, Thursday, January 1st."),
+        ("new year", "That is today, Thursday, January 1st."),
+        ("friday", "That is tomorrow, Friday, January 2nd."),
+        ("yesterday", "That was yesterday, Wednesday, December 31st, 2025."),
+        ("2025-12-22", "That was 10 days ago, on Monday, December 22nd, 2025."),
+    ],
+)
+async def test_days_near_today_have_their_own_words(target: str, spoken: str) -> None:
+    assert (await execute({"target_date": target}, make_context())).spoken == spoken
+
+
+async def test_today_is_not_over_yet() -> None:
+    result = await execute({"target_date": "today"}, make_context())
+    assert result.data["days"] == 0
+    assert result.data["past"] is False
+
+
+@pytest.mark.parametrize(
+    ("target", "spoken"),
+    [
+        ("tomorrow at 6 pm", "It's 1 day and 6 hours until 6 PM tomorrow."),
+        ("tomorrow at six", "It's 1 day and 6 hours until 6 PM tomorrow."),
+        ("6:30 pm", "It's 6 hours and 30 minutes until 6:30 PM."),
+        ("midnight", "It's 12 hours until midnight tonight."),
+        ("in ten minutes", "It's 10 minutes until 12:10 PM."),
+        ("friday next week at noon", "It's 8 days until noon on Friday, January 9th."),
+        ("2026-01-01T10:00:00Z", "That was 2 hours ago, at 10 AM."),
+    ],
+)
+async def test_a_moment_is_counted_in_hours_and_minutes(target: str, spoken: str) -> None:
+    assert (await execute({"target_date": target}, make_context())).spoken == spoken
+
+
+async def test_a_moment_is_told_with_its_offset() -> None:
+    result = await execute({"target_date": "tomorrow at 6 pm"}, make_context(zone="Europe/Berlin"))
+    assert result.data["target"] == "2026-01-02T18:00:00+01:00"
+    assert result.data["seconds"] == 29 * 3600
+
+
+async def test_the_night_to_summer_time_is_an_hour_shorter() -> None:
+    context = make_context(zone="America/New_York", clock=StillClock(BEFORE_DST_MS))
+    result = await execute({"target_date": "tomorrow at noon"}, context)
+    assert result.data["seconds"] == 23 * 3600
+    assert result.spoken == "It's 23 hours until noon tomorrow."
+
+
+async def test_a_leap_day_is_counted() -> None:
+    february = await execute({"target_date": "2028-02-28"}, make_context())
+    march = await execute({"target_date": "2028-03-01"}, make_context())
+    assert march.data["days"] - february.data["days"] == 2
+
+
+@pytest.mark.parametrize("target", ["0001-01-01", "9999-12-31"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+async def test_the_ends_of_the_calendar_can_be_counted_to(target: str, zone: str) -> None:
+    result = await execute({"target_date": target}, make_context(zone=zone))
+    assert result.data["target"] == target
+
+
+@pytest.mark.parametrize("target", ["banana", "my next meeting", "in 9999 years", "February 30th"])
+async def test_what_is_no_time_is_refused_with_advice(target: str) -> None:
+    error = (await execute({"target_date": target}, make_context())).error
+    assert error is not None
+    assert error.type is ErrorType.VALIDATION
+    assert error.message == f"I don't know when {target} is."
+    assert error.suggestion is not None
+
+
+@pytest.mark.parametrize("target", ["Easter", "tomorrow at noon", "1969-07-20"])
+async def test_the_data_is_as_promised(target: str) -> None:
+    result = await execute({"target_date": target}, make_context())
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
+
+
+@pytest.mark.parametrize(
+    ("said", "target"),
+    [
+        ("how many days until Christmas", "Christmas"),
+        ("how many days are there till christmas", "christmas"),
+        ("how long until new year", "new year"),
+        ("how long until new year's", "new year's"),
+        ("how long is it until friday", "friday"),
+        ("how long till midnight", "midnight"),
+        ("how much time is left until the fourth of july", "the fourth of july"),
+        ("how long until tomorrow at six", "tomorrow at six"),
+    ],
+)
+def test_it_is_asked_for_in_a_sentence(said: str, target: str) -> None:
+    assert hear(said) == {"target_date": target}

@@ -1,0 +1,199 @@
+"""The readings of a sentence template: how many there are, samples of them, the shortest, the plainest, the nearest.
+
+A template is turned from hassil's expression into a tree of four kinds of nodes, with the expansion rules put in. In
+the text of a reading, a slot stands as `{name}`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from math import gcd, prod
+from typing import Final
+
+from hassil import Alternative, Expression, Group, ListReference, Permutation, RuleReference, Sentence, TextChunk
+
+GOLDEN: Final = 0.618
+MAX_PERMUTED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    name: str
+    list_name: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    parts: "tuple[Node, ...]"
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    options: "tuple[Node, ...]"
+    count: int
+
+
+Node = Text | Slot | Chain | Choice
+
+Fill = Callable[[Slot], str]
+"""Words to put in the place of a slot."""
+
+
+def chain(*parts: Node) -> Node:
+    return Chain(parts, prod(part.count for part in parts))
+
+
+def choice(*options: Node) -> Node:
+    return Choice(options, sum(option.count for option in options))
+
+
+def tree(expression: Expression, rules: Mapping[str, Sentence], within: tuple[str, ...] = ()) -> Node:
+    """Raises ValueError for a rule that is not there or that refers to itself."""
+    match expression:
+        case TextChunk():
+            return Text(expression.text)
+        case ListReference():
+            return Slot(expression.slot_name, expression.list_name)
+        case RuleReference(rule_name=name):
+            if name in within:
+                raise ValueError(f"the rule <{name}> refers to itself")
+            if name not in rules:
+                raise ValueError(f'there is no rule <{name}> in "expansion_rules"')
+            return tree(rules[name].expression, rules, (*within, name))
+        case Permutation():
+            if len(expression.items) > MAX_PERMUTED:
+                raise ValueError(f"more than {MAX_PERMUTED} parts in any order (;) are too many")
+            parts = [tree(item, rules, within) for item in expression.items]
+            return choice(*(chain(*order) for order in permutations(parts)))
+        case Alternative():
+            return choice(*(tree(item, rules, within) for item in expression.items))
+        case Group():
+            return chain(*(tree(item, rules, within) for item in expression.items))
+    raise ValueError(f"{type(expression).__name__} is not a part of a sentence that is known here")
+
+
+def placeholder(slot: Slot) -> str:
+    return f"{{{slot.name}}}"
+
+
+def sample(node: Node, limit: int, fill: Fill = placeholder) -> list[str]:
+    """At most `limit` readings, spread over all of them, the same ones every time."""
+    if node.count <= limit:
+        return [tidy(_pick(node, index, fill)) for index in range(node.count)]
+    # A step without a common divisor visits every reading once; near the golden ratio it soon varies every part.
+    step = int(node.count * GOLDEN) | 1
+    while gcd(step, node.count) > 1:
+        step += 1
+    return [tidy(_pick(node, index * step % node.count, fill)) for index in range(limit)]
+
+
+def _pick(node: Node, index: int, fill: Fill) -> str:
+    match node:
+        case Text(text):
+            return text
+        case Slot():
+            return fill(node)
+        case Chain(parts):
+            picked = []
+            for part in parts:
+                index, own = divmod(index, part.count)
+                picked.append(_pick(part, own, fill))
+            return "".join(picked)
+        case Choice(options):
+            for option in options:
+                if index < option.count:
+                    return _pick(option, index, fill)
+                index -= option.count
+    raise IndexError(index)
+
+
+def shortest(node: Node) -> str:
+    """The reading with the fewest words."""
+    return tidy(_closest(node, lambda word: -1.0, frozenset())[1])
+
+
+def nearest(node: Node, weigh: Callable[[str], float]) -> str:
+    """The reading whose words weigh the most in sum: positive for those that are wanted, each of them once."""
+    return tidy(_closest(node, weigh, frozenset())[1])
+
+
+def _closest(node: Node, weigh: Callable[[str], float], used: frozenset[str]) -> tuple[float, str, frozenset[str]]:
+    match node:
+        case Text(text):
+            total = 0.0
+            for word in text.split():
+                weight = weigh(word)
+                total += -weight if weight > 0 and word in used else weight
+                used |= {word}
+            return total, text, used
+        case Slot():
+            return 0.0, placeholder(node), used
+        case Chain(parts):
+            total, texts = 0.0, []
+            for part in parts:
+                weight, text, used = _closest(part, weigh, used)
+                total += weight
+                texts.append(text)
+            return total, "".join(texts), used
+        case Choice(options):
+            return max((_closest(option, weigh, used) for option in options), key=lambda weighed: weighed[0])
+
+
+def plainest(node: Node) -> str:
+    """What one would show as an example: no optional parts, the first of alternatives."""
+    return tidy(_plainest(node))
+
+
+def _plainest(node: Node) -> str:
+    match node:
+        case Text(text):
+            return text
+        case Slot():
+            return placeholder(node)
+        case Chain(parts):
+            return "".join(map(_plainest, parts))
+        case Choice(options):
+            return "" if Text("") in options else _plainest(options[0])
+
+
+def slots(node: Node) -> Iterator[Slot]:
+    match node:
+        case Slot():
+            yield node
+        case Chain(parts) | Choice(parts):
+            for part in parts:
+                yield from slots(part)
+
+
+def certain_slots(node: Node) -> frozenset[str]:
+    """The names of the slots that are in every reading."""
+    match node:
+        case Slot(name):
+            return frozenset((name,))
+        case Chain(parts):
+            return frozenset().union(*map(certain_slots, parts))
+        case Choice(options):
+            return frozenset.intersection(*map(certain_slots, options))
+    return frozenset()
+
+
+def words(node: Node) -> Iterator[str]:
+    """The literal words of all readings, as they stand in the template."""
+    match node:
+        case Text(text):
+            yield from text.split()
+        case Chain(parts) | Choice(parts):
+            for part in parts:
+                yield from words(part)
+
+
+def tidy(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,107 @@
+"""Times of day, as they are heard: "half past six", "6:30 pm", "ten in the morning"."""
+
+import re
+from dataclasses import dataclass
+from datetime import time
+from enum import StrEnum
+from typing import Final
+
+
+class Part(StrEnum):
+    """A part of the day. It makes an hour unambiguous; alone, it stands for a customary hour."""
+
+    MORNING = "morning"
+    AFTERNOON = "afternoon"
+    EVENING = "evening"
+    NIGHT = "night"
+
+
+MINUTES_A_DAY: Final = 24 * 60
+
+_CUSTOMARY_HOUR: Final = {Part.MORNING: 9, Part.AFTERNOON: 15, Part.EVENING: 18, Part.NIGHT: 20}
+SMALL_HOURS: Final = 5
+"""Tonight at one is tomorrow's date: the night goes on until here."""
+
+_FIRST_DAYTIME_HOUR: Final = 7
+"""Tomorrow at six is the evening, tomorrow at seven the morning, unless it is said."""
+
+_MERIDIEM: Final = r"(?: ?(?P<meridiem>am|pm))?"
+_PATTERNS: Final = (
+    re.compile(rf"(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?{_MERIDIEM}"),
+    re.compile(rf"(?P<hour>\d{{1,2}}) (?P<minute>\d{{2}}){_MERIDIEM}"),
+    re.compile(rf"(?P<hour>\d{{1,2}})(?P<sure> oclock| ?(?=[ap]m))?{_MERIDIEM}"),
+    re.compile(
+        r"(?P<offset>half|(?:a )?quarter|\d{1,2})(?: minutes?)? (?P<way>past|after|to|till|before) "
+        rf"(?P<hour>\d{{1,2}}|noon|midnight)(?: oclock)?{_MERIDIEM}"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOfDay:
+    """An hour as it was said. Unless it is `exact`, it may be the morning's or the evening's."""
+
+    at: time
+    exact: bool
+    part: Part | None = None
+
+    @property
+    def readings(self) -> tuple[time, ...]:
+        """What it may mean, earliest first."""
+        if self.exact:
+            return (self.at,)
+        hour = self.at.hour % 12
+        return self.at.replace(hour=hour), self.at.replace(hour=hour + 12)
+
+    @property
+    def by_day(self) -> time:
+        """The reading for another day than today."""
+        return self.readings[0 if self.at.hour % 12 >= _FIRST_DAYTIME_HOUR else -1]
+
+    @property
+    def is_after_midnight(self) -> bool:
+        return self.part is Part.NIGHT and self.at.hour < SMALL_HOURS
+
+
+def hear_time(text: str, part: Part | None = None) -> TimeOfDay | None:
+    """Lower-case text with its numbers in digits. A bare number is an hour only after "at" or with a part of a day."""
+    bare = re.sub(r"^(?:at|by|around|about) ", "", text)
+    if not bare:
+        return TimeOfDay(time(_CUSTOMARY_HOUR[part]), True, part) if part else None
+    if bare in ("noon", "midday", "12 noon"):
+        return TimeOfDay(time(12), True, part)
+    if bare in ("midnight", "12 midnight"):
+        return TimeOfDay(time(0), True, part)
+    for pattern in _PATTERNS:
+        if match := pattern.fullmatch(bare):
+            said = match.groupdict()
+            if "sure" in said and said["sure"] is None and bare == text and part is None:
+                return None
+            return _time_of(said, part)
+    return None
+
+
+def _time_of(said: dict[str, str | None], part: Part | None) -> TimeOfDay | None:
+    hour_said = said["hour"] or ""
+    hour = {"noon": 12, "midnight": 24}.get(hour_said) or int(hour_said)
+    minute, second = int(said.get("minute") or 0), int(said.get("second") or 0)
+    meridiem = said["meridiem"]
+    if (hour_said.isdigit() and hour > 23) or minute > 59 or second > 59 or (meridiem and not 1 <= hour <= 12):
+        return None
+    # A recogniser writes "six thirty" as "6:30": only a leading zero or a late hour tells a 24-hour clock.
+    exact = meridiem is not None or not 1 <= hour <= 12 or hour_said.startswith("0") or not hour_said.isdigit()
+    if meridiem:
+        hour = hour % 12 + (12 if meridiem == "pm" else 0)
+    elif part and not exact:
+        hour, exact = _hour_in(part, hour), True
+    if offset := said.get("offset"):
+        minutes = {"half": 30, "quarter": 15, "a quarter": 15}.get(offset) or int(offset)
+        minute = minutes if said["way"] in ("past", "after") else -minutes
+    hour, minute = divmod((hour * 60 + minute) % MINUTES_A_DAY, 60)
+    return TimeOfDay(time(hour, minute, second), exact, part)
+
+
+def _hour_in(part: Part, hour: int) -> int:
+    """Twelve in the morning or at night is midnight; two at night is two hours after it."""
+    is_early = part is Part.MORNING or (part is Part.NIGHT and hour % 12 < SMALL_HOURS)
+    return hour % 12 if is_early else hour % 12 + 12

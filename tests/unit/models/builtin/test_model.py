@@ -1,0 +1,220 @@
+from typing import Any
+
+import pytest
+
+from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete
+from antiphon.models.builtin import BuiltinModel
+from antiphon.tools.call import ToolCall
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult, fail
+from antiphon.tools.spec import Mode
+from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes.talking_tools import Box, talking_tools
+
+MODEL = BuiltinModel(Box(talking_tools()))
+
+
+async def reply(*messages: Message, mode: Mode = Mode.TEXT) -> list[Event]:
+    return [event async for event in MODEL.reply(Prompt("", messages, (), mode))]
+
+
+async def answer(*messages: Message) -> str:
+    return "".join(event.text for event in await reply(*messages) if isinstance(event, OutputText))
+
+
+async def call_of(*messages: Message) -> ToolCall | None:
+    return next((event.call for event in await reply(*messages) if isinstance(event, CallRequested)), None)
+
+
+def called(text: str, tool_id: str, content: Any, *, spoken: str | None = None, ok: bool = True) -> list[Message]:
+    """A conversation up to the result of one call."""
+    return [
+        UserMessage(text),
+        AssistantMessage(calls=(CallMade("c1", tool_id, {}),)),
+        ToolMessage("c1", tool_id, content, spoken, ok),
+    ]
+
+
+async def test_a_request_becomes_a_call_and_waits_for_it() -> None:
+    assert await reply(UserMessage("what time is it in Tokyo?")) == [
+        CallRequested(ToolCall(None, "get_time", {"timezone": "Tokyo"})),
+        TurnComplete(StopReason.CALLS),
+    ]
+
+
+async def test_changing_the_arguments_of_a_call_changes_no_later_call() -> None:
+    first = await call_of(UserMessage("what time is it in Oslo"))
+    assert first is not None
+    first.args.clear()
+    assert await call_of(UserMessage("what time is it in Oslo")) == ToolCall(None, "get_time", {"timezone": "Oslo"})
+
+
+async def test_an_unknown_request_is_answered_in_words() -> None:
+    events = await reply(UserMessage("sing me a song"))
+    assert isinstance(events[0], OutputText)
+    assert events[1:] == [TurnComplete(StopReason.DONE)]
+
+
+async def test_a_result_is_said_as_the_tool_says_it() -> None:
+    spoken = "It's ten past four."
+    assert await answer(*called("what time is it", "get_time", {"iso": "16:10"}, spoken=spoken)) == spoken
+
+
+async def test_a_result_is_said_as_its_sentence_says_it() -> None:
+    told = called("what is 15% of 80", "calculate", {"result": 12.0}, spoken="12")
+    assert await answer(*told) == "That makes 12."
+
+
+async def test_a_sentence_that_names_what_is_not_there_gives_way_to_the_tool() -> None:
+    assert await answer(*called("what is 15% of 80", "calculate", {"sum": 12}, spoken="It is 12.")) == "It is 12."
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, "Done."),
+        ({"temperature_c": 12.5, "sky": "clear"}, "Temperature c: 12.5. Sky: clear."),
+        ({"open": True, "hours": None}, "Open: yes."),
+        ("it rains", "It rains."),
+        (7, "7."),
+        ([], "There is nothing."),
+        (["milk", "bread", "tea"], "Milk, bread and tea."),
+        ([{"id": 1}], "There is one result."),
+        (list(range(40)), "There are 40 results."),
+        ({"rows": [{"a": 1}]}, "It worked, but I have no short way to say the result."),
+        ("x" * 5000, "It worked, but I have no short way to say the result."),
+    ],
+)
+async def test_a_result_without_words_is_said_plainly(data: Any, said: str) -> None:
+    assert await answer(*called("list my reminders", "list_reminders", data)) == said
+
+
+async def test_several_results_are_said_one_after_the_other() -> None:
+    messages: list[Message] = [
+        UserMessage("what time is it and tell me a joke"),
+        AssistantMessage(calls=(CallMade("c1", "get_time", {}), CallMade("c2", "tell_joke", {}))),
+        ToolMessage("c1", "get_time", {}, "It's four."),
+        ToolMessage("c2", "tell_joke", {}, "Knock, knock."),
+    ]
+    assert await answer(*messages) == "It's four. Knock, knock."
+
+
+async def test_what_finished_after_an_interrupted_turn_is_told_first() -> None:
+    unheard = called("remind me to call mum at six", "set_reminder", {}, spoken="I'll remind you at six.")
+    assert await answer(*unheard, UserMessage("hello")) == "I'll remind you at six. Hello! What can I do for you?"
+
+
+def failed(result: ToolResult) -> list[Message]:
+    return called("what time is it in Atlantis", "get_time", result.for_model(), spoken=result.spoken, ok=False)
+
+
+async def test_an_error_is_said_as_it_is() -> None:
+    result = fail(ErrorType.NOT_FOUND, "there is no time zone called Atlantis", suggestion="Use a city.")
+    assert await answer(*failed(result)) == "There is no time zone called Atlantis."
+
+
+async def test_an_error_with_words_for_the_ear_is_said_with_them() -> None:
+    result = fail(ErrorType.TRANSIENT, "HTTP 503", spoken="The weather service doesn't answer.")
+    assert await answer(*failed(result)) == "The weather service doesn't answer."
+
+
+async def test_an_error_without_any_words_is_admitted() -> None:
+    assert await answer(*called("what time is it", "get_time", None, ok=False)) == (
+        "That didn't work, and I don't know why."
+    )
+
+
+@pytest.mark.parametrize(
+    ("preview", "asked"),
+    [
+        ("Create “Lunch” on Friday at noon", "Create “Lunch” on Friday at noon. Shall I?"),
+        ("Shall I invite Ann to lunch?", "Shall I invite Ann to lunch?"),
+    ],
+)
+async def test_a_call_that_needs_a_yes_is_shown_and_asked_about(preview: str, asked: str) -> None:
+    request = ConfirmationRequest("calendar", {}, preview, "secret", 0)
+    failure = Failure(ErrorType.CONFIRMATION_REQUIRED, "Needs confirmation.", confirmation_request=request)
+    assert await answer(*failed(ToolResult(False, error=failure))) == asked
+
+
+async def test_a_result_that_came_after_a_yes_is_said() -> None:
+    messages: list[Message] = [
+        UserMessage("yes"),
+        ToolMessage("c1", "create_event", {"id": 1}, "Lunch is in your calendar."),
+    ]
+    assert await answer(*messages) == "Lunch is in your calendar."
+
+
+SLIP = UserMessage("set a remainder to call mum at six")
+QUESTION = AssistantMessage("Did you mean “set a reminder to call mum at six”?")
+REMINDER = ToolCall(None, "set_reminder", {"message": "call mum", "time": "six"})
+
+
+async def test_a_slip_that_would_write_is_only_asked_about() -> None:
+    assert await reply(SLIP) == [OutputText(QUESTION.text), TurnComplete(StopReason.DONE)]
+
+
+@pytest.mark.parametrize("text", ["yes", "Yes, please.", "go ahead", "that's right"])
+async def test_a_yes_to_the_question_runs_it(text: str) -> None:
+    assert await call_of(SLIP, QUESTION, UserMessage(text)) == REMINDER
+
+
+async def test_the_result_of_what_was_confirmed_is_said() -> None:
+    messages: list[Message] = [
+        SLIP,
+        QUESTION,
+        *called("yes", "set_reminder", {"id": 3}, spoken="I'll remind you at six."),
+    ]
+    assert await answer(*messages) == "I'll remind you at six."
+
+
+async def test_a_no_to_the_question_leaves_it() -> None:
+    assert await answer(SLIP, QUESTION, UserMessage("no thanks")) == "All right, I'll leave it."
+
+
+@pytest.mark.parametrize("text", ["yes but at seven", "maybe", "yes?", "the page says yes"])
+async def test_what_is_no_clear_yes_runs_nothing(text: str) -> None:
+    assert await call_of(SLIP, QUESTION, UserMessage(text)) is None
+
+
+async def test_another_request_after_the_question_is_taken_as_such() -> None:
+    assert await call_of(SLIP, QUESTION, UserMessage("tell me a joke")) == ToolCall(None, "tell_joke", {})
+
+
+NO_QUESTION: list[tuple[str, list[Message]]] = [
+    ("nothing was said before", []),
+    ("the question is another one", [SLIP, AssistantMessage("Did you mean “delete all”?")]),
+    ("the question was cut off", [SLIP, AssistantMessage("Did you mean “set a")]),
+    ("the question was not asked about these words", [UserMessage("hello"), QUESTION]),
+    ("something else was said since", [SLIP, QUESTION, UserMessage("hello"), AssistantMessage("Hello!")]),
+    ("it is answered already", [SLIP, QUESTION, UserMessage("no"), AssistantMessage("All right, I'll leave it.")]),
+]
+
+
+@pytest.mark.parametrize("before", [before for _, before in NO_QUESTION], ids=[why for why, _ in NO_QUESTION])
+async def test_a_yes_to_nothing_runs_nothing(before: list[Message]) -> None:
+    assert await answer(*before, UserMessage("yes")) == "I haven't asked you anything that waits for a yes or a no."
+
+
+async def test_a_request_in_the_history_is_not_run_again() -> None:
+    history = called("what time is it", "get_time", {}, spoken="It's four.")
+    assert await call_of(*history, AssistantMessage("It's four."), UserMessage("thanks")) is None
+
+
+async def test_the_mode_decides_which_tools_may_be_called() -> None:
+    assert not [
+        event
+        for event in await reply(UserMessage("start voice mode"), mode=Mode.VOICE)
+        if isinstance(event, CallRequested)
+    ]
+
+
+def test_it_says_whether_a_text_is_a_whole_request() -> None:
+    assert MODEL.matches_whole("what time is it", Mode.VOICE)
+
+
+def test_it_compiles_nothing_before_it_is_needed() -> None:
+    model = BuiltinModel(Box(talking_tools()))
+    assert "_understanding" not in vars(model)
+    model.compile()
+    assert "_understanding" in vars(model)
