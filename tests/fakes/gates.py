@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-import cel
-
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.arguments import Arguments
+from antiphon.tools.availability import compile_expression
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.executor import Executor
@@ -73,7 +72,7 @@ def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Too
         sentences=None,
         arguments=Arguments(made.parameters),
         execute=execute or Counted(),
-        availability=None if made.availability is None else cel.compile(made.availability),
+        availability=None if made.availability is None else compile_expression(made.availability),
         **of_tool,
     )
 

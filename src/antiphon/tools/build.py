@@ -17,6 +17,7 @@ from antiphon.tools import sentences
 from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.artifact import FORMAT, Artifact, Entry, version_of
 from antiphon.tools.errors import BuildError
+from antiphon.tools.garbage import collector_paused
 from antiphon.tools.lint import Draft, Problem, Severity, check
 from antiphon.tools.lint.draft import SCHEMA, SENTENCES
 from antiphon.tools.shelf import Shelf
@@ -41,6 +42,7 @@ class Built:
         return not self.errors
 
 
+@collector_paused()
 def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock = SYSTEM_CLOCK) -> Built:
     """Compiles the tools in `paths`, the first of which holds the built-in ones. A tool replaces one of the same id in
     an earlier path. Those in `disable` are left out, unread."""
@@ -71,7 +73,9 @@ def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock 
 def write(built: Built, path: Path) -> None:
     """Puts the artifact in place all at once: a server that starts meanwhile reads the old one or the new one."""
     if not built.ok:
-        raise BuildError(f"{path} was not written: the tools have {len(built.errors)} errors.")
+        raise BuildError(
+            f"{path} was not written, because of {len(built.errors)} problems. See them with `antiphon tools build`."
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

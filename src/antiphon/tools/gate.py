@@ -12,6 +12,7 @@ from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt
 from antiphon.tools.audit import AuditLog
+from antiphon.tools.availability import is_available
 from antiphon.tools.call import UnusableArguments, keys_of
 from antiphon.tools.confirm import Confirmations
 from antiphon.tools.errors import ErrorType
@@ -76,7 +77,7 @@ async def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     if tool.availability is not None:
         available = session.ledger.available
         if tool.id not in available:
-            available[tool.id] = policy.is_available(tool, session.facts(desk.environment))
+            available[tool.id] = is_available(tool, session.facts(desk.environment))
         if not available[tool.id]:
             return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
     if spec.requires_auth and not session.authenticated:

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-import cel
 import msgspec
 
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.artifact import Entry
+from antiphon.tools.availability import compile_expression
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.source import Source, read
 from antiphon.tools.spec import ToolSpec
@@ -103,7 +103,7 @@ def load(entry: Entry, source: Source) -> Tool:
             execute=handler.execute,
             preview=getattr(handler, "preview", None),
             needs_confirmation=getattr(handler, "needs_confirmation", None),
-            availability=None if spec.availability is None else cel.compile(spec.availability),
+            availability=None if spec.availability is None else compile_expression(spec.availability),
         )
     except ValueError as error:
         raise RegistryError(f"The tool {entry.tool_id} is damaged: {error}. Run `antiphon tools build`.") from error

@@ -8,13 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from antiphon.telemetry.log import get_logger
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import Failure
 from antiphon.tools.spec import Category, Mode, RateLimit
 from antiphon.tools.tool import Tool
-
-log = get_logger(__name__)
 
 
 class TurnBudget(Struct, frozen=True):
@@ -134,17 +131,6 @@ class RateLimiter:
             return calls[0] + limit.window_s - now_s
         calls.append(now_s)
         return 0.0
-
-
-def is_available(tool: Tool, facts: Mapping[str, Any]) -> bool:
-    """What the tool's own expression says of this turn. One that fails to say is a no."""
-    if tool.availability is None:
-        return True
-    try:
-        return tool.availability.execute(dict(facts)) is True
-    except Exception as error:
-        log.warning("availability_failed", tool=tool.id, expression=tool.spec.availability, error=str(error))
-        return False
 
 
 def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -11,6 +11,7 @@ import msgspec
 from antiphon.tools import artifact, loader
 from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.errors import RegistryError
+from antiphon.tools.garbage import collector_paused
 from antiphon.tools.source import Source, read
 from antiphon.tools.spec import Category, Mode
 from antiphon.tools.tool import Tool
@@ -119,6 +120,7 @@ class Registry:
         self._snapshot = _load(self._path)
 
 
+@collector_paused()
 def _load(path: Path) -> Snapshot:
     built = artifact.read(path)
     sources: dict[str, Source] = {}

@@ -2,15 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import cel
+from typing import TYPE_CHECKING, Any
 
 from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import ToolResult
 from antiphon.tools.spec import Category, ToolSpec
+
+if TYPE_CHECKING:
+    import cel
 
 Execute = Callable[[Args, Context], Awaitable[ToolResult]]
 
@@ -42,7 +43,7 @@ class Tool:
     execute: Execute
     preview: Preview | None = None
     needs_confirmation: NeedsConfirmation | None = None
-    availability: cel.Program | None = None
+    availability: "cel.Program | None" = None
     stats: CallStats = field(default_factory=CallStats)
 
     # Derived once: the gate asks for these several times a call.

