@@ -3,13 +3,15 @@
 import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from jsonschema_rs import CanonicalSchema, canonical
 
 from antiphon.tools.arguments import compile_schema
 
-MAX_DEPTH: Final = 8
+MAX_DEPTH: Final = 12
+REFERENCE_DEPTH: Final = 4
+"""A reference counts as so many steps down, since it may lead back to itself by many ways."""
 MAX_PER_PLACE: Final = 8
 MAX_PER_BRANCH: Final = 2
 
@@ -31,13 +33,7 @@ def find_witnesses(schema: CanonicalSchema, depth: int = 0) -> Iterator[Any]:
     """Some values that the schema accepts, simple ones first; none if guessing finds none."""
     if depth > MAX_DEPTH:
         return
-    document = schema.to_json_schema()
-    if document is True or document is False:
-        yield from ("a",) if document else ()
-        return
-    if not isinstance(document, dict):
-        return
-    is_valid = compile_schema(document).is_valid
+    is_valid = compile_schema(cast(dict[str, Any], schema.to_json_schema())).is_valid
     different = {canonical.json.to_string(value): value for value in _guess(schema, depth) if is_valid(value)}
     yield from islice(different.values(), MAX_PER_PLACE)
 
@@ -57,7 +53,7 @@ def _guess(schema: CanonicalSchema, depth: int) -> Iterator[Any]:
                 yield from islice(find_witnesses(branch, depth + 1), MAX_PER_BRANCH)
         case canonical.ReferenceView(uri):
             if (target := schema.definition(uri)) is not None:
-                yield from find_witnesses(target, depth + 1)
+                yield from find_witnesses(target, depth + REFERENCE_DEPTH)
         case canonical.IntegerView() | canonical.NumberView() as view:
             yield from _guess_numbers(view)
         case canonical.StringView() as view:

@@ -30,8 +30,7 @@ _NUMBER: Final = r"(?<![\d.])(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 _FUNCTION: Final = "|".join(sorted(FUNCTIONS, key=len, reverse=True))
 
 _PREAMBLE: Final = re.compile(
-    r"^(?:(?:please|tell me|what is|what's|whats|how much is|calculate|compute"
-    r"|evaluate|work out|solve)\b[\s,:]*)+"
+    r"^(?:(?:please|tell me|what is|what's|whats|how much is|calculate|compute|evaluate|work out|solve)\b[\s,:]*)+"
 )
 _ENDINGS: Final = ("please", "equals", "equal")
 _GROUPED_DIGITS: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -76,7 +75,7 @@ _PHRASES: Final[Sequence[tuple[re.Pattern[str], _Rewrite]]] = [
         (rf"({_NUMBER})\s*(?:!|\bfactorial\b)", r"factorial(\1)"),
         (rf"\b({_FUNCTION}) of\b", r"\1"),
         (r"\b(?:raised )?to (?:the )?power(?: of)?\b|\braised to\b|\^", " ** "),
-        (r"\bto the ((?:[a-z]+[ -])?[a-z]+th|\d+th)(?: power)?\b", _power),
+        (r"\bto the ((?:[a-z]+|\d+)(?:st|nd|rd|th))(?: power)?\b", _power),
         (r"\bto the (?=minus|negative|-|\d)", " ** "),
         (r"\b(?:(\d+)|an?) ([a-z]{4,}?)s?\b", _fraction),
         (r"\bsquared\b", "**2"),

@@ -9,50 +9,10 @@ from .addresses import Found
 WINDOW_CHARACTERS: Final = 80
 MAX_WORDS: Final = 4
 
-_PARTICLES: Final = frozenset(
-    (
-        "al",
-        "bin",
-        "da",
-        "de",
-        "del",
-        "den",
-        "der",
-        "di",
-        "dos",
-        "du",
-        "el",
-        "la",
-        "le",
-        "ten",
-        "ter",
-        "van",
-        "von",
-        "zu",
-    )
-)
-_GREETINGS: Final = frozenset(
-    ("best", "bye", "dear", "greetings", "hello", "hi", "kind", "please", "regards", "reply", "sincerely", "thanks")
-)
-_LABELS: Final = frozenset(
-    (
-        "attn",
-        "call",
-        "cc",
-        "contact",
-        "email",
-        "e-mail",
-        "from",
-        "mail",
-        "mailto",
-        "name",
-        "phone",
-        "tel",
-        "to",
-        "write",
-    )
-)
-_SMALL_WORDS: Final = frozenset(("and", "ask", "at", "for", "new", "of", "or", "our", "the", "via", "with", "your"))
+_PARTICLES: Final = frozenset({"al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "van", "von"})
+_GREETINGS: Final = frozenset({"best", "bye", "dear", "greetings", "hello", "hi", "kind", "regards", "reply", "thanks"})
+_LABELS: Final = frozenset({"attn", "call", "cc", "contact", "email", "from", "mail", "name", "phone", "tel", "to"})
+_SMALL_WORDS: Final = frozenset({"and", "ask", "at", "for", "of", "or", "our", "please", "the", "via", "write", "your"})
 _NOT_NAMES: Final = _GREETINGS | _LABELS | _SMALL_WORDS
 _WORD: Final = re.compile(r"[^\W\d_][\w'’.-]{0,30}+")
 _LABEL: Final = re.compile(

@@ -16,6 +16,9 @@ from antiphon.tools.sentences.grammar import LANGUAGE, SLOT, Compiled, Template
 from antiphon.tools.sentences.phrases import expand
 from antiphon.tools.sentences.readings import slots, tidy, tree
 
+WIDEST_RANGE: Final = 2_000
+"""hassil spells every number of a range out: 47 ms for a thousand, minutes for a million."""
+
 _TOP_KEYS: Final = {"data", "lists", "expansion_rules"}
 _ENTRY_KEYS: Final = {"sentences", "args", "say"}
 
@@ -169,6 +172,8 @@ def _list_problems(listed: object) -> Iterator[str]:
                 yield 'has a range with more than "from", "to" and a positive "step"'
             if low > high:
                 yield 'has a range whose "from" is greater than its "to"'
+            if high - low > WIDEST_RANGE:
+                yield f"has a range of more than {WIDEST_RANGE} numbers; leave the slot unlisted, so that it takes any words"
         case {"values": [_, *_] as values, **nothing} if not nothing:
             for value in values:
                 yield from _value_problems(value)

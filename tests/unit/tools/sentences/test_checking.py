@@ -59,6 +59,7 @@ FORM: list[tuple[object, str]] = [
     (one("what is {place}", lists={"place": {"values": [{"in": "(here", "out": 1}]}}), 'has the value "(here"'),
     (one("what is {place}", lists={"place": {"range": {"from": 1}}}), "lists.place must be one of"),
     (one("what is {place}", lists={"place": {"range": {"from": 9, "to": 1}}}), '"from" is greater'),
+    (one("what is {place}", lists={"place": {"range": {"from": 0, "to": 9_999}}}), "more than 2000 numbers"),
     (one("what is {place}", lists={"place": {"range": {"from": 1, "to": 9, "by": 2}}}), 'a positive "step"'),
     (one("what is it", lists={"place": {"wildcard": True}}), "which no sentence uses"),
 ]

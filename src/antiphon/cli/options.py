@@ -1,0 +1,22 @@
+"""Options and arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from antiphon import config
+from antiphon.config import Settings
+from antiphon.telemetry import log
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="The settings file. [default: antiphon.toml in this folder, if there is one]"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
+
+
+def settings_for(config_path: Path | None) -> Settings:
+    """The settings in force, and the log set up for a person at a terminal: warnings only."""
+    log.configure(json=False, level="warning")
+    return config.load(config_path)

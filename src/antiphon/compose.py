@@ -1,0 +1,124 @@
+"""The composition root: the one file that names concrete classes. The server and the CLI share it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+from uuid import uuid4
+
+import tzlocal
+
+from antiphon import toolkit
+from antiphon.clock import SystemClock
+from antiphon.config import Settings
+from antiphon.models.base import TextModel
+from antiphon.models.builtin import BuiltinModel
+from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.sql import open_database
+from antiphon.tools import build
+from antiphon.tools.context import Messaging
+from antiphon.tools.errors import BuildError, RegistryError
+from antiphon.tools.executor import Executor
+from antiphon.tools.registry import Registry
+from antiphon.tools.session import NoClient, ToolSession
+from antiphon.tools.spec import Mode
+
+TOOLKIT: Final = Path(toolkit.__path__[0])
+LOCAL_USER: Final = "local"
+
+
+class Database(Protocol):
+    """The stores of a process, wherever they are kept."""
+
+    @property
+    def calls(self) -> CallStore: ...
+
+    @property
+    def confirmations(self) -> ConfirmationStore: ...
+
+    @property
+    def audit(self) -> AuditStore: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A running Antiphon without a server around it."""
+
+    settings: Settings
+    registry: Registry
+    executor: Executor
+    database: Database
+
+    def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
+        """A new session of the local user."""
+        session = ToolSession(
+            id=uuid4().hex,
+            user=LOCAL_USER,
+            snapshot=self.registry.snapshot(),
+            mode=mode,
+            zone=tzlocal.get_localzone(),
+            messaging=messaging or NoClient(),
+        )
+        session.state.voice_active = mode is Mode.VOICE
+        return session
+
+    async def text_model(self) -> TextModel:
+        """The offline assistant, its grammar compiled beside the event loop."""
+        model = BuiltinModel(self.registry.snapshot())
+        await asyncio.to_thread(model.compile)
+        return model
+
+
+def build_tools(settings: Settings) -> build.Built:
+    """Compiles the built-in tools and the project's own, without writing anything."""
+    return build.build([TOOLKIT, *settings.tool_paths], disable=settings.tools.disable)
+
+
+def load_tools(settings: Settings) -> Registry:
+    """The registry, built first unless `tools.build` is off; then a stale artifact is an error."""
+    if settings.tools.build:
+        built = build_tools(settings)
+        if not built.ok:
+            raise BuildError(
+                f"the tools have {len(built.errors)} mistakes, the first: {built.errors[0]}. "
+                "Run `antiphon tools build` to see them all."
+            )
+        build.write(built, settings.artifact_path)
+    elif not settings.artifact_path.exists():
+        raise RegistryError(f"{settings.artifact_path} is missing. Run `antiphon tools build` first.")
+    registry = Registry.load(settings.artifact_path, environment=settings.server.environment)
+    if settings.server.environment == "production":
+        registry.lock()
+    return registry
+
+
+async def open_stores(settings: Settings) -> Database:
+    path = settings.database_path
+    return MemoryDatabase() if path is None else await open_database(path)
+
+
+@asynccontextmanager
+async def open_house(settings: Settings) -> AsyncIterator[House]:
+    registry = load_tools(settings)
+    database = await open_stores(settings)
+    try:
+        executor = Executor(
+            registry,
+            calls=database.calls,
+            confirmations=database.confirmations,
+            audit=database.audit,
+            clock=SystemClock(),
+            environment=settings.server.environment,
+            keep_arguments=settings.audit.arguments,
+        )
+        try:
+            yield House(settings, registry, executor, database)
+        finally:
+            await executor.aclose()
+    finally:
+        await database.aclose()

@@ -1,0 +1,289 @@
+"""What `calculate` answers, what it says, and what it does not understand."""
+
+from typing import Any
+
+import pytest
+
+from antiphon.toolkit.calculate.handler import execute
+from antiphon.tools.errors import ErrorType
+from antiphon.tools.result import Failure, ToolResult
+from antiphon.tools.testing import make_context
+
+
+async def run(expression: str) -> ToolResult:
+    return await execute({"expression": expression}, make_context("calculate"))
+
+
+async def result_of(expression: str) -> Any:
+    result = await run(expression)
+    assert result.ok, result.error
+    return result.data["result"]
+
+
+async def refusal_of(expression: str) -> Failure:
+    result = await run(expression)
+    assert result.error is not None, f"{expression!r} gave {result.data}"
+    return result.error
+
+
+WRITTEN = [
+    ("2+2", 4),
+    ("2 + 3 * 4", 14),
+    ("(2 + 3) * 4", 20),
+    ("2(3+4)", 14),
+    ("10 / 4", 2.5),
+    ("10 / 5", 2),
+    ("7 // 2", 3),
+    ("-7 // 2", -4),
+    ("17 % 5", 2),
+    ("-7 % 3", 2),
+    ("mod(17, 5)", 2),
+    ("2**10", 1024),
+    ("2^10", 1024),
+    ("2**-1", 0.5),
+    ("-2**2", -4),
+    ("2**3**2", 512),
+    ("4**0.5", 2),
+    ("0**0", 1),
+    ("0.1+0.2", 0.3),
+    ("1/3*3", 1),
+    ("1/3", 0.333333333333333),
+    ("1.1*1.1", 1.21),
+    ("1e3", 1000),
+    ("1.5E3", 1500),
+    (".5 + .5", 1),
+    ("007 + 1", 8),
+    ("1,024 * 2", 2048),
+    ("1_000_000 + 1", 1000001),
+    ("max(1,200)", 200),
+    ("min(3, 1, 2)", 1),
+    ("abs(-5)", 5),
+    ("sqrt(16)", 4),
+    ("sqrt(2)", 1.41421356237),
+    ("sqrt(2)**2", 2),
+    ("sqrt(1/4)", 0.5),
+    ("sqrt 16 + 1", 5),
+    ("cbrt(27)", 3),
+    ("cbrt(-8)", -2),
+    ("round(2.5)", 3),
+    ("round(-2.5)", -3),
+    ("round(2.675, 2)", 2.68),
+    ("round(1234, -2)", 1200),
+    ("floor(-1.5)", -2),
+    ("ceil(1.2)", 2),
+    ("sin(0)", 0),
+    ("sin(pi)", 0),
+    ("cos(pi)", -1),
+    ("tan(pi/4)", 1),
+    ("log(1000)", 3),
+    ("log(8, 2)", 3),
+    ("log10(0.01)", -2),
+    ("log2(1024)", 10),
+    ("ln(e)", 1),
+    ("exp(0)", 1),
+    ("factorial(5)", 120),
+    ("5!", 120),
+    ("2pi", 6.28318530718),
+    ("3 sqrt(4)", 6),
+    ("15%", 0.15),
+    ("15% of 80", 12),
+    ("15 % of 80", 12),
+    ("50 + 10%", 55),
+    ("50 - 10%", 45),
+    ("10% + 10%", 0.2),
+    ("100 / 10%", 1000),
+    ("50% * 50%", 0.25),
+    ("20% off 50", 40),
+    ("20% more than 50", 60),
+    ("-0.0", 0),
+]
+
+SAID = [
+    ("forty two times seventeen", 714),
+    ("forty-two times seventeen", 714),
+    ("fifteen percent of 80", 12),
+    ("fifteen per cent of eighty", 12),
+    ("square root of 2", 1.41421356237),
+    ("the square root of nine plus one", 4),
+    ("cube root of twenty seven", 3),
+    ("two to the power of ten", 1024),
+    ("two raised to the power of ten", 1024),
+    ("two to the tenth", 1024),
+    ("two to the third power", 8),
+    ("5 to the 2nd", 25),
+    ("ten to the minus three", 0.001),
+    ("ten squared", 100),
+    ("three cubed", 27),
+    ("the square of five", 25),
+    ("half of 90", 45),
+    ("a third of 90", 30),
+    ("two thirds of ninety", 60),
+    ("three quarters of 100", 75),
+    ("3 point 5 plus 2", 5.5),
+    ("one hundred and five minus five", 100),
+    ("a million divided by a thousand", 1000),
+    ("two and a half times four", 10),
+    ("ten over four", 2.5),
+    ("minus five plus three", -2),
+    ("seventeen mod five", 2),
+    ("five factorial", 120),
+    ("factorial of five", 120),
+    ("absolute value of minus 5", 5),
+    ("cosine of pi", -1),
+    ("natural log of e", 1),
+    ("log base 2 of 8", 3),
+    ("twenty percent off fifty", 40),
+    ("100 plus twenty percent", 120),
+    ("15 percent tip on 60", 9),
+    ("six x seven", 42),
+    ("6 x 7", 42),
+    ("what is 2 plus 2?", 4),
+    ("how much is 2 plus 2", 4),
+    ("What's 12 times 12 equal?", 144),
+    ("calculate 7 times 6 please", 42),
+]
+
+LOOK_ALIKES = [
+    ("3×4÷2−1", 5),
+    ("2²", 4),
+    ("10⁻²", 0.01),
+    ("√16", 4),
+    ("√(9+16)", 5),
+    ("∛27", 3),
+    ("2½ + 1", 3.5),
+    ("½ of 10", 5),
+    ("１２＋３", 15),
+    ("٣ + ٤", 7),
+    ("π − π", 0),
+    ("（１＋２）＊３", 9),
+    ("15％ of 80", 12),
+]
+
+
+@pytest.mark.parametrize(("expression", "expected"), WRITTEN)
+async def test_written_expressions_are_worked_out(expression: str, expected: float) -> None:
+    assert await result_of(expression) == expected
+
+
+@pytest.mark.parametrize(("expression", "expected"), SAID)
+async def test_words_are_worked_out(expression: str, expected: float) -> None:
+    assert await result_of(expression) == expected
+
+
+@pytest.mark.parametrize(("expression", "expected"), LOOK_ALIKES)
+async def test_the_signs_and_digits_of_other_keyboards_count(expression: str, expected: float) -> None:
+    assert await result_of(expression) == expected
+
+
+@pytest.mark.parametrize("expression", ["2+2", "sqrt(2)**2", "round(1.5)", "floor(2.5)", "4**0.5", "sin(pi)"])
+async def test_a_whole_result_is_an_integer(expression: str) -> None:
+    assert type(await result_of(expression)) is int
+
+
+async def test_a_whole_number_that_javascript_would_change_is_a_string() -> None:
+    assert await result_of("2**53") == 2**53
+    assert await result_of("2**53 + 1") == str(2**53 + 1)
+
+
+async def test_a_number_beyond_floating_point_is_a_string() -> None:
+    assert await result_of("(10**400 + 1) / 3") == "3.33333333333333E+399"
+    assert await result_of("1 / 10**400") == "1E-400"
+
+
+async def test_the_expression_is_given_as_it_was_understood() -> None:
+    result = await run("what is fifteen percent of eighty plus 2pi?")
+    assert result.data["expression"] == "percent(15) * 80 + 2 * pi"
+
+
+SPOKEN = [
+    ("15% of 80", "15 percent of 80 is 12."),
+    ("42*17", "42 times 17 is 714."),
+    ("1/3", "1 divided by 3 is about 0.333."),
+    ("sqrt(2)", "The square root of 2 is about 1.414."),
+    ("10**2", "10 squared is 100."),
+    ("2**10", "2 to the power of 10 is 1,024."),
+    ("2**100", "2 to the power of 100 is about 1.27 times 10 to the 30."),
+    ("5 - 8", "5 minus 8 is minus 3."),
+    ("2 + 3 * 4", "2 plus 3 times 4 is 14."),
+    ("factorial(5)", "5 factorial is 120."),
+    ("20% off 50", "50 minus 20 percent is 40."),
+    ("17 mod 5", "17 modulo 5 is 2."),
+    ("2 * -3", "2 times minus 3 is minus 6."),
+]
+
+
+@pytest.mark.parametrize(("expression", "sentence"), SPOKEN)
+async def test_the_question_is_said_back_with_the_answer(expression: str, sentence: str) -> None:
+    assert (await run(expression)).spoken == sentence
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["2 * (3 + 4)", "sqrt(2)**2", "(1 + 2) ** 2", "max(1, 2)", "3.14159265 * 2", "8", "+".join(["100"] * 30)],
+)
+async def test_a_question_that_words_would_blur_is_not_said_back(expression: str) -> None:
+    assert ((await run(expression)).spoken or "").startswith("That makes ")
+
+
+UNREAL = [
+    ("1/0", "divided by zero"),
+    ("5 % 0", "divided by zero"),
+    ("5 // 0", "divided by zero"),
+    ("mod(5, 0)", "divided by zero"),
+    ("0**-1", "divided by zero"),
+    ("0**-0.5", "divided by zero"),
+    ("(-8)**0.5", "no real value"),
+    ("sqrt(-1)", "no real square root"),
+    ("log(0)", "above zero"),
+    ("ln(-1)", "above zero"),
+    ("log(5, 1)", "base of 1"),
+    ("tan(pi/2)", "no tangent"),
+    ("factorial(-1)", "factorial"),
+    ("factorial(2.5)", "factorial"),
+    ("round(1, 0.5)", "whole number of digits"),
+]
+
+
+@pytest.mark.parametrize(("expression", "reason"), UNREAL)
+async def test_what_has_no_real_value_is_refused_with_the_reason(expression: str, reason: str) -> None:
+    failure = await refusal_of(expression)
+    assert failure.type is ErrorType.VALIDATION
+    assert reason in failure.message
+
+
+NOT_UNDERSTOOD = [
+    ("banana + 1", '"banana"'),
+    ("50 dollars", '"dollars"'),
+    ("nan", '"nan"'),
+    ("inf - inf", '"inf"'),
+    ("2j * 2j", '"j"'),
+    ("True", '"true"'),
+    ("'a' * 3", 'the sign "\'"'),
+    ("x", '"x"'),
+    ("().__class__", 'the sign "."'),
+    ("[1, 2][0]", 'the sign "["'),
+    ("1 if 1 else 2", '"if"'),
+    ("round(1, ndigits=2)", '"ndigits"'),
+    ("1 << 10", 'the sign "<"'),
+    ("5 & 3", 'the sign "&"'),
+    ("1 2", "1 and 2 side by side"),
+    ("1.2.3", "1.2 and .3 side by side"),
+    ("2 +", "make sense"),
+    ("sqrt", "make sense"),
+    ("()", "numbers"),
+    ("1, 2", "numbers"),
+    ("sqrt(1, 2)", "sqrt takes 1 number, not 2"),
+    ("round(1, 2, 3)", "round takes 1 to 2 numbers, not 3"),
+    ("?", "nothing to calculate"),
+    ("   ", "nothing to calculate"),
+    ("\x00", "a sign"),
+    ("\ud800", "a sign"),
+]
+
+
+@pytest.mark.parametrize(("expression", "reason"), NOT_UNDERSTOOD)
+async def test_what_is_not_arithmetic_is_named(expression: str, reason: str) -> None:
+    failure = await refusal_of(expression)
+    assert failure.type is ErrorType.VALIDATION
+    assert reason in failure.message
+    assert failure.suggestion is not None

@@ -1,0 +1,37 @@
+import re
+
+from antiphon.toolkit.tell_joke.handler import execute
+from antiphon.toolkit.tell_joke.jokes import JOKES
+from antiphon.tools.testing import make_context
+
+LONGEST_CHARACTERS = 160
+
+
+async def test_the_joke_is_said_as_it_is_written() -> None:
+    result = await execute({}, make_context("tell_joke"))
+    assert result.data["joke"] in JOKES
+    assert result.spoken == result.data["joke"]
+
+
+async def test_the_same_chance_tells_the_same_joke() -> None:
+    first = await execute({}, make_context("tell_joke", seed=3))
+    again = await execute({}, make_context("tell_joke", seed=3))
+    assert first.data == again.data
+
+
+async def test_one_conversation_hears_many_jokes() -> None:
+    context = make_context("tell_joke")
+    told = {(await execute({}, context)).data["joke"] for _ in range(100)}
+    assert len(told) > len(JOKES) // 2
+
+
+def test_there_are_at_least_forty_different_jokes() -> None:
+    assert len({joke.casefold() for joke in JOKES}) == len(JOKES) >= 40
+
+
+def test_every_joke_can_be_spoken() -> None:
+    """No digits, no signs to be seen, no line breaks, and short enough to be listened to."""
+    wrong = [
+        joke for joke in JOKES if len(joke) > LONGEST_CHARACTERS or not re.fullmatch(r"[A-Z][A-Za-z ,:'.?-]+[.?]", joke)
+    ]
+    assert not wrong

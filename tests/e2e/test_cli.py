@@ -1,0 +1,161 @@
+"""The command line, used as a person or a script would."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import Terminal
+from tests.fakes.toolbox import write_tool
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+def test_help_names_the_commands(terminal: Terminal) -> None:
+    shown = terminal.run("--help")
+    assert shown.code == 0
+    assert "chat" in shown.out
+    assert "tools" in shown.out
+
+
+def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "run", "calculate", "--args", '{"expression":"2**10"}', "--json")
+    assert shown.code == 0
+    assert shown.json["ok"] is True
+    assert shown.json["data"]["result"] == 1024
+    assert shown.json["meta"]["tool"] == "calculate"
+    assert shown.json["meta"]["registry_version"].startswith("1.0.")
+    assert shown.json["intents"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["calculate", "--args", '{"expression": 5}'], "VALIDATION"),
+        (["calculate", "--args", '{"expression": "1", "precision": 3}'], "VALIDATION"),
+        (["calculate", "--args", "[1]"], "VALIDATION"),
+        (["calculat", "--args", "{}"], "NOT_FOUND"),
+        (["start_voice_session", "--mode", "voice"], "MODE_RESTRICTED"),
+    ],
+)
+def test_what_the_gate_refuses_is_an_envelope_too_with_exit_code_1(
+    terminal: Terminal, words: list[str], error: str
+) -> None:
+    shown = terminal.run("tools", "run", *words, "--json")
+    assert shown.code == 1
+    assert shown.json["ok"] is False
+    assert shown.json["error"]["type"] == error
+
+
+def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "run", "calculate", "--args", '{"expression": "15 % of 80"}')
+    assert "12" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["tools", "run", "calculate", "--args", "{expression: 1}"], "--args is not JSON"),
+        (["tools", "show", "calculat"], "Did you mean calculate?"),
+        (["tools", "test", "nothing_like_it"], "there is no tool called"),
+        (["tools", "diff", "old.json", "new.json"], "old.json cannot be read"),
+        (["tools", "audit", "--since", "banana"], "no time that I know"),
+        (["tools", "new", "9lives"], "9lives"),
+        (["tools", "list", "--config", "nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told: str) -> None:
+    shown = terminal.run(*words)
+    assert shown.code == 1
+    assert shown.err.startswith("antiphon: ")
+    assert told in shown.err
+    assert len(shown.err.strip().splitlines()) == 1
+
+
+def test_a_setting_that_nobody_knows_is_one_clear_line(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "list", ANTIPHON_TOOLS__PATH="x")
+    assert shown.code == 1
+    assert "ANTIPHON_TOOLS__PATHS" in shown.err
+
+
+def test_build_names_every_mistake_and_writes_nothing(terminal: Terminal) -> None:
+    write_tool(terminal.folder / "tools", "greet", category="wizardry", version="one")
+    shown = terminal.run("tools", "build")
+    assert shown.code == 1
+    assert "category" in shown.err
+    assert "version" in shown.err
+    assert "nothing was written" in shown.err
+    assert not (terminal.folder / "tool_registry.json").exists()
+
+
+def test_a_tool_of_ones_own_is_there_after_a_build(terminal: Terminal) -> None:
+    write_tool(terminal.folder / "tools", "greet")
+    assert terminal.run("tools", "build").code == 0
+    listed = terminal.run("tools", "list", "--json").json
+    assert "greet" in [tool["toolId"] for tool in listed["tools"]]
+    assert "# greet" in terminal.run("tools", "show", "greet", "--json").json["documentation"]
+
+
+def test_with_building_off_a_stale_artifact_stops_the_start(terminal: Terminal) -> None:
+    directory = write_tool(terminal.folder / "tools", "greet")
+    terminal.run("tools", "build")
+    (directory / "doc.md").write_text((directory / "doc.md").read_text() + "\nMore.\n")
+    shown = terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}', ANTIPHON_TOOLS__BUILD="false")
+    assert shown.code == 1
+    assert "antiphon tools build" in shown.err
+
+
+def test_a_breaking_change_is_named_and_fails(terminal: Terminal) -> None:
+    tools = terminal.folder / "tools"
+    write_tool(tools, "greet")
+    terminal.run("tools", "build")
+    (terminal.folder / "old.json").write_bytes((terminal.folder / "tool_registry.json").read_bytes())
+    write_tool(tools, "greet", allowedModes=["text"])
+    terminal.run("tools", "build")
+    shown = terminal.run("tools", "diff", "old.json", "tool_registry.json")
+    assert shown.code == 1
+    assert "greet" in shown.out
+    same = terminal.run("tools", "diff", "old.json", "old.json")
+    assert same.code == 0
+
+
+def test_calls_are_in_the_audit_of_the_data_folder(terminal: Terminal) -> None:
+    terminal.run("tools", "run", "tell_joke")
+    terminal.run("tools", "run", "calculate", "--args", "{}")
+    lines = [json.loads(line) for line in terminal.run("tools", "audit", "--json").out.splitlines()]
+    assert [(line["tool"], line.get("outcome", "ok")) for line in lines] == [
+        ("tell_joke", "ok"),
+        ("calculate", "VALIDATION"),
+    ]
+    assert terminal.run("tools", "audit", "--since", "in 5 minutes").out == ""
+    assert "tell_joke" in terminal.run("tools", "audit", "--since", "10 minutes ago").out
+
+
+def test_nothing_is_left_in_a_folder_that_is_no_project(terminal: Terminal) -> None:
+    terminal.run("tools", "run", "tell_joke")
+    assert [path.name for path in terminal.folder.iterdir()] == ["data"]
+
+
+def test_the_tests_of_a_built_in_tool_can_be_run(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "test", "tell_joke")
+    assert shown.code == 0
+    assert "passed" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("what time is it in Tokyo", "Tokyo"),
+        ("fifteen percent of 80", "12"),
+        ("how many days until Christmas", "days"),
+        ("tell me a joke", "tell_joke"),
+        ("what is the meaning of life", "don't"),
+    ],
+)
+def test_chatting_with_the_offline_assistant(terminal: Terminal, said: str, heard: str) -> None:
+    shown = terminal.run("chat", typed=f"{said}\nexit\n")
+    assert shown.code == 0
+    assert heard in shown.out
