@@ -1,6 +1,7 @@
 """Arguments, checked against a tool's parameters: nothing coerced, nothing ignored, defaults on a copy."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -57,17 +58,16 @@ class Arguments:
 def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
     """The filler for an object schema; None if nothing in it has a default."""
     properties = schema.get("properties", {})
-    # Encoded once, decoded at each use: a default that a handler changes must not change the next call's.
-    defaults = [(name, msgspec.json.encode(p["default"])) for name, p in properties.items() if "default" in p]
+    defaults = [(name, _maker(p["default"])) for name, p in properties.items() if "default" in p]
     nested = [(name, inner) for name, p in properties.items() if p.get("type") == "object" and (inner := _fill_for(p))]
     if not defaults and not nested:
         return None
 
     def fill(args: dict[str, Any]) -> list[str]:
         filled = []
-        for name, default in defaults:
+        for name, make in defaults:
             if name not in args:
-                args[name] = msgspec.json.decode(default)
+                args[name] = make()
                 filled.append(name)
         for name, fill_inner in nested:
             value = args.get(name)
@@ -77,3 +77,10 @@ def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
         return filled
 
     return fill
+
+
+def _maker(default: Any) -> Callable[[], Any]:
+    """Gives the default anew each time: what a handler does to it must not change the next call's."""
+    if isinstance(default, dict | list):
+        return partial(msgspec.json.decode, msgspec.json.encode(default))
+    return lambda: default

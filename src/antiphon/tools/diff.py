@@ -4,20 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-import jsonschema_rs
 import msgspec
-from jsonschema_rs import CanonicalSchema, canonical
+from jsonschema_rs import canonical
 from msgspec import Struct
 
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.spec import Category, SideEffects, ToolSpec
-from antiphon.tools.witness import find_witnesses
+from antiphon.tools.spec import Category, RateLimit, ToolSpec
+from antiphon.tools.witness import Difference, subtract
 
-MAX_EXAMPLES: Final = 5
 MAX_SHOWN_CHARACTERS: Final = 160
-
-Schema = dict[str, Any]
 
 
 class Kind(StrEnum):
@@ -31,7 +27,6 @@ class Change(Struct, frozen=True):
     """What changed, by its name in schema.json; `tool` and `files` for what is not in it."""
     breaking: bool
     sentence: str
-    """Of the tool, which is its subject: "Refuses calls that …"."""
 
 
 class ToolComparison(Struct, frozen=True):
@@ -48,7 +43,7 @@ class Comparison(Struct, frozen=True):
     old_version: str
     new_version: str
     tools: tuple[ToolComparison, ...]
-    """By id, without the tools that are the same in both."""
+    """By id, without those that are the same in both."""
 
     @property
     def breaking(self) -> bool:
@@ -57,7 +52,7 @@ class Comparison(Struct, frozen=True):
 
 class _Entry(Struct):
     spec: ToolSpec
-    digest: str = ""
+    digest: str
 
 
 class _Registry(Struct):
@@ -66,7 +61,7 @@ class _Registry(Struct):
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Comparison:
-    """Two decoded tool_registry.json. Raises `RegistryError` for what is none."""
+    """Compares two decoded tool_registry.json. Raises `RegistryError` for what is none."""
     before, after = _decode(old, "old"), _decode(new, "new")
     was = {entry.spec.tool_id: entry for entry in before.tools}
     now = {entry.spec.tool_id: entry for entry in after.tools}
@@ -76,66 +71,27 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Comparison:
 
 def _decode(registry: Mapping[str, Any], which: str) -> _Registry:
     try:
-        return msgspec.convert(registry, _Registry)
-    except msgspec.ValidationError as error:
+        decoded = msgspec.convert(registry, _Registry)
+        for entry in decoded.tools:
+            for schema in (entry.spec.parameters, entry.spec.outputs or {}):
+                compile_schema(schema)
+    except ValueError as error:
+        problem = str(error).splitlines()[0]
         raise RegistryError(
-            f"The {which} file is not a tool registry of this version: {error}. Build it with `antiphon tools build`."
+            f"The {which} registry cannot be compared: {problem}. Build it with this version of Antiphon."
         ) from None
+    return decoded
 
 
 def _compare_entries(tool_id: str, old: _Entry | None, new: _Entry | None) -> ToolComparison:
     if old is None:
-        return ToolComparison(tool_id, Kind.ADDED, (Change("tool", False, "Is new."),))
+        return ToolComparison(tool_id, Kind.ADDED, (Change("tool", False, "The tool is new."),))
     if new is None:
-        return ToolComparison(tool_id, Kind.REMOVED, (Change("tool", True, "Is gone: every call to it fails."),))
-    changes = tuple(change for compare_one in _COMPARISONS for change in compare_one(old.spec, new.spec))
+        return ToolComparison(tool_id, Kind.REMOVED, (Change("tool", True, "The tool is gone."),))
+    changes = tuple(change for compare_part in _PARTS for change in compare_part(old.spec, new.spec))
     if not changes and old.digest != new.digest:
-        changes = (Change("files", False, "Has the same contract, but its handler or its words changed."),)
+        changes = (Change("files", False, "The contract is the same; other files or words of the tool changed."),)
     return ToolComparison(tool_id, Kind.CHANGED, changes)
-
-
-# Schemas: what one accepts and the other does not -------------------------------------------------------------------
-
-
-class _Difference(Struct, frozen=True):
-    found: bool | None
-    """None: it cannot be told, and `reason` says why."""
-    examples: tuple[Any, ...] = ()
-    reason: str = ""
-
-
-def _subtract(minuend: Schema, subtrahend: Schema, is_example: Callable[[Any], bool]) -> _Difference:
-    try:
-        lost = _canonicalize(minuend).subtract(_canonicalize(subtrahend))
-        certain = lost.satisfiability()
-        if certain is canonical.Satisfiability.NO:
-            return _Difference(False)
-        view = lost.view()
-        # Each branch is one way to differ.
-        branches = view.branches if isinstance(view, canonical.AnyOfView) else [lost]
-        firsts = (next(filter(is_example, find_witnesses(branch)), None) for branch in branches[:MAX_EXAMPLES])
-        examples = tuple(example for example in firsts if example is not None)
-    except ValueError as error:  # of canonicalisation, of the schema itself, of a reference
-        return _Difference(None, reason=str(error).splitlines()[0])
-    if examples or certain is canonical.Satisfiability.YES:
-        return _Difference(True, examples)
-    return _Difference(None, reason="the schemas are too intricate")
-
-
-def _canonicalize(schema: Schema) -> CanonicalSchema:
-    return jsonschema_rs.canonicalize(schema, draft=jsonschema_rs.Draft202012, validate_formats=True, offline=True)
-
-
-def _show(value: object) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
-
-
-def _such_as(example: object) -> str:
-    return f", such as {_show(example)}"
-
-
-# Parameters ---------------------------------------------------------------------------------------------------------
 
 
 def _compare_parameters(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
@@ -144,33 +100,27 @@ def _compare_parameters(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     was, now = Arguments(old.parameters), Arguments(new.parameters)
     before, after = _without_filled(old.parameters), _without_filled(new.parameters)
 
-    refused = _subtract(before, after, lambda args: _takes(was, args) and not _takes(now, args))
-    if refused.found is None:
-        yield Change("parameters", True, f"May refuse calls that it accepted; it cannot be told: {refused.reason}.")
-    for example in refused.examples:
-        problem = now.problems(now.complete(example)[0])[0]
-        sentence = f"Refuses calls that it accepted{_such_as(example)}: {problem['path']}: {problem['message']}."
-        yield Change("parameters", True, sentence)
-    if refused.found and not refused.examples:
-        yield Change("parameters", True, "Refuses some calls that it accepted.")
+    def explain(args: Any) -> str:
+        problem = now.problems(now.complete(args)[0])[0]
+        return f" ({problem['path']}: {problem['message']})"
 
-    accepted = _subtract(after, before, lambda args: _takes(now, args) and not _takes(was, args))
-    for example in accepted.examples:
-        yield Change("parameters", False, f"Accepts calls that it refused{_such_as(example)}.")
-    if accepted.found and not accepted.examples:
-        yield Change("parameters", False, "Accepts some calls that it refused.")
+    refused = subtract(before, after, lambda args: _takes(was, args) and not _takes(now, args))
+    yield from _tell("parameters", True, "calls that it accepted are refused", refused, explain)
+    accepted = subtract(after, before, lambda args: _takes(now, args) and not _takes(was, args))
+    yield from _tell("parameters", False, "calls that it refused are accepted", accepted)
 
 
 def _takes(arguments: Arguments, args: Any) -> bool:
     return arguments.accepts(arguments.complete(args)[0])
 
 
-def _without_filled(schema: Schema) -> Schema:
+def _without_filled(schema: dict[str, Any]) -> dict[str, Any]:
     """The gate fills in defaults before it validates, so a required property that has one may be left out."""
     properties = schema.get("properties", {})
-    relaxed = dict(schema)
+    relaxed = schema.copy()
     if "required" in schema:
-        relaxed["required"] = [name for name in schema["required"] if "default" not in properties.get(name, {})]
+        filled = {name for name, inner in properties.items() if isinstance(inner, dict) and "default" in inner}
+        relaxed["required"] = [name for name in schema["required"] if name not in filled]
     if properties:
         relaxed["properties"] = {
             name: _without_filled(inner) if _is_filled(inner) else inner for name, inner in properties.items()
@@ -179,48 +129,130 @@ def _without_filled(schema: Schema) -> Schema:
 
 
 def _is_filled(schema: Any) -> bool:
+    """Whether the gate looks for defaults below: nested objects, and nothing behind a reference or a choice."""
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _compare_defaults(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     was, now = dict(_find_defaults(old.parameters)), dict(_find_defaults(new.parameters))
-    # Where only one of the two has the property, the parameters differ, which is said there.
-    for path in (path for path in was if path in now and was[path] != now[path]):
-        before, after = was[path] or "none", now[path] or "none"
-        yield Change("parameters", True, f"Takes another default for {path}: {after} instead of {before}.")
+    # A property that only one of the two has is a difference of the parameters.
+    for path in was:
+        if path in now and was[path] != now[path]:
+            sentence = f"The default of {path} is {now[path] or 'gone'}; it was {was[path] or 'not there'}."
+            yield Change("parameters", True, sentence)
 
 
-def _find_defaults(schema: Schema, prefix: str = "") -> Iterator[tuple[str, str | None]]:
-    """The properties that the gate looks at when it fills in defaults, with theirs as canonical JSON."""
+def _find_defaults(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
     for name, inner in schema.get("properties", {}).items():
         if isinstance(inner, dict):
-            yield f"{prefix}{name}", canonical.json.to_string(inner["default"]) if "default" in inner else None
+            yield prefix + name, canonical.json.to_string(inner["default"]) if "default" in inner else None
             if _is_filled(inner):
                 yield from _find_defaults(inner, f"{prefix}{name}.")
 
 
-# Outputs: what readers must expect ----------------------------------------------------------------------------------
-
-
 def _compare_outputs(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    """For those who read results it is the other way round: what they did not have to expect breaks them."""
     if old.outputs == new.outputs:
         return
-    if old.outputs is None or new.outputs is None:
-        gone = new.outputs is None
-        yield Change("outputs", gone, f"{'No longer says' if gone else 'Says now'} what its results look like.")
-        return
-    try:
+    if old.outputs is None:
+        yield Change("outputs", False, "The shape of the results is promised now.")
+    elif new.outputs is None:
+        yield Change("outputs", True, "The shape of the results is no longer promised.")
+    else:
         was, now = compile_schema(old.outputs).is_valid, compile_schema(new.outputs).is_valid
-    except ValueError as error:
-        yield Change("outputs", True, f"May give results that it did not give; it cannot be told: {error}.")
-        return
-    more = _subtract(new.outputs, old.outputs, lambda data: now(data) and not was(data))
-    if more.found is None:
-        yield Change("outputs", True, f"May give results that it did not give; it cannot be told: {more.reason}.")
-    for example in more.examples:
-        yield Change("outputs", True, f"Gives results that it did not give{_such_as(example)}.")
-    if more.found and not more.examples:
-        yield Change("outputs", True, "Gives some results that it did not give.")
-    less = _subtract(old.outputs, new.outputs, lambda data: was(data) and not now(data))
-    if less.found:
-        yield Change("outputs", False, "No longer gives some results that it gave.")
+        more = subtract(new.outputs, old.outputs, lambda data: now(data) and not was(data))
+        yield from _tell("outputs", True, "results that it never gave may come", more)
+        less = subtract(old.outputs, new.outputs, lambda data: was(data) and not now(data))
+        yield from _tell("outputs", False, "results that it gave no longer come", less)
+
+
+def _tell(
+    field: str, breaking: bool, clause: str, difference: Difference, explain: Callable[[Any], str] = lambda _: ""
+) -> Iterator[Change]:
+    if difference.found is None:
+        sentence = f"It cannot be told whether {clause}: {difference.reason}."
+        yield Change(field, breaking, sentence)
+    for witness in difference.witnesses:
+        yield Change(field, breaking, f"{clause.capitalize()}, such as {_show(witness)}{explain(witness)}.")
+    if difference.found and not difference.witnesses:
+        yield Change(field, breaking, f"{clause.capitalize()}.")
+
+
+def _show(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
+
+
+def _compare_modes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    for mode in old.allowed_modes:
+        if mode not in new.allowed_modes:
+            yield Change("allowedModes", True, f"It is no longer allowed in {mode} mode.")
+    for mode in new.allowed_modes:
+        if mode not in old.allowed_modes:
+            yield Change("allowedModes", False, f"It is allowed in {mode} mode now.")
+
+
+def _compare_conduct(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    """What callers may rely on beside the schemas."""
+    if old.category is not new.category:
+        # Retrieval is rationed a turn, and only actions are never cut off at their latency budget.
+        breaking = new.category is Category.RETRIEVAL or old.category is Category.ACTION
+        yield Change("category", breaking, f"Its category is {new.category}; it was {old.category}.")
+    if old.side_effects is not new.side_effects:
+        yield Change(
+            "sideEffects", new.writes, f"Its side effects are {new.side_effects}; they were {old.side_effects}."
+        )
+    if old.idempotent is not new.idempotent:
+        sentence = "Calling it twice is the same as once now." if new.idempotent else "Calling it twice acts twice now."
+        yield Change("idempotent", old.idempotent, sentence)
+    if old.untrusted is not new.untrusted:
+        sentence = f"Its results {'count as' if new.untrusted else 'are no longer'} the words of strangers."
+        yield Change("tags", False, sentence)
+    if old.description != new.description:
+        yield Change("description", False, "It describes itself in other words: models may choose it differently.")
+
+
+def _compare_admission(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    """What stands between a valid call and its run."""
+    if old.requires_confirmation is not new.requires_confirmation:
+        sentence = f"It {'asks for' if new.requires_confirmation else 'no longer asks for'} confirmation."
+        yield Change("requiresConfirmation", new.requires_confirmation, sentence)
+    if old.requires_auth is not new.requires_auth:
+        sentence = f"It {'needs' if new.requires_auth else 'no longer needs'} a signed-in user."
+        yield Change("requiresAuth", new.requires_auth, sentence)
+    if old.availability != new.availability:
+        sentence = f"It is available {f'if {new.availability}' if new.availability else 'always'} now."
+        yield Change("availability", new.availability is not None, sentence)
+    if old.rate_limit != new.rate_limit:
+        sentence = f"Its rate limit is {_show_limit(new.rate_limit)}; it was {_show_limit(old.rate_limit)}."
+        yield Change("rateLimit", _is_tighter(old.rate_limit, new.rate_limit), sentence)
+
+
+def _is_tighter(old: RateLimit | None, new: RateLimit | None) -> bool:
+    return new is not None and (old is None or new.calls < old.calls or new.window_s > old.window_s)
+
+
+def _show_limit(limit: RateLimit | None) -> str:
+    return "none" if limit is None else f"{limit.calls} calls in {limit.window_s:g} s"
+
+
+def _compare_deadlines(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    # An action is warned at its budget and stopped at its timeout; every other tool is cut off at its budget.
+    is_action = new.category is Category.ACTION
+    for field, was, now, cuts in (
+        ("latencyBudgetMs", old.latency_budget_ms, new.latency_budget_ms, not is_action),
+        ("timeoutMs", old.timeout_ms, new.timeout_ms, is_action),
+    ):
+        if was != now:
+            yield Change(field, cuts and now < was, f"It has {now} ms; it had {was}.")
+
+
+_PARTS: Final = (
+    _compare_parameters,
+    _compare_defaults,
+    _compare_outputs,
+    _compare_modes,
+    _compare_conduct,
+    _compare_admission,
+    _compare_deadlines,
+)

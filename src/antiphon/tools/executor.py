@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
 from random import Random, SystemRandom
 from typing import Any, Final
@@ -22,7 +22,7 @@ from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
-from antiphon.tools.gate import CHECKS, Desk, declined, not_found, refuse
+from antiphon.tools.gate import Desk, check, declined, not_found, refuse
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
 from antiphon.tools.recording import record, record_answer
@@ -36,7 +36,6 @@ from antiphon.tools.tool import Tool
 ALWAYS_OFFERED: Final = frozenset({Capability.CALL_TOOL, Capability.CATALOG})
 
 log = get_logger(__name__)
-tracer = trace.get_tracer("antiphon.tools")
 
 
 class Executor:
@@ -68,17 +67,18 @@ class Executor:
             environment=environment,
             capabilities=dict(capabilities or {}),
         )
+        self._tracer = _find_tracer()
         self._actions: set[asyncio.Task[ToolResult]] = set()
         """Runs that outlive their caller, if it is interrupted."""
         _check_capabilities(registry, self._desk.capabilities)
 
-    async def execute(self, call: ToolCall, session: ToolSession) -> ToolResult:
+    def execute(self, call: ToolCall, session: ToolSession) -> Coroutine[Any, Any, ToolResult]:
         """Passes a call through the gate. It never raises for what a model or a handler did.
 
         Cancelling it (the user has interrupted) cancels a tool that can be repeated; an action is let finish, and
         its result is put into `session.unheard` for the next turn.
         """
-        return await self._execute(call, session)
+        return self._execute(call, session)
 
     async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
         """The person's answer to a confirmation request. Approved, the call runs as it was shown."""
@@ -122,48 +122,41 @@ class Executor:
             await asyncio.wait(set(self._actions))
         await self._desk.audit.aclose()
 
-    async def _execute(
-        self, call: ToolCall, session: ToolSession, *, depth: int = 0, approved: Confirmation | None = None
-    ) -> ToolResult:
-        self._check_version(session)
-        span = tracer.start_span("tool.call")
-        attempt = Attempt(call, session, started=self._desk.clock.monotonic(), depth=depth, approved=approved)
-        result: ToolResult | None = None
-        try:
+    def _execute(
+        self, call: ToolCall, session: ToolSession, depth: int = 0, approved: Confirmation | None = None
+    ) -> Coroutine[Any, Any, ToolResult]:
+        attempt = Attempt(call, session, self._desk.clock.monotonic(), depth, approved)
+        return self._pass(attempt) if self._tracer is None else self._trace(attempt, self._tracer)
+
+    async def _trace(self, attempt: Attempt, tracer: trace.Tracer) -> ToolResult:
+        with tracer.start_as_current_span("tool.call", attributes={"tool": attempt.name}) as span:
             result = await self._pass(attempt)
+            span.set_attributes({"session": attempt.session.id, "turn": attempt.turn, "ok": result.ok})
             return result
-        finally:
-            self._desk.journal.release(attempt, result)
-            if span.is_recording():
-                span.set_attributes({"tool": call.name, "session": session.id, "ok": result is not None and result.ok})
-            span.end()
 
     async def _pass(self, attempt: Attempt) -> ToolResult:
-        tool = attempt.tool
+        self._check_version(attempt.session)
+        desk, tool = self._desk, attempt.tool
         if tool is None:
-            return await record(self._desk, attempt, not_found(attempt))
-        desk = self._desk
+            return record(desk, attempt, not_found(attempt))
+        result: ToolResult | None = None
         try:
-            for check in CHECKS:
-                refusal = await check(desk, attempt, tool)
-                if refusal is not None:
-                    return await record(desk, attempt, refusal)
+            refusal = await check(desk, attempt, tool)
+            if refusal is not None:
+                result = record(desk, attempt, refusal)
+            elif tool.runs_to_the_end:
+                result = await self._run_to_the_end(attempt, tool)
+            else:
+                result = record(desk, attempt, await run(desk, attempt, tool, self._caller))
         except Exception:
-            return await record(desk, attempt, _gate_failed(tool))
-        if not tool.runs_to_the_end:
-            return await self._run(attempt, tool)
-        return await self._run_to_the_end(attempt, tool)
-
-    async def _run(self, attempt: Attempt, tool: Tool) -> ToolResult:
-        try:
-            result = await run(self._desk, attempt, tool, self._caller(attempt))
-        except Exception:
-            result = _gate_failed(tool)
-        return await record(self._desk, attempt, result)
+            result = record(desk, attempt, _gate_failed(tool))
+        finally:
+            desk.journal.release(attempt, result)
+        return result
 
     async def _run_to_the_end(self, attempt: Attempt, tool: Tool) -> ToolResult:
         """Runs an action in a task of its own, so that an interruption of the turn cannot leave it half done."""
-        task = asyncio.create_task(self._run(attempt, tool))
+        task = asyncio.create_task(self._act(attempt, tool))
         self._actions.add(task)
         task.add_done_callback(self._actions.discard)
         try:
@@ -171,6 +164,13 @@ class Executor:
         except asyncio.CancelledError:
             task.add_done_callback(lambda done: _keep_for_next_turn(attempt, done))
             raise
+
+    async def _act(self, attempt: Attempt, tool: Tool) -> ToolResult:
+        result = record(self._desk, attempt, await run(self._desk, attempt, tool, self._caller))
+        if attempt.ran and tool.spec.writes:
+            # What was changed must be on record before anybody is told that it was.
+            await self._desk.audit.flush()
+        return result
 
     def _caller(self, attempt: Attempt) -> CallTool:
         """`context.call_tool` for the handler of this attempt."""
@@ -182,7 +182,7 @@ class Executor:
             # The same handler makes the same calls in a replay, so their place in it identifies them.
             call = ToolCall(f"{attempt.key}/{attempt.children}", name, dict(args), occurrence=attempt.children)
             attempt.children += 1
-            return await self._execute(call, attempt.session, depth=attempt.depth + 1)
+            return await self._execute(call, attempt.session, attempt.depth + 1)
 
         return call_tool
 
@@ -213,6 +213,12 @@ class Executor:
         log.info("session_repinned", session=session.id, old=session.pinned_version, new=version)
         session.pinned_version = version
         return True
+
+
+def _find_tracer() -> trace.Tracer | None:
+    """None unless the process has set up tracing: a span that nobody records would cost a quarter of the gate."""
+    provider = trace.get_tracer_provider()
+    return None if isinstance(provider, trace.ProxyTracerProvider) else provider.get_tracer("antiphon.tools")
 
 
 def _numbered(prefix: str) -> Callable[[], str]:

@@ -1,9 +1,8 @@
-"""The steps that every call passes, in their order. A step that returns a result ends the pass."""
+"""The checks that every call passes, in their order. One that returns a result ends the pass."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final
 
 from rapidfuzz import process
 
@@ -13,7 +12,6 @@ from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt
 from antiphon.tools.audit import AuditLog
 from antiphon.tools.availability import is_available
-from antiphon.tools.call import UnusableArguments, keys_of
 from antiphon.tools.confirm import Confirmations
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.journal import Journal
@@ -38,9 +36,6 @@ class Desk:
     capabilities: Mapping[Capability, object]
 
 
-Step = Callable[[Desk, Attempt, Tool], Awaitable[ToolResult | None]]
-
-
 def refuse(failure: Failure) -> ToolResult:
     return ToolResult(False, error=failure)
 
@@ -53,22 +48,24 @@ def not_found(attempt: Attempt) -> ToolResult:
     return refuse(Failure(ErrorType.NOT_FOUND, f"There is no tool called {name!r}.", suggestion=suggestion))
 
 
-async def recall(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+async def check(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """Steps 1 to 6. Steps 7 and 8 follow in `running.py`, if all of these agree, and in `recording.py`, always."""
+    return (
+        await recall(desk, attempt, tool)
+        or admit(desk, attempt, tool)
+        or budget(desk, attempt, tool)
+        or validate(desk, attempt, tool)
+        or clamp(desk, attempt, tool)
+        or (await confirm(desk, attempt, tool) if is_unconfirmed(attempt, tool) else None)
+    )
+
+
+def recall(desk: Desk, attempt: Attempt, tool: Tool) -> Awaitable[ToolResult | None]:
     """1. A second delivery of a call gets the first one's result."""
-    try:
-        attempt.keys = keys = keys_of(attempt.call, attempt.turn)
-    except UnusableArguments as error:
-        return refuse(Failure(ErrorType.VALIDATION, f"{tool.id}: {error}."))
-    known = await desk.journal.recall(attempt, tool)
-    record = attempt.record
-    if record is None or (keys.provider is not None and record.provider_key == keys.provider):
-        return known
-    # Under a new id it may be a model that goes round in a circle, so it counts as one more of the same.
-    repeated = attempt.session.ledger.repeat(keys.fingerprint)
-    return known if repeated is None else refuse(repeated)
+    return desk.journal.recall(attempt, tool)
 
 
-async def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """2. Allowed in this mode, available in this turn, authenticated where asked, not too often."""
     spec, session = tool.spec, attempt.session
     if attempt.mode not in spec.allowed_modes:
@@ -90,17 +87,18 @@ async def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     return None
 
 
-async def budget(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def budget(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """3. Within what this turn may cost, and not in a circle. What a person has approved is not refused for cost."""
     if attempt.approved is not None:
         return None
     assert attempt.keys is not None
     ledger = attempt.session.ledger
-    refusal = ledger.repeat(attempt.keys.fingerprint) or ledger.spend(tool, policy.BUDGETS[attempt.mode])
+    limits = policy.VOICE_BUDGET if attempt.mode is Mode.VOICE else policy.TEXT_BUDGET
+    refusal = ledger.repeat(attempt.keys.fingerprint) or ledger.spend(tool, limits)
     return None if refusal is None else refuse(refusal)
 
 
-async def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """4. Arguments as the schema has them: defaults filled in on a copy, nothing coerced, nothing unknown."""
     args = attempt.call.args
     if isinstance(args, dict):
@@ -119,7 +117,7 @@ async def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | Non
     return refuse(failure)
 
 
-async def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """5. Cut down to what speech can use."""
     if attempt.mode is Mode.VOICE:
         clamped, asked_for = policy.clamp_for_voice(attempt.args)
@@ -129,13 +127,14 @@ async def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     return None
 
 
-async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """6. Approved by the person, where it must be."""
-    ledger = attempt.session.ledger
-    if attempt.approved is not None or not policy.must_confirm(tool, attempt.args, ledger.untrusted):
-        return None
+def is_unconfirmed(attempt: Attempt, tool: Tool) -> bool:
+    return attempt.approved is None and policy.must_confirm(tool, attempt.args, attempt.session.ledger.untrusted)
+
+
+async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
+    """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
     assert attempt.keys is not None
-    if attempt.keys.fingerprint in ledger.denied:
+    if attempt.keys.fingerprint in attempt.session.ledger.denied:
         return refuse(declined(tool))
     request = await desk.confirmations.ask(attempt, tool)
     attempt.confirmation = "requested"
@@ -147,10 +146,6 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None
         confirmation_request=request,
     )
     return refuse(failure)
-
-
-CHECKS: Final[tuple[Step, ...]] = (recall, admit, budget, validate, clamp, confirm)
-"""Steps 7 and 8 follow in `running.py`, if all of these agree, and `recording.py`, always."""
 
 
 def declined(tool: Tool) -> Failure:

@@ -10,6 +10,7 @@ from antiphon.clock import Clock
 from antiphon.storage.base import CallRecord, CallStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.attempt import Attempt
+from antiphon.tools.call import Keys, UnusableArguments, keys_of
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.policy import deadline_ms
 from antiphon.tools.result import Failure, ToolResult
@@ -42,62 +43,48 @@ class Journal:
 
         From here until `release`, the attempt owns its keys in this process.
         """
-        keys = attempt.keys
-        assert keys is not None
+        try:
+            attempt.keys = keys = keys_of(attempt.call, attempt.turn)
+        except UnusableArguments as error:
+            return ToolResult(False, error=Failure(ErrorType.VALIDATION, f"{tool.id}: {error}."))
         session_id = attempt.session.id
         while True:
-            provider, content = _looked_up(attempt, tool)
+            provider, content = _looked_up(keys, tool)
             owner = self._owner(session_id, provider, content)
-            if owner is not None:
-                assert owner.keys is not None
-                if owner.keys.fingerprint == keys.fingerprint:
-                    return await self._share(owner, attempt)
-                keys.provider = None
-                continue
-            self._claim(attempt, provider, content)
-            record = await self._store.find(session_id, provider, content)
-            if record is None:
-                return None
-            if record.fingerprint == keys.fingerprint:
-                return await self._answer(attempt, tool, record)
+            if owner is None:
+                self._claim(attempt, provider, content)
+                found = await self._store.find(session_id, provider, content)
+                if found is None:
+                    return None
+                if found.fingerprint == keys.fingerprint:
+                    return await self._repeat(attempt, tool, found)
+                self.release(attempt, None)
+            elif owner.keys is not None and owner.keys.fingerprint == keys.fingerprint:
+                return await self._share(owner, attempt)
             # The provider has used this id for another call, so it identifies neither.
-            self.release(attempt, None)
             keys.provider = None
 
     async def begin(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
-        """Writes down that the handler is about to run. A result means that another process was faster."""
-        keys = attempt.keys
-        assert keys is not None
-        provider, content = _looked_up(attempt, tool)
-        now_ms = self._clock.now_ms()
-        attempt.record = record = CallRecord(
-            id=self._new_id(),
-            session_id=attempt.session.id,
-            provider_key=provider,
-            hash_key=content,
-            fingerprint=keys.fingerprint,
-            tool=tool.id,
-            turn=attempt.turn,
-            started_ms=now_ms,
-            lease_until_ms=now_ms + tool.spec.timeout_ms + LEASE_GRACE_MS,
-        )
-        if not tool.announced:
-            return None
+        """Writes down that a handler is about to run. A result means that another process was faster."""
+        attempt.record = record = self._record(attempt, tool)
         if attempt.unfinished is not None:
             if await self._store.restart(attempt.unfinished, record):
                 return None
-            other = await self._store.find(record.session_id, provider, content)
+            other = await self._store.find(record.session_id, record.provider_key, record.hash_key)
         else:
             other = await self._store.start(record)
         return None if other is None else await self._answer(attempt, tool, other)
 
     async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult, encoded: bytes) -> None:
         """Stores a handler's outcome, as `encode` has made it."""
-        assert attempt.record is not None
-        if not tool.announced and result.error is not None and result.error.retryable:
+        if attempt.record is not None:
+            finished = msgspec.structs.replace(attempt.record, result=encoded)
+        elif result.error is None or not result.error.retryable:
+            finished = self._record(attempt, tool, encoded)
+        else:
             return
         try:
-            await self._store.finish(msgspec.structs.replace(attempt.record, result=encoded))
+            await self._store.finish(finished)
         except Exception as error:
             # The handler has run, and its result is told all the same; a later delivery finds "outcome unknown".
             log.error("outcome_not_stored", tool=tool.id, key=attempt.key, error=str(error))
@@ -107,12 +94,29 @@ class Journal:
         keys, tool = attempt.keys, attempt.tool
         if keys is None or tool is None:
             return
-        for key in _looked_up(attempt, tool):
-            owned = (attempt.session.id, key or "")
-            if self._running.get(owned) is attempt:
-                del self._running[owned]
+        for key in _looked_up(keys, tool):
+            if key is not None and self._running.get((attempt.session.id, key)) is attempt:
+                del self._running[attempt.session.id, key]
         if attempt.outcome is not None and not attempt.outcome.done():
             attempt.outcome.set_result(result or INTERRUPTED)
+
+    def _record(self, attempt: Attempt, tool: Tool, result: bytes | None = None) -> CallRecord:
+        assert attempt.keys is not None
+        provider, content = _looked_up(attempt.keys, tool)
+        now_ms = self._clock.now_ms()
+        lease_until_ms = now_ms + tool.spec.timeout_ms + LEASE_GRACE_MS
+        return CallRecord(
+            self._new_id(),
+            attempt.session.id,
+            provider,
+            content,
+            attempt.keys.fingerprint,
+            tool.id,
+            attempt.turn,
+            now_ms,
+            lease_until_ms,
+            result,
+        )
 
     def _owner(self, session_id: str, provider: str | None, content: str | None) -> Attempt | None:
         running = self._running
@@ -133,9 +137,18 @@ class Journal:
         if owner.outcome is None:
             owner.outcome = asyncio.get_running_loop().create_future()
         # Shielded: a duplicate that is cancelled must not cancel the future that the others wait for.
-        result: ToolResult = await asyncio.shield(owner.outcome)
+        result = await asyncio.shield(owner.outcome)
         attempt.cache_hit = True
         return _repeatable(result)
+
+    async def _repeat(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
+        result = await self._answer(attempt, tool, record)
+        keys = attempt.keys
+        if keys is None or not attempt.cache_hit or (keys.provider and record.provider_key == keys.provider):
+            return result
+        # Under a new id it may be a model that goes round in a circle, so it counts as one more of the same.
+        refusal = attempt.session.ledger.repeat(keys.fingerprint)
+        return result if refusal is None else ToolResult(False, error=refusal)
 
     async def _answer(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
         """What an existing record says to a new delivery of its call."""
@@ -156,7 +169,6 @@ class Journal:
                 return _outcome_unknown(tool)
             record = found
         attempt.cache_hit = True
-        attempt.record = record
         return msgspec.json.decode(record.result, type=ToolResult)
 
 
@@ -172,10 +184,8 @@ def _repeatable(result: ToolResult) -> ToolResult:
     return ToolResult(result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations)
 
 
-def _looked_up(attempt: Attempt, tool: Tool) -> tuple[str | None, str | None]:
+def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:
     """Both keys for a tool that writes: one provider delivers a call twice under new ids. For a reader, the better."""
-    keys = attempt.keys
-    assert keys is not None
     if tool.announced or keys.provider is None:
         return keys.provider, keys.content
     return keys.provider, None

@@ -1,9 +1,8 @@
 """What may run: budgets, clamps, rates and availability. Numbers and small rules; `gate.py` has the order."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -23,12 +22,8 @@ class TurnBudget(Struct, frozen=True):
     """When this is spent, no more is retrieved; speech cannot wait."""
 
 
-BUDGETS: Final[Mapping[Mode, TurnBudget]] = MappingProxyType(
-    {
-        Mode.VOICE: TurnBudget(retrieval_calls=2, calls=3, tool_ms=1_500),
-        Mode.TEXT: TurnBudget(retrieval_calls=5, calls=12, tool_ms=None),
-    }
-)
+VOICE_BUDGET: Final = TurnBudget(retrieval_calls=2, calls=3, tool_ms=1_500)
+TEXT_BUDGET: Final = TurnBudget(retrieval_calls=5, calls=12, tool_ms=None)
 
 NEVER_REFUSED: Final = frozenset({"ignore_user", "end_voice_session", "describe_tool"})
 """Ways out of a conversation, and the way to understand a tool: no budget stands before them."""
@@ -40,6 +35,8 @@ MAX_DEPTH: Final = 3
 
 VOICE_TOP_K: Final = 3
 FULL_TEXT: Final = "full_text"
+_LISTS: Final = (list, tuple)
+
 BUDGET_GRACE_TEXT: Final = 2
 """In text mode a tool may take this many times its latency budget before it is cut."""
 
@@ -147,13 +144,16 @@ def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def is_empty(data: Any) -> bool:
-    """Whether a look-up found nothing: no data at all, or only empty lists in it."""
-    if not data:
-        return True
+    """Whether a look-up found nothing: no data at all, or lists of which none has anything in it."""
     if not isinstance(data, dict):
-        return False
-    lists = [value for value in data.values() if isinstance(value, Sequence) and not isinstance(value, str)]
-    return bool(lists) and not any(lists)
+        return not data
+    lists = False
+    for value in data.values():
+        if isinstance(value, _LISTS):
+            if value:
+                return False
+            lists = True
+    return lists or not data
 
 
 def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool) -> bool:

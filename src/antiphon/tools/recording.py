@@ -14,7 +14,7 @@ from antiphon.tools.tool import Tool
 log = get_logger(__name__)
 
 
-async def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
+def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
     """Writes down what became of a pass, and gives the result its `meta`."""
     session, tool = attempt.session, attempt.tool
     duration_ms = round((desk.clock.monotonic() - attempt.started) * 1000, 3)
@@ -24,19 +24,17 @@ async def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult
     if result.intents and result.ok and attempt.ran:
         intents = tuple(intent for intent in result.intents if session.state.apply(intent))
     outcome = "ok" if result.error is None else result.error.type.value
-    _audit(desk, attempt, outcome, duration_ms)
+    name, key = attempt.name, attempt.key
+    _audit(desk, attempt, name, key, outcome, duration_ms)
     if tool is not None:
         tool.stats.count(outcome, duration_ms, attempt.cache_hit)
-        if attempt.ran and tool.spec.writes:
-            # What was changed must be on record before anybody is told that it was.
-            await desk.audit.flush()
     meta = Meta(
-        attempt.name,
+        name,
         None if tool is None else tool.spec.version,
         session.snapshot.version,
         duration_ms,
         attempt.turn,
-        attempt.key,
+        key,
         attempt.cache_hit,
         attempt.clamped,
     )
@@ -67,7 +65,7 @@ def record_answer(desk: Desk, session: ToolSession, taken: Confirmation | None, 
 def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float) -> ToolResult:
     """What the pass adds to the turn's ledger. A look-up that finds nothing for the third time becomes advice."""
     ledger, spec = attempt.session.ledger, tool.spec
-    if spec.untrusted and result.ok:
+    if tool.untrusted and result.ok:
         ledger.untrusted = True
     if not attempt.ran:
         return result
@@ -81,26 +79,26 @@ def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float)
     return result
 
 
-def _audit(desk: Desk, attempt: Attempt, outcome: str, duration_ms: float) -> None:
+def _audit(desk: Desk, attempt: Attempt, name: str, key: str | None, outcome: str, duration_ms: float) -> None:
     session, tool, keys = attempt.session, attempt.tool, attempt.keys
     desk.audit.add(
         AuditLine(
-            ts_ms=desk.clock.now_ms(),
-            session=session.id,
-            user=session.user,
-            mode=attempt.mode,
-            turn=attempt.turn,
-            tool=attempt.name,
-            tool_version=None if tool is None else tool.spec.version,
-            registry_version=session.snapshot.version,
-            idempotency_key=attempt.key,
-            args_hash=None if keys is None else keys.fingerprint,
-            args=attempt.call.args if desk.audit.keep_arguments and keys is not None else None,
-            outcome=outcome,
-            duration_ms=duration_ms,
-            clamped=attempt.clamped,
-            defaults=tuple(attempt.defaults),
-            confirmation=attempt.confirmation,
-            cache_hit=attempt.cache_hit,
+            desk.clock.now_ms(),
+            session.id,
+            session.user,
+            attempt.mode,
+            attempt.turn,
+            name,
+            None if tool is None else tool.spec.version,
+            session.snapshot.version,
+            key,
+            None if keys is None else keys.fingerprint,
+            attempt.call.args if desk.audit.keep_arguments and keys is not None else None,
+            outcome,
+            duration_ms,
+            attempt.clamped,
+            tuple(attempt.defaults),
+            attempt.confirmation,
+            attempt.cache_hit,
         )
     )

@@ -1,8 +1,9 @@
 """Step 7: the handler, with its deadline, its one retry, and every way it can end made into a result."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from types import coroutine
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -10,7 +11,7 @@ from antiphon.storage.base import AuditLine
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt
-from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, ToolView, Voice
+from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.gate import Desk, refuse
 from antiphon.tools.journal import encode
@@ -19,18 +20,23 @@ from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
 AUDIO: Final = Audio()
-VOICES: Final = {mode: Voice(mode is Mode.VOICE) for mode in Mode}
+IN_VOICE: Final = Voice(active=True)
+IN_TEXT: Final = Voice(active=False)
 
 log = get_logger(__name__)
 
 
-async def run(desk: Desk, attempt: Attempt, tool: Tool, call_tool: CallTool) -> ToolResult:
-    """Runs the handler once, or twice where the retry rule allows, and stores what came of it."""
-    shared = await desk.journal.begin(attempt, tool)
-    if shared is not None:
-        return shared
+async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
+    """Runs the handler once, or twice where the retry rule allows, and stores what came of it.
+
+    `caller` makes `context.call_tool`, for a tool that uses it.
+    """
+    if tool.announced:
+        shared = await desk.journal.begin(attempt, tool)
+        if shared is not None:
+            return shared
     attempt.ran = True
-    context = _context(desk, attempt, tool, call_tool)
+    context = _context(desk, attempt, tool, caller)
     result = await _once(attempt, tool, context)
     if _may_retry(attempt, tool, result):
         result = await _once(attempt, tool, context)
@@ -45,17 +51,23 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, call_tool: CallTool) -> 
 
 
 async def _once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
-    limit_ms = policy.deadline_ms(tool, attempt.mode)
-    deadline = asyncio.timeout(limit_ms / 1000)
+    """One run of the handler. Whatever it does, a result comes of it, unless the pass itself is cancelled."""
+    deadline: asyncio.Timeout | None = None
     try:
-        async with deadline:
-            result = await tool.execute(attempt.args, context)
+        handler = tool.execute(attempt.args, context)
+        try:
+            waiting_for = handler.send(None)
+        except StopIteration as done:
+            result = done.value
+        else:
+            # A deadline costs as much as the rest of a run, so only a handler that waits for something gets one.
+            async with asyncio.timeout(policy.deadline_ms(tool, attempt.mode) / 1000) as deadline:
+                result = await _rest(handler, waiting_for)
     except ToolError as error:
         return refuse(_expected(error))
     except TimeoutError:
-        if deadline.expired():
-            return refuse(_overdue(tool, limit_ms))
-        return refuse(_unexpected(tool))
+        expired = deadline is not None and deadline.expired()
+        return refuse(_overdue(tool, attempt.mode) if expired else _unexpected(tool))
     except Exception:
         return refuse(_unexpected(tool))
     except asyncio.CancelledError:
@@ -66,10 +78,24 @@ async def _once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
         return refuse(_unexpected(tool))
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
-    log.error(
-        "handler_result_refused", tool=tool.id, problem=f"it returned {type(result).__name__}, not ok(…) or fail(…)"
-    )
+    problem = f"it returned {type(result).__name__} instead of ok(…) or fail(…)"
+    log.error("handler_result_refused", tool=tool.id, problem=problem)
     return refuse(_internal(tool))
+
+
+@coroutine
+def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generator[Any, Any, ToolResult]:
+    """The rest of a handler that has begun to wait: what `await` would do from here on."""
+    try:
+        while True:
+            try:
+                sent = yield waiting_for
+            except BaseException as error:
+                waiting_for = handler.throw(error)
+            else:
+                waiting_for = handler.send(sent)
+    except StopIteration as done:
+        return cast(ToolResult, done.value)
 
 
 def _may_retry(attempt: Attempt, tool: Tool, result: ToolResult) -> bool:
@@ -97,11 +123,11 @@ def _expected(error: ToolError) -> Failure:
     )
 
 
-def _overdue(tool: Tool, limit_ms: int) -> Failure:
+def _overdue(tool: Tool, mode: Mode) -> Failure:
     partial = tool.runs_to_the_end
     return Failure(
         ErrorType.TRANSIENT,
-        f"{tool.id} did not answer within {limit_ms} ms.",
+        f"{tool.id} did not answer within {policy.deadline_ms(tool, mode)} ms.",
         # The time is spent: the gate does not try again by itself, and what may be half done must not be repeated.
         retryable=not partial,
         retry_after_s=None if partial else 1.0,
@@ -119,26 +145,27 @@ def _internal(tool: Tool) -> Failure:
     return Failure(ErrorType.INTERNAL, f"{tool.id} failed unexpectedly.", partial_side_effects=True)
 
 
-def _context(desk: Desk, attempt: Attempt, tool: Tool, call_tool: CallTool) -> Context:
+def _context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
     spec = tool.spec
     granted: Mapping[Capability, object] = NOTHING_GRANTED
     if spec.uses:
         offered = {
             **desk.capabilities,
-            Capability.CALL_TOOL: call_tool,
+            Capability.CALL_TOOL: caller(attempt),
             Capability.CATALOG: attempt.session.snapshot,
         }
         granted = {capability: offered[capability] for capability in spec.uses}
+    session, mode = attempt.session, attempt.mode
     return Context(
-        session=attempt.session.view(attempt.mode),
-        tool=ToolView(tool.id, spec.version, spec.idempotent),
-        messaging=attempt.session.messaging,
-        voice=VOICES[attempt.mode],
-        audio=AUDIO,
-        audit=Trail(desk, attempt),
-        clock=desk.clock,
-        rng=desk.rng,
-        granted=granted,
+        session.view(mode),
+        tool.view,
+        session.messaging,
+        IN_VOICE if mode is Mode.VOICE else IN_TEXT,
+        AUDIO,
+        Trail(desk, attempt),
+        desk.clock,
+        desk.rng,
+        granted,
     )
 
 

@@ -43,11 +43,17 @@ class ToolSession:
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn; to be told in the next one."""
 
+    _view: SessionView | None = field(default=None, init=False, repr=False)
+
     def __post_init__(self) -> None:
         self.pinned_version = self.pinned_version or self.snapshot.version
 
     def view(self, mode: Mode) -> SessionView:
-        return SessionView(self.id, self.user, mode, self.active, self.turn, self.zone)
+        """The session as a handler sees it; the calls of a turn share one."""
+        view = self._view
+        if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
+            self._view = view = SessionView(self.id, self.user, mode, self.active, self.turn, self.zone)
+        return view
 
     def facts(self, environment: str) -> dict[str, Any]:
         """What an availability expression can ask about."""

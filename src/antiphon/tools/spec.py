@@ -73,4 +73,5 @@ class ToolSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
     @property
     def untrusted(self) -> bool:
+        """Whether its results were written by strangers."""
         return Capability.FETCH in self.uses or UNTRUSTED_TAG in self.tags

@@ -1,19 +1,19 @@
 """A tool as the gate runs it: its contract, its words, and its handler, loaded and compiled."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
-from antiphon.tools.context import Args, Context
+from antiphon.tools.context import Args, Context, ToolView
 from antiphon.tools.result import ToolResult
 from antiphon.tools.spec import Category, ToolSpec
 
 if TYPE_CHECKING:
     import cel
 
-Execute = Callable[[Args, Context], Awaitable[ToolResult]]
+Execute = Callable[[Args, Context], Coroutine[Any, Any, ToolResult]]
 
 Preview = Callable[[Args], str]
 """`preview(args)` in handler.py: what the person is asked to approve, in a sentence."""
@@ -48,8 +48,10 @@ class Tool:
 
     # Derived once: the gate asks for these several times a call.
     id: str = field(init=False)
+    view: ToolView = field(init=False)
     announced: bool = field(init=False)
     """Whether a run must be on record before it starts. Reading twice is harmless, so a reader saves the write."""
+    untrusted: bool = field(init=False)
     runs_to_the_end: bool = field(init=False)
     """Whether stopping the handler half-way could leave something half done."""
 
@@ -57,5 +59,7 @@ class Tool:
         spec = self.spec
         announced = spec.writes or not spec.idempotent
         object.__setattr__(self, "id", spec.tool_id)
+        object.__setattr__(self, "view", ToolView(spec.tool_id, spec.version, spec.idempotent))
         object.__setattr__(self, "announced", announced)
+        object.__setattr__(self, "untrusted", spec.untrusted)
         object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)

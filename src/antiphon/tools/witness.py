@@ -1,14 +1,17 @@
-"""Values that a canonical schema accepts: examples for people, not a cover of all cases."""
+"""What one JSON Schema accepts and another does not, shown by examples."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, cast
 
+import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, canonical
 
 from antiphon.tools.arguments import compile_schema
 
+MAX_WITNESSES: Final = 5
 MAX_DEPTH: Final = 12
 REFERENCE_DEPTH: Final = 4
 """A reference counts as so many steps down, since it may lead back to itself by many ways."""
@@ -27,6 +30,40 @@ _BY_TYPE: Final[Mapping[str, tuple[Any, ...]]] = {
     "array": ([], ["a"]),
     "object": ({}, {"a": "a"}),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    found: bool | None
+    """None: it cannot be told, for the reason."""
+    witnesses: tuple[Any, ...] = ()
+    """Values that show it, each in another way. It may be there without one."""
+    reason: str = ""
+
+
+def subtract(minuend: dict[str, Any], subtrahend: dict[str, Any], is_witness: Callable[[Any], bool]) -> Difference:
+    """Whether some values that the first schema accepts are refused by the second.
+
+    `is_witness` has the last word about an example: the gate does more than a validator does.
+    """
+    try:
+        rest = _canonicalize(minuend).subtract(_canonicalize(subtrahend))
+        satisfiable = rest.satisfiability()
+        if satisfiable is canonical.Satisfiability.NO:
+            return Difference(False)
+        view = rest.view()
+        branches = view.branches if isinstance(view, canonical.AnyOfView) else [rest]
+        found = [list(islice(filter(is_witness, find_witnesses(branch)), 1)) for branch in branches[:MAX_WITNESSES]]
+    except ValueError as error:
+        return Difference(None, reason=str(error).splitlines()[0].rstrip("."))
+    witnesses = tuple(witness for each in found for witness in each)
+    if witnesses or satisfiable is canonical.Satisfiability.YES:
+        return Difference(True, witnesses)
+    return Difference(None, reason="the comparison of the two schemas gave no answer")
+
+
+def _canonicalize(schema: dict[str, Any]) -> CanonicalSchema:
+    return jsonschema_rs.canonicalize(schema, draft=jsonschema_rs.Draft202012, validate_formats=True, offline=True)
 
 
 def find_witnesses(schema: CanonicalSchema, depth: int = 0) -> Iterator[Any]:

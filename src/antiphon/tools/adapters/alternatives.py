@@ -33,7 +33,7 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
     "uniqueItems": operator.or_,
     "required": lambda a, b: list(dict.fromkeys([*a, *b])),
-    "enum": lambda a, b: [value for value in a if _key(value) in set(map(_key, b))],
+    "enum": lambda a, b: [value for value in a if identify(value) in set(map(identify, b))],
 }
 _FIRST_WINS: Final = frozenset({"pattern", "format", "multipleOf"})
 _SHAPES: Final = frozenset({"properties", "patternProperties", "additionalProperties", "items", "prefixItems"})
@@ -42,6 +42,7 @@ _KEPT: Final = (_MERGED.keys() | _FIRST_WINS | _SHAPES) - {"enum"}
 _PYTHON: Final[Mapping[str, type | tuple[type, ...]]] = {
     "null": type(None),
     "boolean": bool,
+    "integer": int,
     "number": (int, float),
     "string": str,
     "array": list,
@@ -70,6 +71,11 @@ class Alternative:
 
 def show(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def identify(value: object) -> str:
+    """Equal for values that are equal in JSON, where 1 is 1.0 and is not true."""
+    return canonical.json.to_string(value)
 
 
 def note_schema(schema: Schema) -> str:
@@ -109,18 +115,27 @@ def _target(root: Mapping[str, Any], ref: str, active: tuple[str, ...], tool_id:
             f"{tool_id}: the reference {ref} leads back to itself, and Gemini takes no recursive parameters. "
             "Write the nesting out to the depth that the tool needs."
         )
-    node: Any = root
     try:
-        if not ref.startswith("#/"):
-            raise KeyError(ref)
-        for part in unquote(ref[2:]).split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
-            node = node[int(name)] if isinstance(node, list) else node[name]
+        return _follow_pointer(root, ref) if ref.startswith("#/") else _find_anchor(root, ref.removeprefix("#"))[0]
     except (KeyError, IndexError, ValueError, TypeError):
         raise BuildError(
             f"{tool_id}: the reference {ref} leads to nothing. Point it at this file, such as #/$defs/name."
         ) from None
+
+
+def _follow_pointer(root: Mapping[str, Any], ref: str) -> Any:
+    node: Any = root
+    for part in unquote(ref[2:]).split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        node = node[int(name)] if isinstance(node, list) else node[name]
     return node
+
+
+def _find_anchor(node: Any, name: str) -> list[Mapping[str, Any]]:
+    if isinstance(node, Mapping):
+        here = [node] if node.get("$anchor") == name else []
+        return here + [found for inner in node.values() for found in _find_anchor(inner, name)]
+    return [found for inner in node for found in _find_anchor(inner, name)] if isinstance(node, list) else []
 
 
 def spread(schema: Schema) -> list[Alternative]:
@@ -137,10 +152,10 @@ def spread(schema: Schema) -> list[Alternative]:
     return found
 
 
-def conjoin(a: Schema, b: Schema) -> Schema:
+def _conjoin(a: Schema, b: Schema) -> Schema:
     if a is False or b is False:
         return False
-    if a is True or a == b:
+    if a is True or identify(a) == identify(b):
         return b
     return a if b is True else {"allOf": [a, b]}
 
@@ -169,8 +184,9 @@ def _notes(schema: Mapping[str, Any]) -> Iterable[str]:
     if schema.get("examples"):
         yield f"Examples: {', '.join(map(show, schema['examples']))}."
     told = {keyword: schema[keyword] for keyword in _TOLD if keyword in schema}
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        told["additionalProperties"] = schema["additionalProperties"]
+    for keyword in ("additionalProperties", "unevaluatedProperties", "unevaluatedItems"):
+        if isinstance(schema.get(keyword), Mapping):
+            told[keyword] = schema[keyword]
     if told:
         yield note_schema(told)
 
@@ -185,9 +201,11 @@ def _by_type(values: list[Any], declared: list[str] | None) -> dict[str, list[An
 
 
 def _is(value: object, type_: str) -> bool:
-    if type_ == "integer":
-        return _is(value, "number") and float(value).is_integer()  # type: ignore[arg-type]
-    return isinstance(value, _PYTHON[type_]) and (type_ == "boolean" or not isinstance(value, bool))
+    if isinstance(value, bool):
+        return type_ == "boolean"
+    if isinstance(value, float) and type_ == "integer":
+        return value.is_integer()
+    return isinstance(value, _PYTHON[type_])
 
 
 def _narrow(found: list[Alternative], others: list[Alternative], told: Schema) -> list[Alternative]:
@@ -223,19 +241,21 @@ def _merge(a: Alternative, b: Alternative) -> Alternative | None:
     )
 
 
-def _merge_properties(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    def at(side: Mapping[str, Any], name: str) -> Schema:
-        # A pattern may allow the name; which ones match is not worth a second regular expression dialect.
-        beyond: Schema = True if "patternProperties" in side else side.get("additionalProperties", True)
-        schema: Schema = side.get("properties", {}).get(name, beyond)
-        return schema
+def find_property(keywords: Mapping[str, Any], name: str) -> Schema:
+    """What an object schema says of a property, be it declared or not."""
+    # A pattern may allow the name; which ones match is not worth a second regular expression dialect.
+    beyond: Schema = True if "patternProperties" in keywords else keywords.get("additionalProperties", True)
+    schema: Schema = keywords.get("properties", {}).get(name, beyond)
+    return schema
 
+
+def _merge_properties(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     names = dict.fromkeys([*a.get("properties", ()), *b.get("properties", ())])
     if names:
-        merged["properties"] = {name: conjoin(at(a, name), at(b, name)) for name in names}
+        merged["properties"] = {name: _conjoin(find_property(a, name), find_property(b, name)) for name in names}
     if "additionalProperties" in a and "additionalProperties" in b:
-        merged["additionalProperties"] = conjoin(a["additionalProperties"], b["additionalProperties"])
+        merged["additionalProperties"] = _conjoin(a["additionalProperties"], b["additionalProperties"])
     return merged
 
 
@@ -248,12 +268,7 @@ def _merge_items(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     length = max(len(side.get("prefixItems", ())) for side in (a, b))
     if length:
-        merged["prefixItems"] = [conjoin(at(a, index), at(b, index)) for index in range(length)]
+        merged["prefixItems"] = [_conjoin(at(a, index), at(b, index)) for index in range(length)]
     if "items" in a or "items" in b:
-        merged["items"] = conjoin(a.get("items", True), b.get("items", True))
+        merged["items"] = _conjoin(a.get("items", True), b.get("items", True))
     return merged
-
-
-def _key(value: object) -> str:
-    # JSON's own equality: 1 is 1.0 and is not true.
-    return canonical.json.to_string(value)

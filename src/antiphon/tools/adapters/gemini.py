@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from antiphon.tools.adapters.alternatives import Alternative, Schema, inline, note_schema, show, spread
+from antiphon.tools.adapters.alternatives import (
+    Alternative,
+    Schema,
+    find_property,
+    identify,
+    inline,
+    note_schema,
+    show,
+    spread,
+)
 from antiphon.tools.spec import ToolSpec
 
 _FORMATS: Final[Mapping[str, frozenset[str]]] = {
@@ -54,7 +63,7 @@ def _root(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     names = dict.fromkeys(name for choice in choices for name in choice.keywords.get("properties", ()))
     required = [set(choice.keywords.get("required", ())) for choice in choices]
     joined = _common(choice.keywords for choice in choices) | {
-        "properties": {name: _any_of(_property(choice, name) for choice in choices) for name in names},
+        "properties": {name: _any_of(find_property(choice.keywords, name) for choice in choices) for name in names},
         "required": [name for name in names if all(name in each for each in required)],
     }
     told = {keyword: schema[keyword] for keyword in ("allOf", "anyOf", "oneOf") if keyword in schema}
@@ -67,35 +76,42 @@ def _common(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in first.items() if all(key in each and each[key] == value for each in others)}
 
 
-def _property(choice: Alternative, name: str) -> Schema:
-    schema: Schema = choice.keywords.get("properties", {}).get(name, choice.keywords.get("additionalProperties", True))
-    return schema
-
-
 def _any_of(schemas: Iterable[Schema]) -> Schema:
-    distinct: list[Schema] = []
-    for schema in schemas:
-        if schema not in distinct:
-            distinct.append(schema)
+    distinct = list({identify(schema): schema for schema in schemas}.values())
     return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
 
 
 def _convert(schema: Schema) -> dict[str, Any] | None:
     """One schema in Gemini's words; None if it accepts nothing."""
     alternatives = [typed for alternative in spread(schema) for typed in _with_type(alternative)]
-    nulls = [alternative for alternative in alternatives if alternative.type == "null"]
+    null = _joined_null([alternative for alternative in alternatives if alternative.type == "null"])
     converted: list[dict[str, Any]] = []
     for alternative in alternatives:
         if alternative.type != "null":
-            one = _convert_one(_explaining_null(alternative, nulls))
+            one = _convert_one(alternative if null is None else _explaining(null, alternative))
             if one is not None and one not in converted:
                 converted.append(one)
-    if not converted:
-        return _described({"type": "NULL"}, nulls[0]) if nulls else None
-    if nulls:
+    if null is not None:
+        if not converted:
+            return _described({"type": "NULL"}, null)
         converted = [{**one, "nullable": True} for one in converted]
+    if len(converted) < 2:
+        return converted[0] if converted else None
     # Vertex refuses any field beside anyOf, so each branch has the description and is nullable by itself.
-    return converted[0] if len(converted) == 1 else {"anyOf": converted}
+    return {"anyOf": converted}
+
+
+def _joined_null(nulls: list[Alternative]) -> Alternative | None:
+    if not nulls:
+        return None
+    texts = dict.fromkeys(text for null in nulls for text in null.texts)
+    notes = dict.fromkeys(note for null in nulls for note in null.notes)
+    return Alternative("null", {}, tuple(texts), tuple(notes))
+
+
+def _explaining(null: Alternative, alternative: Alternative) -> Alternative:
+    meanings = [f"If null: {text}" for text in null.texts if text not in alternative.texts]
+    return alternative.noting(*meanings, *null.notes)
 
 
 def _with_type(alternative: Alternative) -> list[Alternative]:
@@ -104,11 +120,6 @@ def _with_type(alternative: Alternative) -> list[Alternative]:
         return [alternative]
     types = (*_TYPED, "boolean", "null")
     return [replace(alternative, type=type_) for type_ in types]
-
-
-def _explaining_null(alternative: Alternative, nulls: list[Alternative]) -> Alternative:
-    meanings = dict.fromkeys(text for null in nulls for text in null.texts if text not in alternative.texts)
-    return alternative.noting(*(f"If null: {text}" for text in meanings))
 
 
 def _convert_one(alternative: Alternative) -> dict[str, Any] | None:
@@ -124,7 +135,8 @@ def _convert_one(alternative: Alternative) -> dict[str, Any] | None:
         case "object":
             return _object(alternative)
         case _:
-            return _described({"type": "BOOLEAN"}, alternative, _values(alternative))
+            converted, notes = _outline(alternative)
+            return _described(converted, alternative, notes)
 
 
 def _described(converted: dict[str, Any], alternative: Alternative, notes: Iterable[str] = ()) -> dict[str, Any]:
@@ -135,20 +147,21 @@ def _described(converted: dict[str, Any], alternative: Alternative, notes: Itera
     return converted
 
 
-def _values(alternative: Alternative) -> list[str]:
-    # An enum must be of strings: numbers written as strings would make the model send strings.
-    values = alternative.keywords.get("enum")
-    return [f"One of: {', '.join(map(show, values))}."] if values else []
-
-
-def _start(alternative: Alternative) -> tuple[dict[str, Any], list[str]]:
-    type_ = str(alternative.type)
-    keywords = alternative.keywords
+def _outline(alternative: Alternative) -> tuple[dict[str, Any], list[str]]:
+    """The type and what needs no thought, and the notes about the rest."""
+    type_, keywords = str(alternative.type), alternative.keywords
     converted: dict[str, Any] = {"type": type_.upper()}
     converted |= {keyword: keywords[keyword] for keyword in _KEPT.get(type_, ()) if keyword in keywords}
     notes: list[str] = []
-    if "format" in keywords and type_ in _FORMATS:
-        if keywords["format"] in _FORMATS[type_]:
+    if values := keywords.get("enum"):
+        # An enum must be of strings, none of them empty. Numbers written as strings would make the model send strings,
+        # and an enum without its empty string would forbid a valid value.
+        if type_ == "string" and "" not in values:
+            converted["enum"] = list(values)
+        else:
+            notes.append(f"One of: {', '.join(map(show, values))}.")
+    if "format" in keywords:
+        if keywords["format"] in _FORMATS.get(type_, ()):
             converted["format"] = keywords["format"]
         elif type_ == "string":
             notes.append(f"Format: {keywords['format']}.")
@@ -156,45 +169,40 @@ def _start(alternative: Alternative) -> tuple[dict[str, Any], list[str]]:
 
 
 def _string(alternative: Alternative) -> dict[str, Any]:
-    converted, notes = _start(alternative)
-    values = alternative.keywords.get("enum")
-    # An empty string in an enum is refused, and without it the enum would forbid a valid value.
-    if values and "" not in values:
-        converted["enum"] = list(values)
-    else:
-        notes += _values(alternative)
+    converted, notes = _outline(alternative)
     pattern = alternative.keywords.get("pattern")
-    if pattern is not None and _BEYOND_RE2.search(pattern):
-        notes.append(f"Pattern: `{pattern}`.")
-    elif pattern is not None:
-        converted["pattern"] = pattern
+    if pattern is not None:
+        if _BEYOND_RE2.search(pattern):
+            notes.append(f"Pattern: `{pattern}`.")
+        else:
+            converted["pattern"] = pattern
     return _described(converted, alternative, notes)
 
 
 def _number(alternative: Alternative) -> dict[str, Any]:
-    converted, notes = _start(alternative)
+    converted, notes = _outline(alternative)
     keywords = alternative.keywords
-    notes += _values(alternative)
-    low, above = keywords.get("minimum", -math.inf), keywords.get("exclusiveMinimum", -math.inf)
-    high, below = keywords.get("maximum", math.inf), keywords.get("exclusiveMaximum", math.inf)
-    if alternative.type == "integer":
-        low = max(low, math.floor(above) + 1) if "exclusiveMinimum" in keywords else low
-        high = min(high, math.ceil(below) - 1) if "exclusiveMaximum" in keywords else high
-    else:
-        notes += [f"Must be greater than {show(above)}."] if above >= low and above > -math.inf else []
-        notes += [f"Must be less than {show(below)}."] if below <= high and below < math.inf else []
-        low, high = max(low, above), min(high, below)
-    converted |= {"minimum": low} if low > -math.inf else {}
-    converted |= {"maximum": high} if high < math.inf else {}
+    low, above = keywords.get("minimum", -math.inf), keywords.get("exclusiveMinimum")
+    high, below = keywords.get("maximum", math.inf), keywords.get("exclusiveMaximum")
+    whole = alternative.type == "integer"
+    if above is not None and above >= low:
+        low = math.floor(above) + 1 if whole else above
+        notes += [] if whole else [f"Must be greater than {show(above)}."]
+    if below is not None and below <= high:
+        high = math.ceil(below) - 1 if whole else below
+        notes += [] if whole else [f"Must be less than {show(below)}."]
+    if low > -math.inf:
+        converted["minimum"] = low
+    if high < math.inf:
+        converted["maximum"] = high
     if "multipleOf" in keywords:
         notes.append(f"Must be a multiple of {show(keywords['multipleOf'])}.")
     return _described(converted, alternative, notes)
 
 
 def _array(alternative: Alternative) -> dict[str, Any]:
-    converted, notes = _start(alternative)
+    converted, notes = _outline(alternative)
     keywords = alternative.keywords
-    notes += _values(alternative)
     prefix, rest = keywords.get("prefixItems", []), keywords.get("items", True)
     if prefix:
         notes.append(note_schema({name: keywords[name] for name in ("prefixItems", "items") if name in keywords}))
@@ -211,9 +219,8 @@ def _array(alternative: Alternative) -> dict[str, Any]:
 
 
 def _object(alternative: Alternative) -> dict[str, Any] | None:
-    converted, notes = _start(alternative)
+    converted, notes = _outline(alternative)
     keywords = alternative.keywords
-    notes += _values(alternative)
     properties = {name: _convert(schema) for name, schema in keywords.get("properties", {}).items()}
     required = keywords.get("required", [])
     if any(properties.get(name, {}) is None for name in required):

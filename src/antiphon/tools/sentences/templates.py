@@ -173,7 +173,7 @@ def _list_problems(listed: object) -> Iterator[str]:
             if low > high:
                 yield 'has a range whose "from" is greater than its "to"'
             if high - low > WIDEST_RANGE:
-                yield f"has a range of more than {WIDEST_RANGE} numbers; leave the slot unlisted, so that it takes any words"
+                yield f"has a range of more than {WIDEST_RANGE} numbers; a slot that is not listed takes any words"
         case {"values": [_, *_] as values, **nothing} if not nothing:
             for value in values:
                 yield from _value_problems(value)

@@ -190,6 +190,11 @@ def test_a_choice_with_null_is_nullable_and_says_what_null_means() -> None:
     assert adapt_property(schema) == {"type": "INTEGER", "nullable": True, "description": "If null: No limit"}
 
 
+def test_a_choice_of_nulls_keeps_what_each_says() -> None:
+    schema = {"anyOf": [{"type": "null", "description": "None"}, {"const": None, "default": None}]}
+    assert adapt_property(schema) == {"type": "NULL", "description": "None. Default: null."}
+
+
 def test_keywords_beside_a_choice_hold_in_each_branch() -> None:
     schema = {
         "type": "object",
@@ -277,6 +282,11 @@ def test_the_items_of_a_tuple_may_be_any_of_its_parts() -> None:
     assert adapted == {"type": "ARRAY", "items": items, "maxItems": 2, "description": told}
 
 
+def test_one_and_true_are_not_the_same_part_of_a_tuple() -> None:
+    adapted = adapt_property({"type": "array", "prefixItems": [{"const": 1}, {"const": True}], "items": False})
+    assert [branch["type"] for branch in adapted["items"]["anyOf"]] == ["INTEGER", "BOOLEAN"]
+
+
 def test_a_tuple_that_may_go_on_takes_anything_after_its_parts() -> None:
     assert adapt_property({"type": "array", "prefixItems": [{"type": "string"}]})["items"] == {
         "anyOf": [{"type": "STRING"}, {}]
@@ -328,6 +338,12 @@ def test_alternatives_of_the_root_become_one_object_that_takes_them_all() -> Non
     }
 
 
+def test_an_alternative_of_the_root_that_is_open_takes_any_value_there() -> None:
+    open_choices = [{"properties": {"a": {"type": "string"}}}, {"patternProperties": {"^a$": {"type": "boolean"}}}]
+    adapted = adapt(make_spec({"type": "object", "anyOf": open_choices}))
+    assert adapted["parameters"]["properties"] == {"a": {"anyOf": [{"type": "STRING"}, {}]}}
+
+
 def test_a_root_without_a_type_is_an_object() -> None:
     adapted = adapt(make_spec({"properties": {"a": {"type": "string"}}}))
     assert adapted["parameters"] == {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}
@@ -337,6 +353,11 @@ def test_a_reference_may_be_followed_twice_and_through_another() -> None:
     definitions = {"a/b": {"$ref": "#/$defs/c"}, "c": {"type": "string", "description": "A name"}}
     adapted = adapt_property({"anyOf": [{"$ref": "#/$defs/a~1b"}, {"$ref": "#/$defs/c"}]}, **{"$defs": definitions})
     assert adapted == {"type": "STRING", "description": "A name"}
+
+
+def test_a_reference_may_name_an_anchor() -> None:
+    definitions = {"name": {"$anchor": "who", "type": "string"}}
+    assert adapt_property({"$ref": "#who"}, **{"$defs": definitions}) == {"type": "STRING"}
 
 
 def test_a_reference_keeps_the_keywords_beside_it() -> None:
@@ -353,7 +374,7 @@ def test_a_recursive_reference_is_an_error_that_names_tool_and_reference(ref: st
         adapt_property(node, **{"$defs": {"node": {"$ref": "#/properties/p"}}})
 
 
-@pytest.mark.parametrize("ref", ["#/$defs/nothing", "#/required/x", "#anchor", "https://example.org/schema.json"])
+@pytest.mark.parametrize("ref", ["#/$defs/nothing", "#/required/x", "#nowhere", "https://example.org/schema.json"])
 def test_a_reference_that_leads_nowhere_is_an_error_that_names_tool_and_reference(ref: str) -> None:
     with pytest.raises(BuildError) as raised:
         adapt_property({"$ref": ref}, required=["p"])

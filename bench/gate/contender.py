@@ -1,0 +1,85 @@
+"""Our own contender: the executor as a server has it, with a tool that reads and one that writes."""
+
+import json
+import shutil
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from antiphon.clock import SystemClock
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.sql import Database
+from antiphon.tools import build
+from antiphon.tools.call import ToolCall
+from antiphon.tools.executor import Executor
+from antiphon.tools.registry import Registry
+from antiphon.tools.session import ToolSession
+from antiphon.tools.testing import make_context
+from bench.workload import ARGUMENT_TEXTS, KB_SEARCH, measure
+
+READS: Final = "kb_search"
+WRITES: Final = "kb_note"
+"""The same tool, said to change something: an action that must not run twice."""
+
+ENVIRONMENT: Final = "production"
+
+
+def load_tools(folder: Path) -> Registry:
+    """Builds both tools in `folder`, and loads them as a server does at its start."""
+    for tool in (READS, WRITES):
+        shutil.copytree(KB_SEARCH, folder / tool)
+    contract = json.loads((KB_SEARCH / "schema.json").read_bytes())
+    contract |= {"toolId": WRITES, "category": "action", "sideEffects": "writes", "idempotent": False}
+    (folder / WRITES / "schema.json").write_text(json.dumps(contract))
+    artifact = folder / "tool_registry.json"
+    build.write(build.build([folder]), artifact)
+    return Registry.load(artifact, environment=ENVIRONMENT)
+
+
+def decode(place: int) -> dict[str, object]:
+    """The arguments come as the text that a model writes, as openai-agents and Pydantic AI take them."""
+    args: dict[str, object] = msgspec.json.decode(ARGUMENT_TEXTS[place])
+    return args
+
+
+class Gate:
+    """Calls the tools of one executor in one session, and insists that each call is new and goes well."""
+
+    def __init__(self, registry: Registry, database: MemoryDatabase | Database) -> None:
+        self._executor = Executor(
+            registry,
+            calls=database.calls,
+            confirmations=database.confirmations,
+            audit=database.audit,
+            clock=SystemClock(),
+            environment=ENVIRONMENT,
+        )
+        self._session = ToolSession("bench", "bench", registry.snapshot())
+        self._numbers = count()
+        self._handler = registry.tools[READS].execute
+        self._args = decode(0)
+        self._context = make_context(READS)
+
+    async def measure(self, tool: str, calls: int) -> float:
+        async def call(place: int) -> None:
+            made = ToolCall(f"call_{next(self._numbers):06}", tool, decode(place))
+            result = await self._executor.execute(made, self._session)
+            if not result.ok or result.meta is None or result.meta.cache_hit:
+                raise RuntimeError(f"The call was not run: {result}")
+
+        return await measure(call, calls, self._begin_turn)
+
+    async def measure_handler(self, calls: int) -> float:
+        """The handler alone, in turns too: the beginning of a turn is no part of a call."""
+        return await measure(self.handle, calls, self._begin_turn)
+
+    async def handle(self, place: int) -> object:
+        return await self._handler(self._args, self._context)
+
+    async def aclose(self) -> None:
+        await self._executor.aclose()
+
+    def _begin_turn(self) -> None:
+        self._executor.begin_turn(self._session)

@@ -1,0 +1,83 @@
+"""What each step of the gate costs, by a stopwatch around the real steps of real calls.
+
+A stopwatch costs time too. What it adds to its own reading is measured and taken away; what it adds beside it does not
+matter, since the whole is measured without any.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from inspect import isawaitable
+from time import perf_counter_ns
+from typing import Any, Final
+from unittest.mock import patch
+
+from antiphon.tools import executor, gate
+from bench.gate.contender import READS, Gate, decode
+from bench.workload import CALLS_PER_TURN, HANDLER, Figures, measure
+
+Step = Callable[..., Any]
+
+STEPS: Final = {
+    "recall": gate,
+    "admit": gate,
+    "budget": gate,
+    "validate": gate,
+    "clamp": gate,
+    "is_unconfirmed": gate,
+    "run": executor,
+    "record": executor,
+}
+"""The gate's functions in their order, and the module through which they are called."""
+
+DECODE: Final = "(arguments decoded)"
+AROUND: Final = "(around the steps)"
+
+
+class Stopwatch:
+    """Adds up the time that functions take, by name."""
+
+    def __init__(self) -> None:
+        self._spent_ns: Counter[str] = Counter()
+
+    def watch(self, step: Step, name: str) -> Step:
+        def watched(*args: Any) -> Any:
+            started_ns = perf_counter_ns()
+            result = step(*args)
+            if isawaitable(result):
+                return finish(result, started_ns)
+            self._spent_ns[name] += perf_counter_ns() - started_ns
+            return result
+
+        async def finish(result: Any, started_ns: int) -> Any:
+            awaited = await result
+            self._spent_ns[name] += perf_counter_ns() - started_ns
+            return awaited
+
+        return watched
+
+    def read_us(self, name: str, calls: int) -> float:
+        """Microseconds a call, without what an empty reading shows."""
+        empty_ns = min(-(perf_counter_ns() - perf_counter_ns()) for _ in range(1_000))
+        return (self._spent_ns[name] / calls - empty_ns) / 1000
+
+
+async def measure_steps(contender: Gate, calls: int) -> Figures:
+    """Microseconds a call in each step of a reading call, in their order, and in what is around them."""
+    stopwatch = Stopwatch()
+    whole_us = await contender.measure(READS, calls) - await contender.measure_handler(calls)
+    with ExitStack() as patches:
+        for name, module in STEPS.items():
+            patches.enter_context(patch.object(module, name, stopwatch.watch(getattr(module, name), name)))
+        await contender.measure(READS, calls)
+    await measure(stopwatch.watch(contender.handle, HANDLER), calls)
+    figures = {DECODE: measure_decoding(calls), **{name: stopwatch.read_us(name, calls) for name in STEPS}}
+    figures["run"] -= stopwatch.read_us(HANDLER, calls)
+    return {**figures, AROUND: whole_us - sum(figures.values())}
+
+
+def measure_decoding(calls: int) -> float:
+    started_ns = perf_counter_ns()
+    for number in range(calls):
+        decode(number % CALLS_PER_TURN)
+    return (perf_counter_ns() - started_ns) / 1000 / calls
