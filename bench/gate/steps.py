@@ -13,13 +13,14 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from antiphon.tools import executor, gate
+from antiphon.tools.journal import Journal
 from bench.gate.contender import READS, Gate, decode
 from bench.workload import CALLS_PER_TURN, HANDLER, Figures, measure
 
 Step = Callable[..., Any]
 
-STEPS: Final = {
-    "recall": gate,
+STEPS: Final[dict[str, object]] = {
+    "recall": Journal,
     "admit": gate,
     "budget": gate,
     "validate": gate,
@@ -28,7 +29,7 @@ STEPS: Final = {
     "run": executor,
     "record": executor,
 }
-"""The gate's functions in their order, and the module through which they are called."""
+"""The gate's functions in their order, and where they are found when they are called."""
 
 DECODE: Final = "(arguments decoded)"
 AROUND: Final = "(around the steps)"
@@ -67,8 +68,8 @@ async def measure_steps(contender: Gate, calls: int) -> Figures:
     stopwatch = Stopwatch()
     whole_us = await contender.measure(READS, calls) - await contender.measure_handler(calls)
     with ExitStack() as patches:
-        for name, module in STEPS.items():
-            patches.enter_context(patch.object(module, name, stopwatch.watch(getattr(module, name), name)))
+        for name, home in STEPS.items():
+            patches.enter_context(patch.object(home, name, stopwatch.watch(getattr(home, name), name)))
         await contender.measure(READS, calls)
     await measure(stopwatch.watch(contender.handle, HANDLER), calls)
     figures = {DECODE: measure_decoding(calls), **{name: stopwatch.read_us(name, calls) for name in STEPS}}

@@ -164,8 +164,13 @@ def diff(
     if as_json:
         _print_json(comparison)
     else:
-        for line in comparison.lines():
-            out.print(escape(line))
+        for tool in comparison.tools:
+            out.print(f"[bold]{tool.tool_id}[/] {tool.kind}")
+            for change in tool.changes:
+                mark = "[red]breaking[/]" if change.breaking else "[green]safe[/]"
+                out.print(f"  {mark} {escape(change.field)}: {escape(change.sentence)}")
+        breaks = "Some changes break callers." if comparison.breaking else "Nothing breaks callers."
+        out.print(f"{comparison.old_version} → {comparison.new_version}. {breaks}")
     if comparison.breaking:
         raise typer.Exit(1)
 

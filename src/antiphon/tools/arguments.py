@@ -1,6 +1,6 @@
 """Arguments, checked against a tool's parameters: nothing coerced, nothing ignored, defaults on a copy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -29,13 +29,11 @@ class Arguments:
         self._is_valid = self._validator.is_valid
         self._fill = _fill_for(parameters)
 
-    def complete(self, args: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def complete(self, args: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
         """A copy with defaults filled in at every depth, and the paths that were filled. `args` stays as it was."""
-        if self._fill is None:
-            return args.copy(), []
         # Only the outer object is copied: an inner one is copied by the filler that changes it.
         filled = args.copy()
-        return filled, self._fill(filled)
+        return filled, () if self._fill is None else self._fill(filled)
 
     def accepts(self, args: object) -> bool:
         try:

@@ -19,6 +19,8 @@ class Attempt:
 
     approved: Confirmation | None = None
     keys: Keys | None = None
+    looked_up: tuple[str | None, str | None] = (None, None)
+    """The keys under which this call is known: the provider's, and that of its content."""
     args: dict[str, Any]
     defaults: Sequence[str] = ()
     clamped: dict[str, Any] | None = None
@@ -42,6 +44,8 @@ class Attempt:
         self.started = started
         self.depth = depth
         self.tool: Tool | None = session.snapshot.tools.get(call.name)
+        # A name that no tool has comes from a model and goes into logs: cut, and made printable.
+        self.name = call.name if self.tool else call.name[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
         self.mode = session.mode
         self.turn = session.turn
         if approved is not None:
@@ -50,14 +54,5 @@ class Attempt:
             self.mode, self.turn = Mode(approved.mode), approved.turn
 
     @property
-    def name(self) -> str:
-        """The tool's id. A name that no tool has comes from a model and goes into logs: cut, and made printable."""
-        if self.tool is not None:
-            return self.tool.id
-        return self.call.name[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
-
-    @property
     def key(self) -> str | None:
-        if self.keys is None:
-            return None
-        return self.keys.provider or self.keys.content
+        return self.looked_up[0] or self.looked_up[1]

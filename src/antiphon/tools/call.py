@@ -1,14 +1,15 @@
 """A call as a model made it, and the keys by which a second delivery of it is known."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-USABLE_ID_CHARS: Final = range(9, 257)
+MIN_ID_CHARS: Final = 9
+MAX_ID_CHARS: Final = 256
 MAX_ARGUMENT_BYTES: Final = 64 * 1024
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -26,23 +27,29 @@ class ToolCall(Struct, frozen=True):
 
 
 class Keys:
-    """By what a second delivery of a call is known. `keys_of` makes it."""
+    """By what a second delivery of a call to an existing tool is known."""
 
-    __slots__ = ("_content", "_whole", "fingerprint", "provider")
+    __slots__ = ("_args", "_call", "_content", "_turn", "fingerprint", "provider")
 
-    def __init__(self, provider: str | None, fingerprint: str, whole: Callable[[], str]) -> None:
-        self.provider = provider
+    def __init__(self, call: ToolCall, args: bytes, turn: int) -> None:
+        """`args` are the call's arguments in their canonical form."""
+        call_id = call.id
+        self.provider = f"provider:{call_id}" if call_id is not None and is_usable(call_id) else None
         """Set to None if the provider turns out to have used its id for another call."""
-        self.fingerprint = fingerprint
+        self.fingerprint = fingerprint(call.name, args)
         """Tool and arguments, whatever the turn."""
-        self._whole = whole
+        self._call, self._args, self._turn = call, args, turn
         self._content: str | None = None
 
     @property
     def content(self) -> str:
         """Tool, arguments and turn. Made when it is asked for: a reading call with a usable id never needs it."""
         if self._content is None:
-            self._content = self._whole()
+            # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
+            call, turn = self._call, self._turn
+            whole = b'{"args":%b,"tool":"%b","turn":%d}' % (self._args, call.name.encode(), turn)
+            suffix = f"#{call.occurrence}" if call.occurrence else ""
+            self._content = f"hash:{turn}:{sha256(whole).hexdigest()[:16]}{suffix}"
         return self._content
 
 
@@ -65,23 +72,9 @@ def fingerprint(tool: str, canonical_args: bytes) -> str:
     return sha256(b"%b\0%b" % (tool.encode(), canonical_args)).hexdigest()
 
 
-def keys_of(call: ToolCall, turn: int) -> Keys:
-    """The keys of a call to a tool that exists. Raises `UnusableArguments`."""
-    args = canonical(call.args)
-
-    def content() -> str:
-        # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
-        whole = b'{"args":%b,"tool":"%b","turn":%d}' % (args, call.name.encode(), turn)
-        suffix = f"#{call.occurrence}" if call.occurrence else ""
-        return f"hash:{turn}:{sha256(whole).hexdigest()[:16]}{suffix}"
-
-    provider = f"provider:{call.id}" if is_usable(call.id) else None
-    return Keys(provider, fingerprint(call.name, args), content)
-
-
-def is_usable(call_id: str | None) -> bool:
+def is_usable(call_id: str) -> bool:
     """Whether a provider's id can tell a second delivery from a second call."""
-    return call_id is not None and len(call_id) in USABLE_ID_CHARS and "temp" not in call_id and call_id.isprintable()
+    return MIN_ID_CHARS <= len(call_id) <= MAX_ID_CHARS and "temp" not in call_id and call_id.isprintable()
 
 
 def number(calls: Iterable[ToolCall]) -> list[ToolCall]:

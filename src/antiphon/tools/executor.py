@@ -135,7 +135,8 @@ class Executor:
             return result
 
     async def _pass(self, attempt: Attempt) -> ToolResult:
-        self._check_version(attempt.session)
+        if attempt.session.pinned_version != self.registry.version:
+            self._allow_other_version(attempt.session)
         desk, tool = self._desk, attempt.tool
         if tool is None:
             return record(desk, attempt, not_found(attempt))
@@ -193,10 +194,8 @@ class Executor:
         record_answer(self._desk, session, taken, "denied")
         return refuse(declined(session.snapshot.tools[taken.tool]))
 
-    def _check_version(self, session: ToolSession) -> None:
+    def _allow_other_version(self, session: ToolSession) -> None:
         """In development, tools that change under a session are a mistake to be seen at once."""
-        if session.pinned_version == self.registry.version:
-            return
         if self._desk.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "

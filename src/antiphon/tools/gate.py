@@ -1,6 +1,6 @@
 """The checks that every call passes, in their order. One that returns a result ends the pass."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -51,18 +51,13 @@ def not_found(attempt: Attempt) -> ToolResult:
 async def check(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """Steps 1 to 6. Steps 7 and 8 follow in `running.py`, if all of these agree, and in `recording.py`, always."""
     return (
-        await recall(desk, attempt, tool)
+        await desk.journal.recall(attempt, tool)
         or admit(desk, attempt, tool)
-        or budget(desk, attempt, tool)
-        or validate(desk, attempt, tool)
-        or clamp(desk, attempt, tool)
+        or budget(attempt, tool)
+        or validate(attempt, tool)
+        or clamp(attempt, tool)
         or (await confirm(desk, attempt, tool) if is_unconfirmed(attempt, tool) else None)
     )
-
-
-def recall(desk: Desk, attempt: Attempt, tool: Tool) -> Awaitable[ToolResult | None]:
-    """1. A second delivery of a call gets the first one's result."""
-    return desk.journal.recall(attempt, tool)
 
 
 def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
@@ -87,7 +82,7 @@ def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     return None
 
 
-def budget(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:
     """3. Within what this turn may cost, and not in a circle. What a person has approved is not refused for cost."""
     if attempt.approved is not None:
         return None
@@ -98,7 +93,7 @@ def budget(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     return None if refusal is None else refuse(refusal)
 
 
-def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def validate(attempt: Attempt, tool: Tool) -> ToolResult | None:
     """4. Arguments as the schema has them: defaults filled in on a copy, nothing coerced, nothing unknown."""
     args = attempt.call.args
     if isinstance(args, dict):
@@ -117,7 +112,7 @@ def validate(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     return refuse(failure)
 
 
-def clamp(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def clamp(attempt: Attempt, tool: Tool) -> ToolResult | None:
     """5. Cut down to what speech can use."""
     if attempt.mode is Mode.VOICE:
         clamped, asked_for = policy.clamp_for_voice(attempt.args)

@@ -10,7 +10,7 @@ from antiphon.clock import Clock
 from antiphon.storage.base import CallRecord, CallStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.attempt import Attempt
-from antiphon.tools.call import Keys, UnusableArguments, keys_of
+from antiphon.tools.call import Keys, UnusableArguments, canonical
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.policy import deadline_ms
 from antiphon.tools.result import Failure, ToolResult
@@ -44,13 +44,13 @@ class Journal:
         From here until `release`, the attempt owns its keys in this process.
         """
         try:
-            attempt.keys = keys = keys_of(attempt.call, attempt.turn)
+            attempt.keys = keys = Keys(attempt.call, canonical(attempt.call.args), attempt.turn)
         except UnusableArguments as error:
             return ToolResult(False, error=Failure(ErrorType.VALIDATION, f"{tool.id}: {error}."))
         session_id = attempt.session.id
         while True:
-            provider, content = _looked_up(keys, tool)
-            owner = self._owner(session_id, provider, content)
+            attempt.looked_up = provider, content = _looked_up(keys, tool)
+            owner = self._owner(session_id, provider, content) if self._running else None
             if owner is None:
                 self._claim(attempt, provider, content)
                 found = await self._store.find(session_id, provider, content)
@@ -91,18 +91,16 @@ class Journal:
 
     def release(self, attempt: Attempt, result: ToolResult | None) -> None:
         """Gives the keys up, and the result to those who wait for it."""
-        keys, tool = attempt.keys, attempt.tool
-        if keys is None or tool is None:
-            return
-        for key in _looked_up(keys, tool):
-            if key is not None and self._running.get((attempt.session.id, key)) is attempt:
-                del self._running[attempt.session.id, key]
+        running, session_id = self._running, attempt.session.id
+        for key in attempt.looked_up:
+            if key is not None and running.get((session_id, key)) is attempt:
+                del running[session_id, key]
         if attempt.outcome is not None and not attempt.outcome.done():
             attempt.outcome.set_result(result or INTERRUPTED)
 
     def _record(self, attempt: Attempt, tool: Tool, result: bytes | None = None) -> CallRecord:
         assert attempt.keys is not None
-        provider, content = _looked_up(attempt.keys, tool)
+        provider, content = attempt.looked_up
         now_ms = self._clock.now_ms()
         lease_until_ms = now_ms + tool.spec.timeout_ms + LEASE_GRACE_MS
         return CallRecord(
@@ -119,12 +117,9 @@ class Journal:
         )
 
     def _owner(self, session_id: str, provider: str | None, content: str | None) -> Attempt | None:
-        running = self._running
-        if not running:
-            return None
-        owner = None if provider is None else running.get((session_id, provider))
+        owner = None if provider is None else self._running.get((session_id, provider))
         if owner is None and content is not None:
-            owner = running.get((session_id, content))
+            owner = self._running.get((session_id, content))
         return owner
 
     def _claim(self, attempt: Attempt, provider: str | None, content: str | None) -> None:

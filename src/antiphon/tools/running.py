@@ -38,7 +38,7 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
     attempt.ran = True
     context = _context(desk, attempt, tool, caller)
     result = await _once(attempt, tool, context)
-    if _may_retry(attempt, tool, result):
+    if result.error is not None and _may_retry(attempt, tool, result.error):
         result = await _once(attempt, tool, context)
     try:
         encoded = encode(result)
@@ -98,12 +98,10 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
         return cast(ToolResult, done.value)
 
 
-def _may_retry(attempt: Attempt, tool: Tool, result: ToolResult) -> bool:
+def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
     """Once, in text, where repeating is harmless and nobody asked us to wait. Speech has no time for it."""
-    error = result.error
     return (
-        error is not None
-        and error.type is ErrorType.TRANSIENT
+        error.type is ErrorType.TRANSIENT
         and error.retryable
         and error.retry_after_s is None
         and tool.spec.idempotent

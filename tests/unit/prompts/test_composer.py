@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 
 from antiphon.prompts.composer import compose
-from antiphon.tools.policy import BUDGETS, VOICE_TOP_K
+from antiphon.tools.policy import TEXT_BUDGET, VOICE_BUDGET, VOICE_TOP_K
 from antiphon.tools.spec import Mode
 
 VERSION = "1.0.0a1b2c3d"
@@ -57,7 +57,7 @@ def test_no_tool_is_named_outside_the_summaries_and_the_house_policy(mode: Mode)
 
 @pytest.mark.parametrize("mode", Mode)
 def test_the_loop_tells_the_budget_that_the_gate_enforces(mode: Mode) -> None:
-    budget = BUDGETS[mode]
+    budget = VOICE_BUDGET if mode is Mode.VOICE else TEXT_BUDGET
     told = f"at most {budget.retrieval_calls} retrieval calls and {budget.calls} calls in all"
     assert told in part(f"loop-{mode}.md")
 

@@ -3,7 +3,11 @@ from hashlib import sha256
 
 import pytest
 
-from antiphon.tools.call import ToolCall, UnusableArguments, canonical, is_usable, keys_of, number
+from antiphon.tools.call import Keys, ToolCall, UnusableArguments, canonical, is_usable, number
+
+
+def keys_of(call: ToolCall, turn: int) -> Keys:
+    return Keys(call, canonical(call.args), turn)
 
 
 def test_keys_at_every_depth_are_sorted() -> None:
@@ -39,7 +43,6 @@ def test_another_turn_is_another_call_of_the_same_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("id", "usable"),
     [
-        (None, False),
         ("", False),
         ("call_1", False),
         ("12345678", False),
@@ -49,7 +52,7 @@ def test_another_turn_is_another_call_of_the_same_fingerprint() -> None:
         ("x" * 1_000, False),
     ],
 )
-def test_only_a_long_lasting_id_is_usable(id: str | None, usable: bool) -> None:
+def test_only_a_long_lasting_id_is_usable(id: str, usable: bool) -> None:
     assert is_usable(id) is usable
 
 

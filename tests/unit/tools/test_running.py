@@ -217,7 +217,7 @@ async def test_tools_call_tools_through_the_same_gate_on_the_same_budget() -> No
 
 
 async def test_tools_call_tools_three_deep_and_no_deeper() -> None:
-    depths = []
+    depths: list[int] = []
 
     async def deeper(args: Args, context: Context) -> ToolResult:
         depths.append(len(depths))
