@@ -91,6 +91,15 @@ def test_build_names_every_mistake_and_writes_nothing(terminal: Terminal) -> Non
     assert not (terminal.folder / "tool_registry.json").exists()
 
 
+def test_build_warns_of_ones_own_tools_only(terminal: Terminal) -> None:
+    write_tool(terminal.folder / "tools", "greet", category="action", sideEffects="writes")
+    shown = terminal.run("tools", "build", ANTIPHON_TOOLS__DISABLE="nonesuch")
+    assert shown.code == 0
+    assert "greet" in shown.err
+    assert "nonesuch" in shown.err
+    assert "open_url" not in shown.err
+
+
 def test_a_tool_of_ones_own_is_there_after_a_build(terminal: Terminal) -> None:
     write_tool(terminal.folder / "tools", "greet")
     assert terminal.run("tools", "build").code == 0

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.options import ConfigOption, JsonOption, settings_for
-from antiphon.compose import build_tools, load_tools, open_house, open_stores
+from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.storage.base import AuditLine
@@ -52,7 +52,10 @@ def build(config: ConfigOption = None) -> None:
     """Compile all tool directories into the registry, and name every mistake in them."""
     settings = settings_for(config)
     built = build_tools(settings)
+    built_in = {entry.tool_id for entry in built.artifact.tools if TOOLKIT in Path(entry.origin).parents}
     for problem in built.problems:
+        if problem.severity is Severity.WARNING and problem.tool in built_in:
+            continue  # its user cannot change it
         style = "red" if problem.severity is Severity.ERROR else "yellow"
         err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
     if not built.ok:

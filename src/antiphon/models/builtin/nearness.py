@@ -177,10 +177,14 @@ def _extra(word: str, *, at_end: bool) -> float:
     return _EXTRA_AT_END if at_end else _EXTRA
 
 
+def _is_misspelt(word: str, token: str) -> bool:
+    return len(word) >= _MIN_FUZZY_CHARS and fuzz.ratio(word, token) >= _MIN_SIMILARITY * 100
+
+
 def _changed(token: str, small: bool, word: str, alike: _Alike) -> float:
     if token == word:
         return 0.0
     if small:
-        return _SMALL_CHANGED if word in SMALL_WORDS else _NEVER
+        return _SMALL_CHANGED if word in SMALL_WORDS or _is_misspelt(word, token) else _NEVER
     similarity = alike[word].get(token)
     return _NEVER if similarity is None else (1 - similarity) * _MISSPELT
