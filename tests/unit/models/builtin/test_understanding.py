@@ -76,7 +76,7 @@ NEAR = [
     ("weather forecast for rome", "get_weather", {"location": "rome"}),
     ("what are 20 percent of 50", "calculate", {"expression": "20 percent of 50"}),
     ("what date will it be in 30 days", "calculate_date", {"days": 30}),
-    ("wat time is it in paris", "get_current_time", {"timezone": "paris"}),
+    ("wat time is it in paris", "get_time", {"timezone": "paris"}),
     ("list the reminders", "list_reminders", {}),
     ("show me my reminders", "list_reminders", {}),
     ("list my remainders", "list_reminders", {}),
