@@ -11,9 +11,25 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from antiphon.errors import AntiphonError
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Message
+
+
+class ModelError(AntiphonError):
+    """A model cannot be reached, or refuses. The text can be shown to the user."""
+
+    code = "model"
+
+    def __init__(
+        self, message: str, *, retryable: bool = True, rate_limited: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.rate_limited = rate_limited
+        """Only this costs energy; every other failure may be gone the next time."""
+        self.retry_after_s = retry_after_s
 
 
 class OutputText(Struct, frozen=True):

@@ -1,0 +1,159 @@
+"""The seam to a brain that listens and speaks: every voice behind a session, local or a provider's, is a `LiveModel`.
+
+Code at the use sites asks the profile what a model can do. It never asks which one it is.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from antiphon.models.base import OutputText, Usage
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Message
+
+
+class InputTranscript(Struct, frozen=True):
+    """What the user said, as far as it is known. A final one ends the user's turn."""
+
+    text: str
+    is_final: bool
+
+
+class OutputAudio(Struct, frozen=True):
+    """A piece of the answer for the ear: PCM16, mono, at the profile's rate. `text` is what it says, if known."""
+
+    pcm: bytes
+    text: str = ""
+
+
+class ToolCalls(Struct, frozen=True):
+    """All calls of one model message. The model waits for their results."""
+
+    calls: tuple[ToolCall, ...]
+
+
+class ToolCancelled(Struct, frozen=True):
+    """The model no longer wants these results: they are stopped where they can be, and not sent."""
+
+    ids: tuple[str, ...]
+
+
+class Interrupted(Struct, frozen=True):
+    """The user speaks while the answer is made or played: the rest of it is void."""
+
+
+class GenerationComplete(Struct, frozen=True):
+    """The answer is made; it may still be playing."""
+
+
+class TurnComplete(Struct, frozen=True):
+    """The last event of an answer, also of an empty one."""
+
+
+class ResumptionUpdate(Struct, frozen=True):
+    """A newer handle to come back with, if the model can be resumed at this point."""
+
+    handle: str | None
+
+
+class GoAway(Struct, frozen=True):
+    """The connection behind the model ends soon."""
+
+    time_left_ms: int
+
+
+class Closed(Struct, frozen=True):
+    """The last event of all. A retryable reason may be gone the next time."""
+
+    reason: str
+    retryable: bool = True
+
+
+LiveEvent = (
+    InputTranscript
+    | OutputText
+    | OutputAudio
+    | ToolCalls
+    | ToolCancelled
+    | Interrupted
+    | GenerationComplete
+    | TurnComplete
+    | ResumptionUpdate
+    | GoAway
+    | Usage
+    | Closed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveProfile:
+    name: str
+    speaks: bool
+    """Whether answers come as audio; else only as text."""
+    hears: bool
+    """Whether it takes audio."""
+    output_hz: int
+    resumable: bool
+    needs_network: bool
+    tool_schemas: str
+    """Which of the registry's provider schemas it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveContext:
+    """What a model is connected with."""
+
+    system: str
+    messages: Sequence[Message]
+    """The conversation so far: context, not orders."""
+    tools: Sequence[Mapping[str, Any]]
+    mode: Mode
+
+
+class ToolAnswer(Struct, frozen=True):
+    """The result of one call, for the model that made it."""
+
+    call: ToolCall
+    content: Any
+    """JSON: the data, or {"error": …}."""
+    spoken: str | None = None
+    ok: bool = True
+
+
+class LiveModel(Protocol):
+    """One conversation's connection to a brain. Methods may be called while `events` is being read, not before
+    `connect` is done. After `close`, and after `Closed`, nothing more comes."""
+
+    @property
+    def profile(self) -> LiveProfile: ...
+
+    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
+        """Raises `ModelError` if it cannot be reached or refuses."""
+        ...
+
+    def events(self) -> AsyncIterator[LiveEvent]: ...
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech."""
+        ...
+
+    async def end_audio(self) -> None:
+        """No more audio comes for now: what was heard is the user's turn, if anything was."""
+        ...
+
+    async def send_text(self, text: str) -> None:
+        """A typed turn of the user. It ends what the model is saying."""
+        ...
+
+    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
+        """All results of one `ToolCalls`, once."""
+        ...
+
+    async def interrupt(self) -> None:
+        """The user wants silence: the answer under way is void, and `TurnComplete` follows."""
+        ...
+
+    async def close(self) -> None: ...
