@@ -1,0 +1,123 @@
+"""What can happen to a session: the client's messages, the model's events, and time."""
+
+from dataclasses import dataclass
+
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class StartListening:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class StopListening:
+    heard_speech: bool
+    """Whether the model has been sent speech that it has not answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    played_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackDone:
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    turn: int
+    played_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextMessage:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """The session has got a model of the other mode."""
+
+    mode: Mode
+    listening: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakFirst:
+    """The server speaks of its own accord: a greeting, a reminder, a farewell, an answer to a pending request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    text: str
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Voiced:
+    """Audio of the answer, ready to be sent."""
+
+    pcm: bytes
+    ms: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsWanted:
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BargedIn:
+    """The user speaks while the answer is made or played."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The answer has been made whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOver:
+    """The model is done with this turn, with or without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    message: str
+    retryable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A timer that the machine has asked for."""
+
+
+Event = (
+    StartListening
+    | StopListening
+    | Interrupt
+    | PlaybackDone
+    | Playback
+    | TextMessage
+    | ModeChanged
+    | SpeakFirst
+    | Heard
+    | Said
+    | Voiced
+    | ToolsWanted
+    | BargedIn
+    | Made
+    | TurnOver
+    | Failed
+    | Tick
+)

@@ -1,0 +1,211 @@
+"""The session's state table: a state and an event in, a state and effects out. No clock, no waiting, no logging.
+
+It can be read beside the table of the wire protocol, row by row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from antiphon.session.effects import (
+    Ask,
+    Effect,
+    EndAudio,
+    EndTurn,
+    KeepAnswer,
+    KeepUser,
+    RunTools,
+    Say,
+    Silence,
+    StartVoice,
+    TellAnswer,
+    TellAudio,
+    TellChunk,
+    TellError,
+    TellInterim,
+    Wake,
+    Warn,
+)
+from antiphon.session.events import (
+    BargedIn,
+    Event,
+    Failed,
+    Heard,
+    Interrupt,
+    Made,
+    ModeChanged,
+    Playback,
+    PlaybackDone,
+    Said,
+    SpeakFirst,
+    StartListening,
+    StopListening,
+    TextMessage,
+    Tick,
+    ToolsWanted,
+    TurnOver,
+    Voiced,
+)
+from antiphon.session.state import Answer, Phase, Piece, Session
+from antiphon.tools.spec import Mode
+
+Step = tuple[Session, Sequence[Effect]]
+
+RESTING = (Phase.IDLE, Phase.LISTENING)
+BUSY = (Phase.PROCESSING, Phase.SPEAKING)
+
+
+def step(session: Session, event: Event, now_ms: int) -> Step:
+    match session.phase, event:
+        # What the client wants.
+        case Phase.IDLE, StartListening():
+            if session.mode is Mode.TEXT:
+                return session, [StartVoice()]
+            return session.at(Phase.LISTENING).resting_at(Phase.LISTENING), [Say(Phase.LISTENING)]
+        case Phase.LISTENING, StopListening(heard_speech=True):
+            return session.begin(now_ms).resting_at(Phase.IDLE), [EndAudio(), Say(Phase.PROCESSING)]
+        case Phase.LISTENING, StopListening():
+            return session.at(Phase.IDLE).resting_at(Phase.IDLE), [Say(Phase.IDLE)]
+        case ((Phase.PROCESSING | Phase.SPEAKING), StopListening()):
+            return session.resting_at(Phase.IDLE), []
+        case ((Phase.IDLE | Phase.LISTENING), TextMessage(text=text)):
+            return session.begin(now_ms), [*_typed(text)]
+        case Phase.SPEAKING, TextMessage(text=text):
+            interrupted, effects = _interrupt(session, None, now_ms)
+            return interrupted.begin(now_ms), [*effects, *_typed(text)]
+        case Phase.PROCESSING, TextMessage():
+            return session, [TellError("busy", "I am still working on your last message.", retryable=True)]
+        case Phase.PROCESSING, Interrupt():
+            return _drop(session)
+        case Phase.SPEAKING, Interrupt(played_ms=played_ms):
+            return _rest_after_interrupt(session, played_ms, now_ms)
+        case Phase.SPEAKING, PlaybackDone(turn=turn) if _is_played(session, turn, now_ms):
+            return _rest(session)
+        case Phase.SPEAKING, PlaybackDone():
+            # A client that knows only the basic messages says it after every clip.
+            return session, []
+        case _, Playback(turn=turn, played_ms=played_ms):
+            return _played(session, turn, played_ms), []
+        case ((Phase.IDLE | Phase.LISTENING), ModeChanged(mode=mode, listening=listening)):
+            phase = Phase.LISTENING if listening else Phase.IDLE
+            changed = replace(session, mode=mode, phase=phase, resting=phase)
+            return changed, [Say(phase)] if phase is not session.phase else []
+        case ((Phase.IDLE | Phase.LISTENING), SpeakFirst()):
+            return session.begin(now_ms), [Say(Phase.PROCESSING)]
+
+        # What the model does.
+        case Phase.LISTENING, Heard(text=text, is_final=False):
+            return session, [TellInterim(text)]
+        case Phase.LISTENING, Heard(text=text):
+            return session.begin(now_ms), [Say(Phase.PROCESSING), KeepUser(text, spoken=True)]
+        case Phase.PROCESSING, Heard(text=text, is_final=True) if session.answer and not session.answer.text:
+            # The transcript of what `stop_listening` has ended.
+            return session, [KeepUser(text, spoken=True)]
+        case ((Phase.PROCESSING | Phase.SPEAKING), Said(text=text)) if session.answer:
+            answer = session.answer
+            said = replace(answer, text=answer.text + text)
+            return session.with_answer(said), [TellChunk(text, is_first=not answer.text)]
+        case ((Phase.PROCESSING | Phase.SPEAKING), Voiced()) if session.answer:
+            return _voice(session, session.answer, event, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), ToolsWanted(calls=calls)):
+            return session, [RunTools(session.turn, calls)]
+        case Phase.PROCESSING, BargedIn():
+            return _drop(session, Phase.LISTENING)
+        case Phase.SPEAKING, BargedIn():
+            return _rest_after_interrupt(session, None, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), Made()) if session.answer and not session.answer.complete:
+            return _make(session, session.answer)
+        case Phase.PROCESSING, TurnOver():
+            return _finish_silently(session)
+        case Phase.SPEAKING, TurnOver() if session.answer and not session.answer.complete:
+            return _make(session, session.answer)
+        case ((Phase.PROCESSING | Phase.SPEAKING), Failed(message=message, retryable=retryable)):
+            rested, effects = _finish_silently(session)
+            return rested, [TellError("model_failed", message, retryable), *effects]
+
+        # Time.
+        case Phase.SPEAKING, Tick() if session.answer and session.answer.complete:
+            late = now_ms >= session.answer.deadline_ms
+            return _rest(session) if late else (session, [Wake(session.answer.deadline_ms)])
+        case _, Tick():
+            return session, []
+        # An answer that is over may still be reported on.
+        case ((Phase.IDLE | Phase.LISTENING), (TurnOver() | Made() | PlaybackDone())):
+            return session, []
+        case _:
+            return session, [Warn(f"{type(event).__name__} ignored in {session.phase}")]
+
+
+def _typed(text: str) -> Sequence[Effect]:
+    return Say(Phase.PROCESSING), KeepUser(text, spoken=False), Ask(text)
+
+
+def _voice(session: Session, answer: Answer, event: Voiced, now_ms: int) -> Step:
+    first = session.phase is Phase.PROCESSING
+    since_ms = now_ms if first else answer.speaking_since_ms
+    voiced = replace(answer, pieces=(*answer.pieces, Piece(event.text, event.ms)), speaking_since_ms=since_ms)
+    effect = TellAudio(answer.turn, len(answer.pieces), event.pcm, event.text)
+    return session.at(Phase.SPEAKING).with_answer(voiced), [Say(Phase.SPEAKING), effect] if first else [effect]
+
+
+def _make(session: Session, answer: Answer) -> Step:
+    """The answer is whole. If it is spoken, the client is given the time to play it."""
+    whole = replace(answer, complete=True)
+    effects: list[Effect] = [KeepAnswer(answer.turn, answer.text), TellAnswer(answer.turn, answer.text)]
+    if session.phase is Phase.SPEAKING:
+        effects.append(Wake(whole.deadline_ms))
+    return session.with_answer(whole), effects
+
+
+def _finish_silently(session: Session) -> Step:
+    """An answer without audio, or no answer at all."""
+    effects: list[Effect] = []
+    if session.answer is not None and session.answer.text and not session.answer.complete:
+        session, made = _make(session.at(Phase.PROCESSING), session.answer)
+        effects += made
+    rested, rest = _rest(session)
+    return rested, [*effects, *rest]
+
+
+def _rest(session: Session) -> Step:
+    return session.end_answer(), [Say(session.resting), EndTurn(session.turn)]
+
+
+def _drop(session: Session, phase: Phase | None = None) -> Step:
+    """The answer is given up before anything of it was heard."""
+    effects: list[Effect] = [Silence(session.turn)]
+    if session.answer is not None and session.answer.text:
+        effects.append(KeepAnswer(session.turn, session.answer.text, cut=True))
+    dropped = session if phase is None else session.resting_at(phase)
+    rested, rest = _rest(dropped)
+    return rested, [*effects, *rest]
+
+
+def _interrupt(session: Session, played_ms: int | None, now_ms: int) -> Step:
+    """What was heard is kept first: what follows may be a new answer."""
+    answer = session.answer
+    effects: list[Effect] = []
+    if answer is not None:
+        elapsed_ms = min(now_ms - answer.speaking_since_ms, answer.audio_ms)
+        heard = answer.heard(played_ms if played_ms is not None else max(answer.played_ms, elapsed_ms))
+        effects.append(KeepAnswer(answer.turn, heard, cut=heard != answer.text.strip()))
+    effects += [Silence(session.turn), Say(Phase.INTERRUPTED), EndTurn(session.turn)]
+    return session.end_answer(), effects
+
+
+def _rest_after_interrupt(session: Session, played_ms: int | None, now_ms: int) -> Step:
+    interrupted, effects = _interrupt(session, played_ms, now_ms)
+    # Whoever interrupts has something to say.
+    phase = interrupted.resting if interrupted.mode is Mode.TEXT else Phase.LISTENING
+    return interrupted.at(phase).resting_at(phase), [*effects, Say(phase)]
+
+
+def _is_played(session: Session, turn: int | None, now_ms: int) -> bool:
+    answer = session.answer
+    return answer is not None and turn in (None, answer.turn) and answer.was_played(now_ms)
+
+
+def _played(session: Session, turn: int, played_ms: int) -> Session:
+    answer = session.answer
+    if answer is None or answer.turn != turn or played_ms <= answer.played_ms:
+        return session
+    return session.with_answer(replace(answer, played_ms=min(played_ms, answer.audio_ms)))

@@ -1,0 +1,260 @@
+"""Every row of the protocol's state table, and what the rows have in common."""
+
+from dataclasses import replace
+
+import pytest
+
+from antiphon.session import events as e
+from antiphon.session.effects import (
+    Ask,
+    Effect,
+    EndAudio,
+    EndTurn,
+    KeepAnswer,
+    KeepUser,
+    RunTools,
+    Say,
+    Silence,
+    StartVoice,
+    TellAnswer,
+    TellAudio,
+    TellChunk,
+    TellError,
+    TellInterim,
+    Wake,
+    Warn,
+)
+from antiphon.session.machine import step
+from antiphon.session.state import WATCHDOG_MS, Phase, Session
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+
+IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
+
+
+class Talk:
+    """A session that things happen to, one after another."""
+
+    def __init__(self, mode: Mode = Mode.VOICE) -> None:
+        self.session = Session(mode=mode)
+        self.now_ms = 1_000
+        self.effects: list[Effect] = []
+
+    def do(self, *events: e.Event, after_ms: int = 0) -> list[Effect]:
+        """The effects of the last event."""
+        self.now_ms += after_ms
+        for event in events:
+            self.session, effects = step(self.session, event, self.now_ms)
+            self.effects = list(effects)
+        return self.effects
+
+    @property
+    def phase(self) -> Phase:
+        return self.session.phase
+
+
+@pytest.fixture
+def listening() -> Talk:
+    talk = Talk()
+    talk.do(e.StartListening())
+    return talk
+
+
+@pytest.fixture
+def processing(listening: Talk) -> Talk:
+    listening.do(e.Heard("what time is it", is_final=True))
+    return listening
+
+
+@pytest.fixture
+def speaking(processing: Talk) -> Talk:
+    processing.do(e.Said("It is noon. "), e.Said("Time to eat."))
+    processing.do(e.Voiced(b"\0\0", 1_000, "It is noon."), e.Voiced(b"\0\0", 1_000, "Time to eat."))
+    return processing
+
+
+def test_idle_start_listening() -> None:
+    talk = Talk()
+    assert talk.do(e.StartListening()) == [Say(LISTENING)]
+    assert talk.phase is LISTENING
+
+
+def test_in_text_mode_start_listening_is_a_wish_for_voice() -> None:
+    talk = Talk(Mode.TEXT)
+    assert talk.do(e.StartListening()) == [StartVoice()]
+    assert talk.phase is IDLE
+
+
+def test_a_voice_session_that_has_begun_listens() -> None:
+    talk = Talk(Mode.TEXT)
+    assert talk.do(e.ModeChanged(Mode.VOICE, listening=True)) == [Say(LISTENING)]
+    assert (talk.session.mode, talk.phase) == (Mode.VOICE, LISTENING)
+
+
+@pytest.mark.parametrize("resting", [IDLE, LISTENING])
+def test_a_typed_message_is_answered_and_then_it_is_where_it_was(resting: Phase) -> None:
+    talk = Talk()
+    if resting is LISTENING:
+        talk.do(e.StartListening())
+    assert talk.do(e.TextMessage("hello")) == [Say(PROCESSING), KeepUser("hello", spoken=False), Ask("hello")]
+    talk.do(e.Said("Hi."))
+    effects = talk.do(e.TurnOver())
+    assert effects == [KeepAnswer(1, "Hi."), TellAnswer(1, "Hi."), Say(resting), EndTurn(1)]
+    assert talk.phase is resting
+
+
+def test_interim_words_are_told(listening: Talk) -> None:
+    assert listening.do(e.Heard("what ti", is_final=False)) == [TellInterim("what ti")]
+
+
+def test_listening_end_of_turn_is_stored_and_told(listening: Talk) -> None:
+    effects = listening.do(e.Heard("what time is it", is_final=True))
+    assert effects == [Say(PROCESSING), KeepUser("what time is it", spoken=True)]
+    assert listening.phase is PROCESSING
+
+
+def test_listening_stop_with_speech_is_processed_and_ends_idle(listening: Talk) -> None:
+    assert listening.do(e.StopListening(heard_speech=True)) == [EndAudio(), Say(PROCESSING)]
+    assert listening.do(e.Heard("good night", is_final=True)) == [KeepUser("good night", spoken=True)]
+    listening.do(e.TurnOver())
+    assert listening.phase is IDLE
+
+
+def test_listening_stop_without_speech(listening: Talk) -> None:
+    assert listening.do(e.StopListening(heard_speech=False)) == [Say(IDLE)]
+
+
+def test_processing_first_audio(processing: Talk) -> None:
+    assert processing.do(e.Said("Noon.")) == [TellChunk("Noon.", is_first=True)]
+    assert processing.do(e.Voiced(b"\1\0", 500, "Noon.")) == [Say(SPEAKING), TellAudio(1, 0, b"\1\0", "Noon.")]
+    assert processing.do(e.Voiced(b"\2\0", 500, "Yes.")) == [TellAudio(1, 1, b"\2\0", "Yes.")]
+
+
+def test_processing_an_empty_answer(processing: Talk) -> None:
+    assert processing.do(e.TurnOver()) == [Say(LISTENING), EndTurn(1)]
+
+
+def test_processing_an_error_is_told(processing: Talk) -> None:
+    effects = processing.do(e.Failed("The model is away.", retryable=True))
+    assert effects == [TellError("model_failed", "The model is away.", True), Say(LISTENING), EndTurn(1)]
+
+
+def test_processing_the_user_goes_on(processing: Talk) -> None:
+    assert processing.do(e.BargedIn()) == [Silence(1), Say(LISTENING), EndTurn(1)]
+
+
+def test_processing_interrupt(processing: Talk) -> None:
+    assert processing.do(e.Interrupt()) == [Silence(1), Say(LISTENING), EndTurn(1)]
+
+
+def test_processing_a_second_typed_message_is_not_lost_in_silence(processing: Talk) -> None:
+    (effect,) = processing.do(e.TextMessage("and?"))
+    assert isinstance(effect, TellError)
+    assert effect.code == "busy"
+    assert processing.phase is PROCESSING
+
+
+@pytest.mark.parametrize("phase", ["processing", "speaking"])
+def test_stop_listening_during_an_answer_ends_idle_afterwards(phase: str, request: pytest.FixtureRequest) -> None:
+    talk: Talk = request.getfixturevalue(phase)
+    assert talk.do(e.StopListening(heard_speech=False)) == []
+    talk.do(e.Made())
+    talk.do(e.TurnOver() if phase == "processing" else e.PlaybackDone(), after_ms=2_000)
+    assert talk.phase is IDLE
+
+
+def test_an_answer_is_told_whole_when_it_is_made(speaking: Talk) -> None:
+    text = "It is noon. Time to eat."
+    assert speaking.do(e.Made()) == [KeepAnswer(1, text), TellAnswer(1, text), Wake(1_000 + 2_000 + WATCHDOG_MS)]
+
+
+def test_the_end_of_the_turn_tells_it_if_the_model_never_said_that_it_was_made(speaking: Talk) -> None:
+    assert TellAnswer(1, "It is noon. Time to eat.") in speaking.do(e.TurnOver())
+
+
+def test_speaking_playback_done(speaking: Talk) -> None:
+    speaking.do(e.Made())
+    assert speaking.do(e.PlaybackDone(), after_ms=2_000) == [Say(LISTENING), EndTurn(1)]
+
+
+@pytest.mark.parametrize(("made", "after_ms", "turn"), [(False, 9_000, None), (True, 400, None), (True, 2_000, 7)])
+def test_playback_done_too_soon_or_of_another_turn_means_nothing(
+    speaking: Talk, made: bool, after_ms: int, turn: int | None
+) -> None:
+    if made:
+        speaking.do(e.Made())
+    assert speaking.do(e.PlaybackDone(turn), after_ms=after_ms) == []
+    assert speaking.phase is SPEAKING
+
+
+def test_speaking_barge_in(speaking: Talk) -> None:
+    effects = speaking.do(e.BargedIn(), after_ms=1_000)
+    assert effects == [
+        KeepAnswer(1, "It is noon.", cut=True),
+        Silence(1),
+        Say(Phase.INTERRUPTED),
+        EndTurn(1),
+        Say(LISTENING),
+    ]
+    assert speaking.phase is LISTENING
+
+
+def test_speaking_interrupt_keeps_what_the_client_has_played(speaking: Talk) -> None:
+    effects = speaking.do(e.Interrupt(played_ms=1_700), after_ms=100)
+    assert effects[0] == KeepAnswer(1, "It is noon. Time to", cut=True)
+
+
+def test_reported_playback_is_believed_over_the_clock(speaking: Talk) -> None:
+    speaking.do(e.Playback(1, 1_500))
+    effects = speaking.do(e.BargedIn(), after_ms=200)
+    assert effects[0] == KeepAnswer(1, "It is noon. Time to", cut=True)
+
+
+def test_speaking_a_typed_message_interrupts_and_is_answered(speaking: Talk) -> None:
+    effects = speaking.do(e.TextMessage("stop, what day is it"))
+    assert Say(Phase.INTERRUPTED) in effects
+    assert effects[-1] == Ask("stop, what day is it")
+    assert (speaking.phase, speaking.session.turn) == (PROCESSING, 2)
+
+
+def test_a_client_that_never_says_playback_done_is_not_stuck(speaking: Talk) -> None:
+    speaking.do(e.Made())
+    deadline_ms = 1_000 + 2_000 + WATCHDOG_MS
+    assert speaking.do(e.Tick(), after_ms=deadline_ms - speaking.now_ms - 1) == [Wake(deadline_ms)]
+    assert speaking.do(e.Tick(), after_ms=1) == [Say(LISTENING), EndTurn(1)]
+
+
+def test_the_server_may_speak_of_its_own_accord() -> None:
+    talk = Talk()
+    assert talk.do(e.SpeakFirst()) == [Say(PROCESSING)]
+    talk.do(e.Said("Hello!"))
+    talk.do(e.TurnOver())
+    assert talk.phase is IDLE
+
+
+def test_tools_run_for_the_turn_that_wants_them(processing: Talk) -> None:
+    calls = (ToolCall("call_0123456789", "get_time", {}),)
+    assert processing.do(e.ToolsWanted(calls)) == [RunTools(1, calls)]
+
+
+@pytest.mark.parametrize(
+    ("phase", "event"),
+    [
+        (IDLE, e.Interrupt()),
+        (IDLE, e.StopListening(heard_speech=False)),
+        (IDLE, e.Heard("hm", is_final=True)),
+        (IDLE, e.Said("late words")),
+        (LISTENING, e.StartListening()),
+        (LISTENING, e.Voiced(b"", 1, "")),
+        (PROCESSING, e.StartListening()),
+        (PROCESSING, e.PlaybackDone()),
+        (PROCESSING, e.SpeakFirst()),
+        (SPEAKING, e.StartListening()),
+        (SPEAKING, e.ModeChanged(Mode.TEXT)),
+    ],
+)
+def test_anything_else_changes_nothing_and_warns_once(phase: Phase, event: e.Event) -> None:
+    session = replace(Session(mode=Mode.VOICE), phase=phase)
+    after, effects = step(session, event, 0)
+    assert after == session
+    assert [type(effect) for effect in effects] == [Warn]
