@@ -100,7 +100,7 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
         case Phase.PROCESSING, Heard(text=text, is_final=True) if session.answer and not session.answer.text:
             # The transcript of what `stop_listening` has ended.
             return session, [KeepUser(text, spoken=True)]
-        case ((Phase.PROCESSING | Phase.SPEAKING), Said(text=text)) if session.answer:
+        case ((Phase.PROCESSING | Phase.SPEAKING), Said(text=text)) if session.answer and not session.answer.complete:
             answer = session.answer
             said = replace(answer, text=answer.text + text)
             return session.with_answer(said), [TellChunk(text, is_first=not answer.text)]
@@ -143,8 +143,11 @@ def _voice(session: Session, answer: Answer, event: Voiced, now_ms: int) -> Step
     first = session.phase is Phase.PROCESSING
     since_ms = now_ms if first else answer.speaking_since_ms
     voiced = replace(answer, pieces=(*answer.pieces, Piece(event.text, event.ms)), speaking_since_ms=since_ms)
-    effect = TellAudio(answer.turn, len(answer.pieces), event.pcm, event.text)
-    return session.at(Phase.SPEAKING).with_answer(voiced), [Say(Phase.SPEAKING), effect] if first else [effect]
+    effects: list[Effect] = [Say(Phase.SPEAKING)] if first else []
+    effects.append(TellAudio(answer.turn, len(answer.pieces), event.pcm, event.text))
+    if answer.complete:
+        effects.append(Wake(voiced.deadline_ms))
+    return session.at(Phase.SPEAKING).with_answer(voiced), effects
 
 
 def _make(session: Session, answer: Answer) -> Step:
