@@ -21,6 +21,8 @@ class CallMade(Struct, frozen=True):
     """The provider's id, or one that the session made up; it joins the call to its `ToolMessage`."""
     name: str
     args: Any
+    extra: Any = None
+    """The `ToolCall`'s."""
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role"):

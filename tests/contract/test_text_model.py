@@ -1,28 +1,44 @@
 """What a session may expect of every `TextModel`."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextModel, TurnComplete
 from antiphon.models.builtin import BuiltinModel
+from antiphon.tools.adapters.openai_chat import adapt
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes.chat_server import Answer, Request, call_delta, delta, serve_model, stream, words
 from tests.fakes.talking_tools import Box, talking_tools
-
-MODELS = {"builtin": lambda: BuiltinModel(Box(talking_tools()))}
 
 HELLO = UserMessage("hello")
 ASKS_FOR_A_TOOL = UserMessage("what time is it in Tokyo?")
 
 
-@pytest.fixture(params=MODELS)
-def model(request: pytest.FixtureRequest) -> TextModel:
-    return MODELS[request.param]()
+def converse(request: Request) -> Answer:
+    """What a good model says on the wire of chat completions: it repeats results, and knows of one tool."""
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        return words(f"The tool says {last['content']}.")
+    if last["content"] == ASKS_FOR_A_TOOL.text:
+        function = {"name": "get_time", "arguments": '{"timezone":"Tokyo"}'}
+        return stream(call_delta({"index": 0, "id": "call_0123456789", "type": "function", "function": function}))
+    return stream(delta(content="Hello "), delta(content="there."))
+
+
+@pytest.fixture(params=["builtin", pytest.param("openai_compatible", marks=pytest.mark.real_time)])
+async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
+    if request.param == "builtin":
+        yield BuiltinModel(Box(talking_tools()))
+        return
+    async with serve_model(converse) as (_, served):
+        yield served
 
 
 def prompt(*messages: Message) -> Prompt:
-    schemas = [{"name": tool_id, "parameters": tool.spec.parameters} for tool_id, tool in talking_tools().items()]
+    schemas = [adapt(tool.spec) for tool in talking_tools().values()]
     return Prompt("You are a helpful assistant.", messages, schemas, Mode.TEXT)
 
 
@@ -43,7 +59,7 @@ async def test_words_are_done_when_they_are_said(model: TextModel) -> None:
 
 async def test_a_call_names_a_tool_of_the_prompt_with_its_arguments(model: TextModel) -> None:
     (call,) = [event.call for event in await reply(model, ASKS_FOR_A_TOOL) if isinstance(event, CallRequested)]
-    assert call.name in {tool["name"] for tool in prompt(HELLO).tools}
+    assert call.name in {tool["function"]["name"] for tool in prompt(HELLO).tools}
     assert talking_tools()[call.name].arguments.accepts(call.args)
 
 
@@ -54,7 +70,7 @@ async def test_a_message_with_calls_says_that_it_waits_for_them(model: TextModel
 
 async def test_a_result_is_put_into_words(model: TextModel) -> None:
     call = CallMade("call_1", "get_time", {"timezone": "Tokyo"})
-    result = ToolMessage("call_1", "get_time", {"iso": "16:10"}, "It's ten past four in Tokyo.")
+    result = ToolMessage("call_1", "get_time", {"time": "ten past four"}, "It's ten past four in Tokyo.")
     events = await reply(model, ASKS_FOR_A_TOOL, AssistantMessage(calls=(call,)), result)
     assert "four" in "".join(event.text for event in events if isinstance(event, OutputText))
 
@@ -72,5 +88,5 @@ async def test_a_message_may_be_abandoned(model: TextModel) -> None:
     assert await reply(model, HELLO)
 
 
-def test_it_has_a_name(model: TextModel) -> None:
+async def test_it_has_a_name(model: TextModel) -> None:
     assert model.profile.name

@@ -12,7 +12,7 @@ from msgspec import Struct
 from antiphon.models.base import OutputText, Usage
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Message
+from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage
 
 
 class InputTranscript(Struct, frozen=True):
@@ -50,7 +50,17 @@ class GenerationComplete(Struct, frozen=True):
 
 
 class TurnComplete(Struct, frozen=True):
-    """The last event of an answer, also of an empty one."""
+    """The last event of an answer, once for each: also of one that is empty, void or failed."""
+
+
+class TurnFailed(Struct, frozen=True):
+    """There is no more of this answer: what was said of it stays said. `TurnComplete` follows, and the model lives."""
+
+    message: str
+    """A sentence that can be shown to the user."""
+    retryable: bool = True
+    rate_limited: bool = False
+    retry_after_s: float | None = None
 
 
 class ResumptionUpdate(Struct, frozen=True):
@@ -81,6 +91,7 @@ LiveEvent = (
     | Interrupted
     | GenerationComplete
     | TurnComplete
+    | TurnFailed
     | ResumptionUpdate
     | GoAway
     | Usage
@@ -123,6 +134,15 @@ class ToolAnswer(Struct, frozen=True):
     ok: bool = True
 
 
+def note(messages: list[Message], said: str, answers: Sequence[ToolAnswer] = ()) -> None:
+    """Adds a model's message and the results of its calls, joined by ids: the provider's, or made up here."""
+    at = len(messages)
+    joined = [(answer.call.id or f"call_{at}_{place}", answer) for place, answer in enumerate(answers)]
+    calls = tuple(CallMade(id, answer.call.name, answer.call.args, answer.call.extra) for id, answer in joined)
+    messages.append(AssistantMessage(said, calls))
+    messages += [ToolMessage(id, answer.call.name, answer.content, answer.spoken, answer.ok) for id, answer in joined]
+
+
 class LiveModel(Protocol):
     """One conversation's connection to a brain. Methods may be called while `events` is being read, not before
     `connect` is done. After `close`, and after `Closed`, nothing more comes."""
@@ -144,16 +164,22 @@ class LiveModel(Protocol):
         """No more audio comes for now: what was heard is the user's turn, if anything was."""
         ...
 
-    async def send_text(self, text: str) -> None:
-        """A typed turn of the user. It ends what the model is saying."""
+    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        """A typed turn of the user. It ends what the model is saying.
+
+        `ran` are calls that the turn itself let run (a person's yes), which the model is told after the words. The
+        words may be empty then: the yes was a button.
+        """
         ...
 
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
-        """All results of one `ToolCalls`, once."""
+        """All results of one `ToolCalls`, once. Those of a void answer change nothing now; a model that can, knows
+        of them in the next turn."""
         ...
 
     async def interrupt(self) -> None:
-        """The user wants silence: the answer under way is void, and `TurnComplete` follows."""
+        """The user wants silence: the answer under way is void, and `TurnComplete` follows. Between answers it does
+        nothing."""
         ...
 
     async def close(self) -> None: ...

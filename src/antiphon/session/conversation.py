@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from antiphon.models.base import CallRequested, OutputText, Prompt, TextModel
+from antiphon.models.live import ToolAnswer, note
 from antiphon.prompts.composer import compose
 from antiphon.tools.call import ToolCall, number
 from antiphon.tools.executor import Executor
 from antiphon.tools.result import ToolResult
 from antiphon.tools.session import ToolSession
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from antiphon.transcript import AssistantMessage, Message, UserMessage
 
 MAX_STEPS: Final = 8
 """Model messages in one turn. The gate refuses calls beyond the budget long before; this ends a model that insists."""
@@ -92,13 +93,8 @@ class Conversation:
         return list(zip(calls, results, strict=True))
 
     def _note(self, said: str, runs: Sequence[Run]) -> None:
-        """Adds a model message and the results of its calls, joined by ids: the provider's, or made up here."""
-        at = len(self.messages)
-        ids = [call.id or f"call_{at}_{place}" for place, (call, _) in enumerate(runs)]
-        made = tuple(CallMade(id, call.name, call.args) for id, (call, _) in zip(ids, runs, strict=True))
-        self.messages.append(AssistantMessage(said, made))
-        for id, (call, result) in zip(ids, runs, strict=True):
-            self.messages.append(ToolMessage(id, call.name, result.for_model(), result.spoken, result.ok))
+        answers = [ToolAnswer(call, result.for_model(), result.spoken, result.ok) for call, result in runs]
+        note(self.messages, said, answers)
 
     def _tell_unheard(self) -> None:
         """Results of actions that went on when an earlier turn was interrupted."""

@@ -24,6 +24,8 @@ class ToolCall(Struct, frozen=True):
     args: Any
     occurrence: int = 0
     """How many equal calls came before it in the same model message: two equal calls there are two calls."""
+    extra: Any = None
+    """JSON that the model wants to see again beside its call. It means something to that model only, and to no key."""
 
 
 class Keys:

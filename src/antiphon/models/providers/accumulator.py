@@ -1,0 +1,102 @@
+"""Puts the tool calls of a streamed chat completion together, however a server cuts them up.
+
+Pure: fragments in, calls out. No two servers agree on how a call is streamed: OpenAI sends a name and then pieces of
+the arguments under one index; Gemini sends whole calls without an index; Ollama sent whole calls all under index 0;
+some vLLM parsers say the id and the name again with the last piece.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.tools.call import ToolCall
+
+NO_ARGUMENTS: Final = "{}"
+
+
+class FunctionFragment(Struct, frozen=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Fragment(Struct, frozen=True):
+    """One item of `delta.tool_calls`. Every field may be missing, null or empty."""
+
+    index: int | None = None
+    id: str | None = None
+    function: FunctionFragment | None = None
+    extra_content: Any = None
+    """What the server wants to see again beside the call; Gemini's signature of its thoughts."""
+
+
+class _Slot:
+    """A call that is being received."""
+
+    __slots__ = ("arguments", "extra", "id", "name")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.extra: Any = None
+
+
+class Calls:
+    """The calls of one message, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+
+    def add(self, fragment: Fragment) -> None:
+        function = fragment.function or FunctionFragment()
+        slot = self._find(fragment, function) or self._begin(fragment.index)
+        slot.id = slot.id or fragment.id or ""
+        slot.name = slot.name or function.name or ""
+        if function.arguments:
+            slot.arguments.append(function.arguments)
+        if slot.extra is None:
+            slot.extra = fragment.extra_content
+
+    def finish(self) -> list[ToolCall]:
+        """A call without an id of the server's has none: the gate must know.
+
+        Arguments that are no JSON stay the string that they are, so that the gate can refuse them.
+        """
+        return [
+            ToolCall(slot.id or None, slot.name, _decode("".join(slot.arguments)), extra=slot.extra)
+            for slot in self._slots
+        ]
+
+    def _find(self, fragment: Fragment, function: FunctionFragment) -> _Slot | None:
+        """The call that the fragment goes on with; None if it begins one."""
+        if fragment.index is None:
+            last = self._slots[-1] if self._slots else None
+            goes_on = last is not None and (fragment.id == last.id if fragment.id else not function.name)
+            return last if goes_on else None
+        slot = self._by_index.get(fragment.index)
+        if slot is None or (fragment.id and slot.id and fragment.id != slot.id):
+            return None
+        # Without ids, a whole call that follows a whole call under the same index is told only by its shape.
+        if not fragment.id and function.name and function.arguments and _is_whole("".join(slot.arguments)):
+            return None
+        return slot
+
+    def _begin(self, index: int | None) -> _Slot:
+        slot = _Slot()
+        self._slots.append(slot)
+        if index is not None:
+            self._by_index[index] = slot
+        return slot
+
+
+def _decode(arguments: str) -> Any:
+    try:
+        return msgspec.json.decode(arguments.strip() or NO_ARGUMENTS)
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
+
+
+def _is_whole(arguments: str) -> bool:
+    return isinstance(_decode(arguments), dict) if arguments else False

@@ -1,0 +1,181 @@
+"""A text model as a `LiveModel`: without ears and without a voice, it answers what is typed."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Final, cast
+
+from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextModel, Usage
+from antiphon.models.live import (
+    GenerationComplete,
+    LiveContext,
+    LiveEvent,
+    LiveProfile,
+    ToolAnswer,
+    ToolCalls,
+    TurnComplete,
+    TurnFailed,
+    note,
+)
+from antiphon.telemetry.log import get_logger
+from antiphon.tools.call import ToolCall, number
+from antiphon.transcript import Message, UserMessage
+
+MAX_MESSAGES: Final = 8
+"""Of the model in one turn. The gate refuses calls beyond the budget long before; this ends a model that insists."""
+
+log = get_logger(__name__)
+
+
+class TextLiveModel:
+    """Keeps the conversation that the text model does not. An answer in the making is its only task."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.profile = LiveProfile(
+            name=model.profile.name,
+            speaks=False,
+            hears=False,
+            output_hz=0,
+            # Without a handle: all that there is to resume comes with every `connect`.
+            resumable=True,
+            needs_network=model.profile.needs_network,
+            tool_schemas="openai_chat",
+        )
+        self._model = model
+        self._context: LiveContext | None = None
+        self._messages: list[Message] = []
+        self._outbox: deque[LiveEvent] = deque()
+        self._stirred = asyncio.Event()
+        self._closed = False
+        self._changing = asyncio.Lock()
+        """Held while one answer gives way to another: two callers at once would start two."""
+        self._turn: asyncio.Task[None] | None = None
+        self._open: list[ToolCall] = []
+        """Calls of the message under way that have no result yet."""
+        self._answers: list[ToolAnswer] = []
+        self._answered = asyncio.Event()
+        self._void: list[ToolCall] = []
+        """Calls of interrupted answers. An action among them may have run all the same."""
+        self._late: list[ToolAnswer] = []
+        """What came of those, to be told in the next turn."""
+
+    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
+        self._context = context
+        self._messages = list(context.messages)
+
+    async def events(self) -> AsyncIterator[LiveEvent]:
+        while not self._closed:
+            if self._outbox:
+                yield self._outbox.popleft()
+            else:
+                self._stirred.clear()
+                await self._stirred.wait()
+
+    async def send_audio(self, pcm: bytes) -> None:
+        message = f"{self.profile.name} cannot hear. Type to it, or set model.voice to a model that listens."
+        raise ModelError(message, retryable=False)
+
+    async def end_audio(self) -> None:
+        """Nothing was heard, so there is no turn."""
+
+    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        async with self._changing:
+            await self._stop()
+            context = self._connection()
+            if self._late:
+                note(self._messages, "", self._late)
+                self._late = []
+            if text:
+                self._messages.append(UserMessage(text))
+            if ran:
+                note(self._messages, "", ran)
+            self._turn = asyncio.create_task(self._answer(context))
+            self._turn.add_done_callback(self._end_turn)
+
+    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
+        for answer in answers:
+            if answer.call in self._open:
+                self._open.remove(answer.call)
+                self._answers.append(answer)
+            elif answer.call in self._void:
+                self._void.remove(answer.call)
+                self._late.append(answer)
+        if not self._open:
+            self._answered.set()
+
+    async def interrupt(self) -> None:
+        async with self._changing:
+            await self._stop()
+
+    async def close(self) -> None:
+        self._closed = True
+        self._stirred.set()
+        async with self._changing:
+            await self._stop()
+
+    def _connection(self) -> LiveContext:
+        if self._closed:
+            raise ModelError(f"The conversation with {self.profile.name} is closed. Connect a new one.")
+        if self._context is None:
+            raise ModelError(f"{self.profile.name} is not connected. Connect it before it is used.", retryable=False)
+        return self._context
+
+    async def _stop(self) -> None:
+        """Ends the answer under way, if there is one. `TurnComplete` is among the events when this is done."""
+        if self._turn is not None:
+            self._turn.cancel()
+            await asyncio.wait([self._turn])
+
+    async def _answer(self, context: LiveContext) -> None:
+        for _ in range(MAX_MESSAGES):
+            if not await self._pass_on_message(context):
+                break
+
+    async def _pass_on_message(self, context: LiveContext) -> bool:
+        """One message of the model and the results of its calls; False if it had none, so that the answer is whole."""
+        said, calls = "", list[ToolCall]()
+        prompt = Prompt(context.system, tuple(self._messages), context.tools, context.mode)
+        try:
+            async with aclosing(cast(AsyncGenerator[Event, None], self._model.reply(prompt))) as events:
+                async for event in events:
+                    match event:
+                        case OutputText(text=delta):
+                            said += delta
+                            self._emit(event)
+                        case CallRequested(call=call):
+                            calls.append(call)
+                        case Usage():
+                            self._emit(event)
+            if calls:
+                await self._ask_for(number(calls))
+        finally:
+            # Of a message that was cut off or failed, too: what was said was said, and what was done was done.
+            if said or self._answers:
+                note(self._messages, said, self._answers)
+            self._void += self._open
+            self._open, self._answers = [], []
+        return bool(calls)
+
+    async def _ask_for(self, calls: list[ToolCall]) -> None:
+        self._open = list(calls)
+        self._answered.clear()
+        self._emit(ToolCalls(tuple(calls)))
+        await self._answered.wait()
+
+    def _end_turn(self, turn: asyncio.Task[None]) -> None:
+        """A callback rather than the task's last lines: a task that is cancelled before it began has none."""
+        if not turn.cancelled():
+            match turn.exception():
+                case None:
+                    self._emit(GenerationComplete())
+                case ModelError() as error:
+                    self._emit(TurnFailed(str(error), error.retryable, error.rate_limited, error.retry_after_s))
+                case error:
+                    log.error("model_failed", model=self.profile.name, exc_info=error)
+                    self._emit(TurnFailed(f"{self.profile.name} failed unexpectedly. Please try again."))
+        self._emit(TurnComplete())
+
+    def _emit(self, event: LiveEvent) -> None:
+        self._outbox.append(event)
+        self._stirred.set()

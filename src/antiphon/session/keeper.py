@@ -1,0 +1,182 @@
+"""What a session leaves behind: its turns, its record, its messages. Every write shows the session's lease."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from antiphon.clock import Clock
+from antiphon.models.live import ToolAnswer, note
+from antiphon.session.outbox import Outbox
+from antiphon.storage.conversations import Conversation, ConversationStore, Turn
+from antiphon.storage.people import BlockStore
+from antiphon.storage.sessions import Fence, MessageStore, SessionRecord, SessionStore
+from antiphon.transcript import AssistantMessage, Message, UserMessage
+
+LEASE_MS: Final = 60_000
+HANDLE_MS: Final = 2 * 60 * 60 * 1000
+TITLE_CHARS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    conversations: ConversationStore
+    sessions: SessionStore
+    messages: MessageStore
+    blocks: BlockStore
+
+
+class Keeper:
+    """Nothing durable is written before the first turn: a client that only looks leaves no trace."""
+
+    def __init__(self, stores: Stores, clock: Clock, record: SessionRecord, *, stored: bool = False) -> None:
+        self.stores = stores
+        self.messages: list[Message] = []
+        """The conversation, as models are given it."""
+        self._clock = clock
+        self._record = record
+        self._stored = stored
+        self._answer: tuple[int, int] | None = None
+        """The turn of the answer that was stored last, and its number there."""
+
+    @property
+    def conversation_id(self) -> str:
+        return self._record.conversation_id
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self._record.id, self._record.lease_token)
+
+    async def load(self, conversation_id: str | None = None) -> bool:
+        """Reads the conversation, or moves on to another of this user; False if there is none."""
+        wanted = conversation_id or self._record.conversation_id
+        if conversation_id is not None and await self.stores.conversations.get(wanted, self._record.user) is None:
+            return False
+        self._record = msgspec.structs.replace(self._record, conversation_id=wanted)
+        turns = await self.stores.conversations.turns(wanted)
+        self.messages = [msgspec.json.decode(turn.body, type=Message) for turn in turns]
+        return True
+
+    async def keep_user(self, text: str, *, spoken: bool) -> None:
+        """Durable when it returns."""
+        await self._begin(text)
+        await self._append(UserMessage(text), text, spoken=spoken)
+
+    async def keep_runs(self, answers: Sequence[ToolAnswer]) -> None:
+        """Calls and their results together: history never has a call that nobody answered."""
+        at = len(self.messages)
+        note(self.messages, "", answers)
+        for message in self.messages[at:]:
+            await self._store(message, "", spoken=False)
+
+    async def keep_answer(self, turn: int, text: str, *, spoken: bool) -> None:
+        """Stores the answer of a turn; a second time it is put in the place of what was stored."""
+        if self._answer is not None and self._answer[0] == turn:
+            self._replace_last_answer(text)
+            stored = self._turn_of(AssistantMessage(text), text, spoken)
+            await self.stores.conversations.amend(self.conversation_id, self._answer[1], stored, self.fence)
+        elif text:
+            seq = await self._append(AssistantMessage(text), text, spoken=spoken)
+            self._answer = (turn, seq)
+
+    async def rename(self, handle_hash: str) -> None:
+        """From now on only the new handle leads here."""
+        if self._stored:
+            now_ms = self._clock.now_ms()
+            record = self._record
+            await self.stores.sessions.rotate(record.handle_hash, handle_hash, record.user, now_ms, now_ms + HANDLE_MS)
+        self._record = msgspec.structs.replace(self._record, handle_hash=handle_hash)
+
+    async def save(self, *, mode: str, turn: int, tools_version: str, state: bytes) -> None:
+        """What another process needs to go on."""
+        if not self._stored:
+            return
+        now_ms = self._clock.now_ms()
+        self._record = msgspec.structs.replace(
+            self._record,
+            mode=mode,
+            turn=turn,
+            tools_version=tools_version,
+            state=state,
+            handle_expires_ms=now_ms + HANDLE_MS,
+            updated_ms=now_ms,
+        )
+        await self.stores.sessions.save(self._record)
+
+    async def save_messages(self, outbox: Outbox) -> None:
+        if self._stored and (unsaved := outbox.take_unsaved()):
+            await self.stores.messages.append_many(self._record.id, unsaved, self._record.lease_token)
+
+    async def renew(self) -> bool:
+        """Whether this process still has the session."""
+        if not self._stored:
+            return True
+        until_ms = self._clock.now_ms() + LEASE_MS
+        return await self.stores.sessions.renew(self._record.id, self._record.lease_token, until_ms)
+
+    async def clear(self) -> None:
+        self.messages.clear()
+        self._answer = None
+        if self._stored:
+            await self.stores.conversations.clear(self.conversation_id, self.fence)
+
+    async def end(self) -> None:
+        if self._stored:
+            await self.stores.sessions.end(self._record.id, self._record.lease_token)
+
+    async def _begin(self, title: str) -> None:
+        if self._stored:
+            return
+        now_ms = self._clock.now_ms()
+        user, id = self._record.user, self._record.conversation_id
+        if await self.stores.conversations.get(id, user) is None:
+            conversation = Conversation(id, user, title[:TITLE_CHARS], now_ms, now_ms)
+            await self.stores.conversations.create(conversation)
+        await self.stores.sessions.begin(self._record)
+        self._stored = True
+
+    async def _append(self, message: Message, text: str, *, spoken: bool) -> int:
+        self.messages.append(message)
+        return await self._store(message, text, spoken=spoken)
+
+    async def _store(self, message: Message, text: str, *, spoken: bool) -> int:
+        turn = self._turn_of(message, text, spoken)
+        return await self.stores.conversations.append(self.conversation_id, turn, self.fence)
+
+    def _turn_of(self, message: Message, text: str, spoken: bool) -> Turn:
+        match message:
+            case UserMessage():
+                role = "user"
+            case AssistantMessage():
+                role = "assistant"
+            case _:
+                role = "tool"
+        return Turn(role, text, spoken, self._clock.now_ms(), msgspec.json.encode(message))  # type: ignore[arg-type]
+
+    def _replace_last_answer(self, text: str) -> None:
+        for place in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[place]
+            if isinstance(message, AssistantMessage) and message.text:
+                self.messages[place] = AssistantMessage(text, message.calls)
+                return
+
+
+def new_record(user: str, owner: str, handle_hash: str, now_ms: int) -> SessionRecord:
+    """A session that nobody knows of yet."""
+    return SessionRecord(
+        id=uuid4().hex,
+        user=user,
+        conversation_id=uuid4().hex,
+        mode="text",
+        tools_version="",
+        turn=0,
+        state=b"{}",
+        handle_hash=handle_hash,
+        handle_expires_ms=now_ms + HANDLE_MS,
+        lease_owner=owner,
+        lease_token=1,
+        lease_until_ms=now_ms + LEASE_MS,
+        updated_ms=now_ms,
+    )

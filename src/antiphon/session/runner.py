@@ -1,0 +1,446 @@
+"""The runner of a session: its one mailbox, every task it has, and the place where the machine's wishes come true."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from antiphon.clock import Clock
+from antiphon.models import live
+from antiphon.models.base import ModelError, OutputText
+from antiphon.models.live import LiveContext, LiveModel, ToolAnswer
+from antiphon.prompts.composer import compose
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import BLOCKED
+from antiphon.session import effects as fx
+from antiphon.session import events as e
+from antiphon.session.history import history_of
+from antiphon.session.keeper import Keeper
+from antiphon.session.machine import step
+from antiphon.session.outbox import Outbox
+from antiphon.session.preferences import Preferences
+from antiphon.session.state import Phase, Session
+from antiphon.session.toolwork import ClientMessages, ToolWork
+from antiphon.telemetry.log import get_logger
+from antiphon.tools.call import ToolCall
+from antiphon.tools.executor import Executor
+from antiphon.tools.result import After
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Mode
+
+BYTES_PER_MS: Final = 2 * 16
+"""Of microphone audio."""
+MIN_SPEECH_MS: Final = 300
+
+VOICE_UNAVAILABLE: Final = "Voice is not available on this server. You can go on in text."
+
+log = get_logger(__name__)
+
+OF_AN_ANSWER: Final = (e.Said, e.Voiced, e.ToolsWanted, e.Made, e.TurnOver, e.Failed)
+
+
+@dataclass(frozen=True, slots=True)
+class FromModel:
+    model: LiveModel
+    event: e.Event
+
+
+Letter = e.Tick | FromModel | c.ClientMessage | Callable[[], Coroutine[object, object, None]]
+"""What comes into the mailbox. A callable is work that must not run beside the rest."""
+
+ModelMaker = Callable[[Mode], LiveModel | None]
+"""A model of a mode, not connected yet; None if this server has none."""
+
+
+class Runner:
+    def __init__(
+        self,
+        keeper: Keeper,
+        outbox: Outbox,
+        tools: ToolSession,
+        executor: Executor,
+        make_model: ModelMaker,
+        clock: Clock,
+    ) -> None:
+        self.outbox = outbox
+        self.tools = tools
+        self.keeper = keeper
+        self.preferences = Preferences()
+        self.session = Session(mode=tools.mode)
+        self._executor = executor
+        self._make_model = make_model
+        self._clock = clock
+        self._client = ClientMessages(outbox, keeper.stores, tools.user)
+        tools.messaging = self._client
+        self._work = ToolWork(executor, tools, outbox)
+        self._mailbox: asyncio.Queue[Letter] = asyncio.Queue()
+        self._model: LiveModel | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._tool_tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._resting = asyncio.Event()
+        self._resting.set()
+        self._heard_bytes = 0
+        self._answering = False
+        """Whether the model owes the end of an answer."""
+        self._void = 0
+        """Answers that were given up and whose ends have not come yet."""
+
+    # What others call.
+
+    def post(self, letter: Letter) -> None:
+        self._mailbox.put_nowait(letter)
+
+    async def hear(self, pcm: bytes) -> None:
+        """Microphone audio, past the mailbox: it changes no state, and twenty frames a second must not wait in line."""
+        model = self._model
+        if model is not None and model.profile.hears and self.session.phase is not Phase.IDLE:
+            self._heard_bytes += len(pcm)
+            await model.send_audio(pcm)
+
+    async def rest(self) -> None:
+        """Returns when no answer is under way."""
+        await self._resting.wait()
+
+    async def run(self) -> None:
+        """Takes one letter after another, until it is cancelled. Raises `Fenced` if another process has the session."""
+        try:
+            while True:
+                letter = await self._mailbox.get()
+                match letter:
+                    case FromModel(model=model, event=event):
+                        if model is self._model:
+                            await self._take_from_model(event)
+                    case c.ClientMessage():
+                        await self._take(letter)
+                    case e.Tick():
+                        await self._step(letter)
+                    case _:
+                        await letter()
+        finally:
+            await self._stop()
+
+    async def _take_from_model(self, event: e.Event) -> None:
+        """Every answer ends with one `TurnOver`; up to the one of a void answer, what belongs to answers is dropped."""
+        if isinstance(event, OF_AN_ANSWER) and self._void:
+            self._void -= isinstance(event, e.TurnOver)
+            return
+        if isinstance(event, e.TurnOver):
+            self._answering = False
+        elif isinstance(event, e.Heard) and event.is_final:
+            self._answering = True
+        await self._step(event)
+
+    # What the client wants.
+
+    async def _take(self, message: c.ClientMessage) -> None:
+        match message:
+            case c.StartListening():
+                await self._step(e.StartListening())
+            case c.StopListening():
+                await self._step(e.StopListening(self._heard_bytes >= MIN_SPEECH_MS * BYTES_PER_MS))
+            case c.Interrupt(played_ms=played_ms):
+                await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
+            case c.PlaybackDone(turn=turn):
+                await self._step(e.PlaybackDone(turn))
+            case c.Playback(turn=turn, played_ms=played_ms):
+                await self._step(e.Playback(turn, int(played_ms)))
+            case c.TextMessage(text=text):
+                if not await self._is_blocked():
+                    await self._step(e.TextMessage(text))
+            case c.Settings():
+                self.outbox.send(self.preferences.change(message))
+            case c.ClearConversation():
+                await self.keeper.clear()
+                await self._reconnect()
+            case c.StartVoice(pending_request=pending):
+                await self._start_voice(pending)
+            case c.EndVoice():
+                await self._end_voice("user_request", None)
+            case c.LoadConversation(conversation_id=id):
+                await self._load(id)
+            case c.Confirm(confirmation_token=token, approved=approved):
+                await self._confirm(token, approved)
+            case c.TestAudio():
+                self._notify("voice_unavailable", VOICE_UNAVAILABLE)
+            case c.Ping(t=t):
+                self.outbox.send(s.Pong(t))
+            case c.Hello():
+                self.outbox.send(s.Error("hello must be the first message.", "hello_late"))
+
+    async def _step(self, event: e.Event) -> None:
+        self.session, effects = step(self.session, event, self._clock.now_ms())
+        if self.session.phase in (Phase.PROCESSING, Phase.SPEAKING):
+            self._resting.clear()
+        for effect in effects:
+            await self._perform(effect)
+        if self.session.phase in (Phase.IDLE, Phase.LISTENING):
+            self._resting.set()
+
+    async def _perform(self, effect: fx.Effect) -> None:
+        match effect:
+            case fx.Say(phase=phase):
+                self.outbox.send(s.StateChanged(s.State(phase)))
+            case fx.TellInterim(text=text):
+                if self.preferences.captions:
+                    self.outbox.send(s.Transcript(text, is_final=False))
+            case fx.KeepUser(text=text, spoken=spoken):
+                self._heard_bytes = 0
+                self._executor.begin_turn(self.tools)
+                await self.keeper.keep_user(text, spoken=spoken)
+                self.outbox.send(s.Transcript(text, is_final=True))
+            case fx.Ask(text=text):
+                await self._ask(text)
+            case fx.EndAudio():
+                if self._model is not None:
+                    await self._model.end_audio()
+            case fx.TellChunk(text=text, is_first=is_first):
+                self.outbox.send(s.ResponseChunk(text, is_first))
+            case fx.TellAudio(turn=turn, seq=seq, pcm=pcm):
+                if not self.tools.state.suppress_audio:
+                    self.outbox.send_audio(turn, seq, pcm)
+            case fx.TellAnswer(turn=turn, text=text):
+                self.outbox.send(s.Response(text))
+                self.outbox.send(s.GenerationComplete(turn))
+            case fx.KeepAnswer(turn=turn, text=text):
+                await self.keeper.keep_answer(turn, text, spoken=self.session.mode is Mode.VOICE)
+            case fx.RunTools(turn=turn, calls=calls):
+                self._start_tools(turn, calls)
+            case fx.Silence():
+                await self._silence()
+            case fx.Wake(at_ms=at_ms):
+                self._wake_at(at_ms)
+            case fx.EndTurn():
+                await self._end_turn()
+            case fx.TellError(code=code, message=message, retryable=retryable):
+                self.outbox.send(s.Error(message, code, retryable))
+            case fx.StartVoice():
+                await self._start_voice(None)
+            case fx.Warn(text=text):
+                log.warning("ignored", session=self.tools.id, what=text)
+
+    # The model.
+
+    async def _ask(self, text: str) -> None:
+        """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
+        try:
+            model = await self._connected()
+            heard = await self._executor.hear(text, self.tools)
+            ran: list[ToolAnswer] = []
+            if heard is not None:
+                ran = [self._work.tell(*heard)]
+                await self.keeper.keep_runs(ran)
+            self._answering = True
+            await model.send_text(text, ran)
+        except ModelError as error:
+            await self._step(e.Failed(str(error), error.retryable))
+
+    async def _connected(self) -> LiveModel:
+        if self._model is None:
+            model = self._make_model(self.session.mode)
+            if model is None:
+                raise ModelError("This server has no model for this mode.", retryable=False)
+            await self._connect(model)
+            self._model = model
+        return self._model
+
+    async def _connect(self, model: LiveModel) -> None:
+        snapshot, mode = self.tools.snapshot, self.tools.mode
+        # The last turn is the one being asked; the model gets it by itself.
+        history = self.keeper.messages
+        if history and self.session.phase is Phase.PROCESSING:
+            history = history[:-1]
+        context = LiveContext(
+            system=compose(mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode)),
+            messages=tuple(history),
+            tools=snapshot.provider_schemas(model.profile.tool_schemas, mode),
+            mode=mode,
+        )
+        await model.connect(context)
+        self._listener = asyncio.create_task(self._listen(model))
+
+    async def _listen(self, model: LiveModel) -> None:
+        async for event in model.events():
+            translated = _translate(event, model.profile.output_hz)
+            if translated is not None:
+                self.post(FromModel(model, translated))
+
+    async def _disconnect(self) -> None:
+        listener, self._listener = self._listener, None
+        model, self._model = self._model, None
+        self._answering, self._void = False, 0
+        if listener is not None:
+            listener.cancel()
+            with suppress(asyncio.CancelledError):
+                await listener
+        if model is not None:
+            await model.close()
+
+    async def _reconnect(self) -> None:
+        """The model forgets, or learns of another conversation: it is connected anew when it is next asked."""
+        await self._silence()
+        await self._disconnect()
+
+    # Tools.
+
+    def _start_tools(self, turn: int, calls: tuple[ToolCall, ...]) -> None:
+        task = asyncio.create_task(self._run_tools(turn, calls))
+        self._tool_tasks.add(task)
+        task.add_done_callback(self._tool_tasks.discard)
+
+    async def _run_tools(self, turn: int, calls: tuple[ToolCall, ...]) -> None:
+        answers = await self._work.run(calls)
+        self.post(lambda: self._tools_done(turn, answers))
+
+    async def _tools_done(self, turn: int, answers: list[ToolAnswer]) -> None:
+        await self.keeper.keep_runs(answers)
+        if turn == self.session.turn and self._model is not None:
+            await self._model.send_tool_results(answers)
+
+    async def _confirm(self, token: str, approved: bool) -> None:
+        """The person's answer by a button. What came of it is told as a turn of ours."""
+        result = await self._executor.resolve(token, approved, self.tools)
+        expired = result.error is not None and result.meta is None and approved
+        outcome = s.Outcome.EXPIRED if expired else s.Outcome.APPROVED if approved else s.Outcome.DENIED
+        self.outbox.send(s.ConfirmationResolved(token, outcome))
+        if result.meta is None:
+            return
+        call = ToolCall(None, result.meta.tool, {})
+        answer = self._work.tell(call, result)
+        await self.keeper.keep_runs([answer])
+        if self.session.phase in (Phase.IDLE, Phase.LISTENING):
+            await self._step(e.SpeakFirst())
+            model = await self._connected()
+            self._answering = True
+            await model.send_text("", [answer])
+
+    async def _silence(self) -> None:
+        for task in list(self._tool_tasks):
+            task.cancel()
+        if self._model is not None:
+            self._void += self._answering
+            self._answering = False
+            await self._model.interrupt()
+
+    # Voice and text.
+
+    async def _start_voice(self, pending_request: str | None) -> None:
+        if self.session.mode is Mode.VOICE:
+            await self._step(e.StartListening())
+            return
+        model = self._make_model(Mode.VOICE)
+        if model is None:
+            self._notify("voice_unavailable", VOICE_UNAVAILABLE)
+            return
+        await self._reconnect()
+        self._set_mode(Mode.VOICE)
+        try:
+            await self._connect(model)
+        except ModelError as error:
+            self._set_mode(Mode.TEXT)
+            self._notify("voice_unavailable", str(error))
+            return
+        self._model = model
+        await self._step(e.ModeChanged(Mode.VOICE, listening=True))
+        if pending_request and pending_request.strip():
+            await self._step(e.TextMessage(pending_request.strip()))
+
+    async def _end_voice(self, reason: str, final_message: str | None) -> None:
+        if self.session.mode is not Mode.VOICE:
+            return
+        if self.session.phase in (Phase.PROCESSING, Phase.SPEAKING):
+            await self._step(e.Interrupt())
+        await self._reconnect()
+        self._set_mode(Mode.TEXT)
+        self.outbox.send(s.EndVoiceSession(reason, final_message))
+        await self._step(e.ModeChanged(Mode.TEXT))
+
+    def _set_mode(self, mode: Mode) -> None:
+        self.tools.mode = mode
+        self.tools.state.voice_active = mode is Mode.VOICE
+        self.tools.state.ending = None
+
+    async def _load(self, conversation_id: str) -> None:
+        if self.session.phase not in (Phase.IDLE, Phase.LISTENING):
+            await self._step(e.Interrupt())
+        if not await self.keeper.load(conversation_id):
+            self.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
+            return
+        await self._reconnect()
+        self.tell_history()
+
+    def tell_history(self) -> None:
+        self.outbox.send(s.History(self.keeper.conversation_id, history_of(self.keeper.messages)))
+
+    # The end of a turn, and of everything.
+
+    async def _end_turn(self) -> None:
+        state = self.tools.state
+        if self._client.farewell is not None:
+            self.outbox.send(self._client.farewell)
+            self._client.farewell = None
+        if state.ending in (After.CURRENT_TURN, After.FAREWELL_SPOKEN, After.IMMEDIATE):
+            await self._end_voice("user_request", None)
+        await self.save()
+
+    async def save(self) -> None:
+        await self.keeper.save(
+            mode=self.session.mode,
+            turn=self.tools.turn,
+            tools_version=self.tools.pinned_version,
+            state=msgspec.json.encode(self.preferences),
+        )
+
+    async def _is_blocked(self) -> bool:
+        until_ms = await self.keeper.stores.blocks.blocked_until(self.tools.user, self._clock.now_ms())
+        if until_ms is None:
+            return False
+        left_s = (until_ms - self._clock.now_ms()) / 1000
+        self.outbox.send(s.Timeout(until_ms, left_s, "You are blocked for now."))
+        self.outbox.send(s.Error(BLOCKED.reason, "blocked"))
+        return True
+
+    def _notify(self, code: str, text: str) -> None:
+        self.outbox.send(s.Notice(s.NoticeKind.WARNING, text, code))
+
+    def _wake_at(self, at_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0, at_ms - self._clock.now_ms()) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.post, e.Tick())
+
+    async def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = list(self._tool_tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._disconnect()
+
+
+def _translate(event: live.LiveEvent, output_hz: int) -> e.Event | None:
+    match event:
+        case live.InputTranscript(text=text, is_final=is_final):
+            return e.Heard(text, is_final)
+        case OutputText(text=text):
+            return e.Said(text)
+        case live.OutputAudio(pcm=pcm, text=text):
+            return e.Voiced(pcm, len(pcm) * 1000 // (2 * output_hz), text)
+        case live.ToolCalls(calls=calls):
+            return e.ToolsWanted(calls)
+        case live.Interrupted():
+            return e.BargedIn()
+        case live.GenerationComplete():
+            return e.Made()
+        case live.TurnComplete():
+            return e.TurnOver()
+        case live.TurnFailed(message=message, retryable=retryable):
+            return e.Failed(message, retryable)
+        case live.Closed(reason=reason, retryable=retryable):
+            return e.Failed(reason, retryable)
+    return None

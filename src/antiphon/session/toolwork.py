@@ -1,0 +1,68 @@
+"""The tools of a session at work: each call through the gate, the client told before and after, the model told last."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from antiphon.models.live import ToolAnswer
+from antiphon.protocol import codec
+from antiphon.protocol.errors import ProtocolError
+from antiphon.protocol.server_messages import Flyout, FlyoutType, Timeout, ToolCall, ToolResult
+from antiphon.session.keeper import Stores
+from antiphon.session.outbox import Outbox
+from antiphon.tools import call as tool_call
+from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.executor import Executor
+from antiphon.tools.result import ToolResult as Result
+from antiphon.tools.session import ToolSession
+
+
+class ToolWork:
+    def __init__(self, executor: Executor, session: ToolSession, outbox: Outbox) -> None:
+        self._executor = executor
+        self._session = session
+        self._outbox = outbox
+
+    async def run(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer]:
+        """All calls of one model message at once. Cancelled, those are stopped that can be."""
+        return list(await asyncio.gather(*(self._run(place, call) for place, call in enumerate(calls))))
+
+    async def _run(self, place: int, call: tool_call.ToolCall) -> ToolAnswer:
+        shown_id = call.id or f"{self._session.turn}.{place}"
+        self._outbox.send(ToolCall(call.name, call.args, shown_id))
+        result = await self._executor.execute(call, self._session)
+        return self.tell(call, result, shown_id)
+
+    def tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
+        """Shows what came of a call to the client, and gives it in the model's words."""
+        content = result.for_model()
+        if result.flyout is not None:
+            flyout = result.flyout
+            kind = FlyoutType(flyout.flyout_type)
+            self._outbox.send(Flyout(kind, flyout.content, flyout.language, flyout.title))
+        duration_ms = None if result.meta is None else result.meta.duration_ms
+        self._outbox.send(ToolResult(call.name, content, shown_id or call.id, result.ok, duration_ms))
+        return ToolAnswer(call, content, result.spoken, result.ok)
+
+
+class ClientMessages:
+    """`context.messaging` of a session: what a handler sends becomes a message of the wire."""
+
+    def __init__(self, outbox: Outbox, stores: Stores, user: str) -> None:
+        self._outbox = outbox
+        self._stores = stores
+        self._user = user
+        self.farewell: Timeout | None = None
+        """A block that has begun; its message waits for the farewell to be heard."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        try:
+            told = codec.server_message(message)
+        except ProtocolError as error:
+            raise ToolError(ErrorType.INTERNAL, f"The tool sent a message that no client knows: {error}") from None
+        if isinstance(told, Timeout):
+            # The block holds from here on, whatever becomes of the socket.
+            await self._stores.blocks.block(self._user, told.until, told.message)
+            self.farewell = told
+            return
+        self._outbox.send(told)

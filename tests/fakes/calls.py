@@ -1,0 +1,138 @@
+"""A client of a session in the same process, on the virtual clock: what it says, and all that it is told."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from itertools import count
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from antiphon.models.live import LiveModel
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import codec
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import Close
+from antiphon.session.hub import Handles, Hub, Live
+from antiphon.session.keeper import Stores
+from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
+from tests.fakes.gates import Gate
+
+Message = TypeVar("Message", bound=s.ServerMessage)
+
+
+class LoopClock:
+    """The time of the loop, so that a wait of an hour passes in no time for the clock as well."""
+
+    def now(self, zone: tzinfo) -> datetime:
+        return datetime.fromtimestamp(self.now_ms() / 1000, UTC).astimezone(zone)
+
+    def now_ms(self) -> int:
+        return 1_767_268_800_000 + round(asyncio.get_running_loop().time() * 1000)
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+@dataclass(eq=False)
+class FakeLink:
+    told: list[s.ServerMessage] = field(default_factory=list)
+    audio: list[s.SpeechFrame] = field(default_factory=list)
+    closed: Close | None = None
+
+    def send(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes):
+            self.audio.append(codec.decode_audio(frame))
+        else:
+            self.told.append(codec.decode_server(frame))
+
+    def close(self, close: Close) -> None:
+        self.closed = close
+
+
+class Server:
+    """A process: a hub over stores that may be shared with another."""
+
+    def __init__(self, *tools: Tool, models: dict[Mode, Any], database: Any = None, owner: str = "one") -> None:
+        self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
+        self.database = self.gate.database
+        self._models = models
+        self.hub = Hub(
+            executor=self.gate.executor,
+            stores=Stores(
+                self.database.conversations, self.database.sessions, self.database.messages, self.database.blocks
+            ),
+            make_model=self._make,
+            handles=Handles(
+                new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
+            ),
+            clock=LoopClock(),
+            owner=owner,
+            zone=ZoneInfo("UTC"),
+        )
+
+    def _make(self, mode: Mode) -> LiveModel | None:
+        maker = self._models.get(mode)
+        return None if maker is None else maker()
+
+    async def aclose(self) -> None:
+        await self.hub.aclose()
+        await self.gate.executor.aclose()
+
+
+class Client:
+    def __init__(self, server: Server, user: str = "ann") -> None:
+        self.server = server
+        self.user = user
+        self.link = FakeLink()
+        self.live: Live | None = None
+
+    async def enter(self, **hello: Any) -> "Client":
+        self.live = await self.server.hub.enter(self.user, c.Hello(**hello), self.link)
+        await self.settle()
+        return self
+
+    async def say(self, message: c.ClientMessage, seconds: float = 5) -> None:
+        """Sends a message, and waits that long for what comes of it."""
+        assert self.live is not None
+        self.live.runner.post(message)
+        await self.settle(seconds)
+
+    async def write(self, text: str, seconds: float = 5) -> None:
+        await self.say(c.TextMessage(text), seconds)
+
+    async def speak(self, seconds: float) -> None:
+        """Microphone audio at the pace of speech."""
+        assert self.live is not None
+        for _ in range(round(seconds * 50)):
+            await self.live.runner.hear(b"\0" * 640)
+            await asyncio.sleep(0.02)
+
+    async def settle(self, seconds: float = 0.01) -> None:
+        await asyncio.sleep(seconds)
+
+    def drop(self, *, for_good: bool = False) -> None:
+        assert self.live is not None
+        self.server.hub.leave(self.live, self.link, for_good=for_good)
+
+    @property
+    def told(self) -> list[s.ServerMessage]:
+        return self.link.told
+
+    def every(self, kind: type[Message]) -> list[Message]:
+        return [message for message in self.told if isinstance(message, kind)]
+
+    def last(self, kind: type[Message]) -> Message:
+        return self.every(kind)[-1]
+
+    @property
+    def states(self) -> list[str]:
+        return [message.state.value for message in self.every(s.StateChanged)]
+
+    @property
+    def handle(self) -> str:
+        return self.last(s.Session).resume
+
+    @property
+    def last_n(self) -> int:
+        return max(message.n for message in self.told)

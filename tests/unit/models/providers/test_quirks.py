@@ -1,0 +1,171 @@
+"""How the servers of the field stream one message, each as bytes from a real socket."""
+
+from typing import Any
+
+import pytest
+
+from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete, Usage
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
+from tests.fakes.chat_server import Answer, call_delta, delta, event, serve_model, stream, tokens
+
+pytestmark = pytest.mark.real_time
+
+PROMPT = Prompt("Be brief.", [UserMessage("hi")], [], Mode.TEXT)
+OSLO = {"city": "Oslo"}
+OSLO_JSON = '{"city":"Oslo"}'
+WEATHER = ToolCall("call_A", "get_weather", OSLO)
+LIGHT = ToolCall("call_B", "set_light", {})
+
+
+def function(name: str | None = None, arguments: str | None = None) -> dict[str, Any]:
+    given = {"name": name, "arguments": arguments}
+    return {"function": {key: value for key, value in given.items() if value is not None}}
+
+
+def whole(id: str | None, name: str = "get_weather", arguments: str | None = OSLO_JSON, **more: Any) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+def in_fragments(text: str, count: int) -> list[dict[str, Any]]:
+    size = len(text) // count + 1
+    return [call_delta({"index": 0, **function(arguments=text[n : n + size])}) for n in range(0, len(text), size)]
+
+
+def in_bytes(answer: Answer) -> Answer:
+    """The same, one byte at a time: every character and every line is cut."""
+    return Answer(tuple(bytes([byte]) for byte in b"".join(answer.pieces)))
+
+
+LONG = {"text": "e\u0301té " * 40}
+LONG_JSON = '{"text":"' + LONG["text"] + '"}'
+
+CALLS: dict[str, tuple[Answer, list[ToolCall]]] = {
+    "OpenAI, two calls at once": (
+        stream(
+            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather", "")}, content=None),
+            call_delta({"index": 0, **function(arguments='{"ci')}),
+            call_delta({"index": 0, **function(arguments='ty":"Oslo"}')}),
+            call_delta({"index": 1, "id": "call_B", "type": "function", **function("set_light", "")}),
+            call_delta({"index": 1, **function(arguments="{}")}),
+            delta("tool_calls"),
+        ),
+        [WEATHER, LIGHT],
+    ),
+    "Gemini, no index": (
+        stream(call_delta(whole("call_A")), call_delta(whole("call_B", "set_light", "{}")), delta("stop")),
+        [WEATHER, LIGHT],
+    ),
+    "old Ollama, every index 0": (
+        stream(
+            call_delta(whole("call_A", index=0), content=""),
+            call_delta(whole("call_B", "set_light", "{}", index=0), content=""),
+            delta("tool_calls"),
+        ),
+        [WEATHER, LIGHT],
+    ),
+    "vLLM, id and name said again with the end": (
+        stream(
+            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather", '{"city":')}),
+            delta("tool_calls", tool_calls=[whole("call_A", arguments='"Oslo"}', index=0)]),
+        ),
+        [WEATHER],
+    ),
+    "llama.cpp, no arguments key": (
+        stream(
+            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather")}),
+            call_delta({"index": 0, **function(arguments=OSLO_JSON)}),
+            delta("tool_calls"),
+        ),
+        [WEATHER],
+    ),
+    "no id": (stream(call_delta(whole(None, index=0)), delta("tool_calls")), [ToolCall(None, "get_weather", OSLO)]),
+    "an empty id": (stream(call_delta(whole("", index=0)), delta("stop")), [ToolCall(None, "get_weather", OSLO)]),
+    "arguments null": (stream(call_delta(whole("call_B", "set_light", None, index=0)), delta("stop")), [LIGHT]),
+    "arguments empty": (stream(call_delta(whole("call_B", "set_light", "", index=0)), delta("stop")), [LIGHT]),
+    "finish_reason stop": (stream(call_delta(whole("call_A", index=0)), delta("stop")), [WEATHER]),
+    "no finish_reason": (stream(call_delta(whole("call_A", index=0))), [WEATHER]),
+    "no [DONE]": (stream(call_delta(whole("call_A", index=0)), delta("tool_calls"), done=False), [WEATHER]),
+    "words and a call in the first chunk": (
+        stream(call_delta(whole("call_A", index=0), content="One moment.")),
+        [WEATHER],
+    ),
+    "a hundred fragments": (
+        stream(call_delta({"index": 0, "id": "call_A", **function("note", "")}), *in_fragments(LONG_JSON, 100)),
+        [ToolCall("call_A", "note", LONG)],
+    ),
+    "one byte at a time": (in_bytes(stream(call_delta(whole("call_A", index=0)))), [WEATHER]),
+    "arguments that are no JSON": (
+        stream(call_delta(whole("call_A", arguments="{city: Oslo}", index=0))),
+        [ToolCall("call_A", "get_weather", "{city: Oslo}")],
+    ),
+}
+
+
+async def reply(answer: Answer) -> list[Event]:
+    async with serve_model([answer]) as (_, model):
+        return [event async for event in model.reply(PROMPT)]
+
+
+def text_of(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, OutputText))
+
+
+@pytest.mark.parametrize("quirk", CALLS)
+async def test_calls_are_understood(quirk: str) -> None:
+    answer, calls = CALLS[quirk]
+    assert [event.call for event in await reply(answer) if isinstance(event, CallRequested)] == calls
+
+
+@pytest.mark.parametrize("quirk", CALLS)
+async def test_a_message_with_calls_waits_for_them_whatever_the_server_says(quirk: str) -> None:
+    assert (await reply(CALLS[quirk][0]))[-1] == TurnComplete(StopReason.CALLS)
+
+
+TEXTS = {
+    "in pieces": stream(delta(role="assistant", content=""), delta(content="Grü"), delta(content="ße."), delta("stop")),
+    "characters cut in two": in_bytes(stream(delta(content="Grüße."))),
+    "raw UTF-8, cut in two": Answer(
+        (event('{"choices":[{"delta":{"content":"Grü').rstrip()[:-1], b'\xbc\xc3\x9fe."}}]}\n\n')
+    ),
+    "reasoning of Ollama": stream(delta(reasoning="Hm."), delta(content="Grüße.")),
+    "reasoning of llama.cpp": stream(delta(reasoning_content="Hm."), delta(content="Grüße.", reasoning_content=None)),
+    "comments that keep the line open": Answer(
+        (
+            b": ping\n\n",
+            event(delta(content="Grü")),
+            b": ping\n\n: ping\n\n",
+            event(delta(content="ße.")),
+            event("[DONE]"),
+        )
+    ),
+    "lines that end with CRLF": Answer((event(delta(content="Grüße.")).replace(b"\n", b"\r\n"),)),
+    "chunks without choices": stream({"choices": []}, {"object": "x"}, {"choices": None}, delta(content="Grüße.")),
+    "a finish without a delta": stream(delta(content="Grüße."), {"choices": [{"index": 0, "finish_reason": "stop"}]}),
+    "no [DONE]": stream(delta(content="Grüße."), done=False),
+    "tool_calls null": stream(delta(content="Grüße.", tool_calls=None)),
+    "finish_reason tool_calls without calls": stream(delta(content="Grüße."), delta("tool_calls")),
+}
+
+
+@pytest.mark.parametrize("quirk", TEXTS)
+async def test_words_are_understood(quirk: str) -> None:
+    events = await reply(TEXTS[quirk])
+    assert text_of(events) == "Grüße."
+    assert events[-1] == TurnComplete(StopReason.DONE)
+
+
+async def test_words_beside_a_call_are_heard_before_it() -> None:
+    events = await reply(CALLS["words and a call in the first chunk"][0])
+    assert events[:2] == [OutputText("One moment."), CallRequested(WEATHER)]
+
+
+async def test_tokens_are_counted_from_the_chunk_without_choices() -> None:
+    events = await reply(stream(delta(content="Hi."), delta("stop"), tokens(5, 4)))
+    assert events == [OutputText("Hi."), Usage(5, 4), TurnComplete(StopReason.DONE)]
+
+
+async def test_tokens_that_are_counted_in_every_chunk_are_told_once() -> None:
+    counted = [{**delta(content="a"), "usage": {"prompt_tokens": 5, "completion_tokens": n}} for n in (1, 2)]
+    assert [event for event in await reply(stream(*counted)) if isinstance(event, Usage)] == [Usage(5, 2)]

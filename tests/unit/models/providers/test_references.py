@@ -1,0 +1,146 @@
+import pytest
+
+from antiphon.models.base import ModelError
+from antiphon.models.providers.references import (
+    GEMINI_URL,
+    OPENAI_URL,
+    ModelReference,
+    ModelReferenceError,
+    Provider,
+    parse,
+)
+
+LOCAL = "openai:http://127.0.0.1:11434/v1#qwen3"
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("builtin", ModelReference(Provider.BUILTIN)),
+        ("openai:gpt-5", ModelReference(Provider.OPENAI, "gpt-5")),
+        ("openai:ft:gpt-5:us::7p4l", ModelReference(Provider.OPENAI, "ft:gpt-5:us::7p4l")),
+        (LOCAL, ModelReference(Provider.OPENAI, "qwen3", "http://127.0.0.1:11434/v1")),
+        (
+            "openai:https://llm.example/v1#org/m:8b",
+            ModelReference(Provider.OPENAI, "org/m:8b", "https://llm.example/v1"),
+        ),
+        ("ollama:qwen3:8b", ModelReference(Provider.OLLAMA, "qwen3:8b")),
+        ("ollama:hf.co/org/model:Q4", ModelReference(Provider.OLLAMA, "hf.co/org/model:Q4")),
+        ("gemini:gemini-3-flash", ModelReference(Provider.GEMINI, "gemini-3-flash")),
+    ],
+)
+def test_a_reference_is_read_and_written_as_the_settings_have_it(text: str, reference: ModelReference) -> None:
+    assert parse(text) == reference
+    assert str(reference) == text
+
+
+def test_the_slash_at_the_end_of_an_address_makes_no_difference() -> None:
+    assert parse("openai:http://box:8080/v1/#m") == parse("openai:http://box:8080/v1#m")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is no model"),
+        ("gpt-5", "there is no model"),
+        ("anthropic:claude", "there is no model"),
+        ("builtin:x", "there is no model"),
+        ("OpenAI:gpt-5", "there is no model"),
+        ("openai:", 'Write "openai:NAME"'),
+        ("openai:http://box/v1", 'Write "openai:http://box/v1#NAME"'),
+        ("openai:http://box/v1#", "does not say which model"),
+        ("openai:gpt 5", "blanks"),
+        ("ollama:a\nb", "blanks"),
+        ("openai:ftp://box/v1#m", "must start with http"),
+        ("openai:http://#m", "no address"),
+        ("openai:http://box:port/v1#m", "no address"),
+        ("openai:http://box:99999/v1#m", "no address"),
+        ("openai:http://a b/v1#m", "no address"),
+        ("ollama:http://box:11434#m", "openai:URL#NAME"),
+    ],
+)
+def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) -> None:
+    with pytest.raises(ModelReferenceError, match=says):
+        parse(text)
+
+
+@pytest.mark.parametrize("address", ["https://me:s3cret@box/v1", "https://box/v1?key=s3cret"])
+def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(ModelReferenceError, match="OPENAI_API_KEY") as refused:
+        parse(f"openai:{address}#m")
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "variable"),
+    [("openai:gpt-5", OPENAI_URL, "OPENAI_API_KEY"), ("gemini:g", GEMINI_URL, "GEMINI_API_KEY")],
+)
+def test_a_provider_s_own_server_is_opened_by_its_key(text: str, url: str, variable: str) -> None:
+    endpoint = parse(text).endpoint({variable: " k1\n"})
+    assert (endpoint.url, endpoint.api_key) == (url, "k1")
+
+
+@pytest.mark.parametrize(("text", "variable"), [("openai:gpt-5", "OPENAI_API_KEY"), ("gemini:g", "GEMINI_API_KEY")])
+def test_a_missing_key_is_asked_for_by_name(text: str, variable: str) -> None:
+    with pytest.raises(ModelError, match=f"Set {variable}") as refused:
+        parse(text).endpoint({variable: " "})
+    assert not refused.value.retryable
+
+
+def test_a_key_that_no_header_can_carry_is_refused_without_showing_it() -> None:
+    with pytest.raises(ModelError, match="OPENAI_API_KEY") as refused:
+        parse("openai:gpt-5").endpoint({"OPENAI_API_KEY": "sk-ключ"})
+    assert "ключ" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", [LOCAL, "openai:http://box:8080/v1#m", "ollama:qwen3"])
+def test_a_server_of_one_s_own_needs_no_key(text: str) -> None:
+    assert parse(text).endpoint({}).api_key is None
+
+
+def test_a_server_of_one_s_own_may_have_a_key() -> None:
+    assert parse(LOCAL).endpoint({"OPENAI_API_KEY": "k1"}).api_key == "k1"
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "k1" not in repr(parse("openai:gpt-5").endpoint({"OPENAI_API_KEY": "k1"}))
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        (None, "http://127.0.0.1:11434/v1"),
+        ("", "http://127.0.0.1:11434/v1"),
+        ("box", "http://box:11434/v1"),
+        ("box:8080", "http://box:8080/v1"),
+        (":8080", "http://127.0.0.1:8080/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("[::]:11435", "http://[::1]:11435/v1"),
+        ("http://box", "http://box/v1"),
+        ("https://box.example/ollama/", "https://box.example/ollama/v1"),
+    ],
+)
+def test_ollama_is_where_its_own_variable_says(host: str | None, url: str) -> None:
+    env = {} if host is None else {"OLLAMA_HOST": host}
+    assert parse("ollama:qwen3").endpoint(env).url == url
+
+
+def test_a_host_of_ollama_that_is_no_address_is_named() -> None:
+    with pytest.raises(ModelError, match="OLLAMA_HOST"):
+        parse("ollama:qwen3").endpoint({"OLLAMA_HOST": "box:many"})
+
+
+@pytest.mark.parametrize(
+    ("address", "is_loopback"),
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://127.8.0.1/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("http://localhost:8080/v1", True),
+        ("http://llm.localhost/v1", True),
+        ("http://192.168.0.4/v1", False),
+        ("https://localhost.example/v1", False),
+    ],
+)
+def test_loopback_is_told_from_the_network(address: str, is_loopback: bool) -> None:
+    assert parse(f"openai:{address}#m").endpoint({}).is_loopback is is_loopback

@@ -1,0 +1,257 @@
+"""A text model behind a session: what it is told of the conversation, and what becomes of an answer that goes wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextProfile, Usage
+from antiphon.models.live import GenerationComplete, ToolAnswer, ToolCalls, TurnComplete, TurnFailed
+from antiphon.models.text_live import MAX_MESSAGES, TextLiveModel
+from antiphon.tools.call import ToolCall
+from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes.paced import PACE_S, Listener, Paced, listening, results_of
+from tests.fakes.scripted import ScriptedModel
+
+READ = ToolCall("call_0123456789", "read_it", {"page": 1})
+READ_MADE = CallMade("call_0123456789", "read_it", {"page": 1})
+READ_TOLD = ToolMessage("call_0123456789", "read_it", "noon", "It's noon.")
+NAMELESS = ToolCall(None, "read_it", {})
+
+
+class Mixed:
+    """Each item is one message, as its events; an exception among them is raised."""
+
+    profile = TextProfile("mixed", needs_network=True)
+
+    def __init__(self, *messages: list[Event | Exception]) -> None:
+        self._messages = list(messages)
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        for event in self._messages.pop(0):
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+
+def scripted(*script: Any) -> Paced:
+    return Paced(ScriptedModel(list(script)))
+
+
+def mixed(*messages: list[Event | Exception]) -> Paced:
+    return Paced(Mixed(*messages))
+
+
+def told(model: Paced) -> list[Message]:
+    """The conversation as the model was last given it."""
+    return list(model.prompts[-1].messages)
+
+
+async def test_the_answer_is_part_of_the_conversation() -> None:
+    model = scripted("Hello there.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("hi")
+        await talk.ask("and?")
+    assert told(model) == [UserMessage("hi"), AssistantMessage("Hello there. "), UserMessage("and?")]
+
+
+async def test_an_empty_answer_is_no_message() -> None:
+    model = mixed([], [])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("hi")
+        await talk.ask("and?")
+        assert talk.events == [GenerationComplete(), TurnComplete()] * 2
+    assert told(model) == [UserMessage("hi"), UserMessage("and?")]
+
+
+async def test_calls_and_results_go_back_to_the_model_beside_what_it_said() -> None:
+    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.give_results()
+    assert told(model) == [UserMessage("read it"), AssistantMessage("Let me look.", (READ_MADE,)), READ_TOLD]
+
+
+async def test_a_call_without_an_id_is_joined_to_its_result_all_the_same() -> None:
+    model = scripted([NAMELESS, NAMELESS], "Done.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it twice")
+        await talk.give_results()
+    _, made, *results = told(model)
+    assert isinstance(made, AssistantMessage)
+    assert [call.id for call in made.calls] == ["call_1_0", "call_1_1"]
+    assert [result.call_id for result in results if isinstance(result, ToolMessage)] == ["call_1_0", "call_1_1"]
+
+
+async def test_the_calls_of_a_message_come_together_and_numbered() -> None:
+    async with listening(TextLiveModel(scripted([NAMELESS, READ, NAMELESS]))) as talk:
+        await talk.ask("read it twice")
+        assert talk.events == [ToolCalls((NAMELESS, READ, ToolCall(None, "read_it", {}, occurrence=1)))]
+
+
+async def test_what_a_model_wants_to_see_again_comes_back_beside_its_call() -> None:
+    model = scripted([ToolCall("call_0123456789", "read_it", {}, extra={"signature": "x"})], "Done.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.give_results()
+    made = told(model)[1]
+    assert isinstance(made, AssistantMessage)
+    assert made.calls[0].extra == {"signature": "x"}
+
+
+async def test_a_failed_call_is_told_as_one() -> None:
+    model = scripted([READ], "It failed.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.model.send_tool_results([ToolAnswer(READ, {"error": {"type": "TRANSIENT"}}, ok=False)])
+        await talk.settle()
+    failed = ToolMessage("call_0123456789", "read_it", {"error": {"type": "TRANSIENT"}}, ok=False)
+    assert told(model)[-1] == failed
+
+
+async def test_it_waits_for_the_last_result() -> None:
+    model = scripted([READ, NAMELESS], "Done.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read both")
+        first, second = results_of(talk.calls)
+        await talk.model.send_tool_results([first])
+        await talk.settle()
+        assert talk.kinds == [ToolCalls]
+        await talk.model.send_tool_results([second])
+        await talk.settle()
+        assert talk.text == "Done."
+
+
+async def test_the_calls_of_each_message_wait_for_their_own_results() -> None:
+    async with listening(TextLiveModel(scripted([NAMELESS], [READ], "Done."))) as talk:
+        await talk.ask("read one after the other")
+        await talk.give_results()
+        assert talk.events == [ToolCalls((NAMELESS,)), ToolCalls((READ,))]
+
+
+async def test_a_model_that_never_stops_calling_is_ended() -> None:
+    model = scripted(*[[NAMELESS]] * (MAX_MESSAGES + 1))
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        for _ in range(MAX_MESSAGES):
+            await talk.give_results()
+        assert talk.events[-2:] == [GenerationComplete(), TurnComplete()]
+    assert len(model.prompts) == MAX_MESSAGES
+
+
+async def test_what_it_cost_is_passed_on() -> None:
+    async with listening(TextLiveModel(mixed([OutputText("Hi."), Usage(20, 2)]))) as talk:
+        await talk.ask("hi")
+        assert Usage(20, 2) in talk.events
+
+
+async def interrupt_in_the_middle(talk: Listener) -> None:
+    await talk.model.send_text("tell me a story")
+    await asyncio.sleep(PACE_S * 2.5)
+    await talk.model.interrupt()
+
+
+async def test_what_was_said_before_an_interruption_stays_said() -> None:
+    model = scripted("Once upon a time there was")
+    async with listening(TextLiveModel(model)) as talk:
+        await interrupt_in_the_middle(talk)
+        await talk.ask("go on")
+        assert talk.events[:3] == [OutputText("Once "), OutputText("upon "), TurnComplete()]
+    assert told(model)[1:] == [AssistantMessage("Once upon "), UserMessage("go on")]
+
+
+async def test_an_interruption_closes_the_reply() -> None:
+    model = scripted("Once upon a time there was")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.model.send_text("tell me a story")
+        await asyncio.sleep(PACE_S * 2.5)
+        assert model.open == 1
+        await talk.model.interrupt()
+        assert model.open == 0
+
+
+async def test_calls_that_were_interrupted_leave_no_gap_in_the_conversation() -> None:
+    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("Hello.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.ask("hello")
+    assert told(model) == [UserMessage("read it"), AssistantMessage("Let me look."), UserMessage("hello")]
+
+
+async def test_a_result_that_outlived_its_turn_is_told_before_the_next() -> None:
+    model = scripted([READ], "It was read.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.model.interrupt()
+        await talk.give_results()
+        await talk.ask("and?")
+    assert told(model) == [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD, UserMessage("and?")]
+
+
+async def test_a_result_that_outlived_its_turn_is_told_once() -> None:
+    model = scripted([READ], "It was read.", "Yes.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.model.interrupt()
+        await talk.give_results()
+        await talk.give_results()
+        await talk.ask("and?")
+        await talk.ask("really?")
+    assert told(model).count(READ_TOLD) == 1
+
+
+async def test_what_the_words_let_run_is_told_after_them() -> None:
+    model = scripted("It is read.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.model.send_text("yes", results_of(ToolCalls((READ,))))
+        await talk.settle()
+    assert told(model) == [UserMessage("yes"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
+
+
+async def test_a_yes_without_words_adds_none() -> None:
+    model = scripted("It is read.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.model.send_text("", results_of(ToolCalls((READ,))))
+        await talk.settle()
+        assert talk.text == "It is read."
+    assert told(model) == [AssistantMessage("", (READ_MADE,)), READ_TOLD]
+
+
+async def test_a_failure_ends_the_turn_and_says_why() -> None:
+    busy = ModelError("The model is busy.", rate_limited=True, retry_after_s=30)
+    async with listening(TextLiveModel(mixed([busy]))) as talk:
+        await talk.ask("hi")
+        failed = TurnFailed("The model is busy.", retryable=True, rate_limited=True, retry_after_s=30)
+        assert talk.events == [failed, TurnComplete()]
+
+
+async def test_what_was_said_before_a_failure_stays_said() -> None:
+    model = mixed([OutputText("Once upon"), ModelError("The line is dead.")], [OutputText("a time.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("tell me a story")
+        await talk.ask("go on")
+        assert talk.text == "Once upona time."
+    assert told(model)[1:] == [AssistantMessage("Once upon"), UserMessage("go on")]
+
+
+async def test_calls_of_a_message_that_failed_are_not_made() -> None:
+    async with listening(TextLiveModel(mixed([CallRequested(READ), ModelError("The line is dead.")]))) as talk:
+        await talk.ask("read it")
+        assert talk.kinds == [TurnFailed, TurnComplete]
+
+
+async def test_a_mistake_in_a_model_ends_the_turn_without_its_details(capsys: pytest.CaptureFixture[str]) -> None:
+    async with listening(TextLiveModel(mixed([ValueError("secret")]))) as talk:
+        await talk.ask("hi")
+        assert talk.events == [TurnFailed("mixed failed unexpectedly. Please try again."), TurnComplete()]
+    logged = "".join(capsys.readouterr())
+    assert "model_failed" in logged
+    assert "ValueError" in logged
+
+
+async def test_its_profile_is_the_text_models_without_ears_and_voice() -> None:
+    profile = TextLiveModel(mixed()).profile
+    assert (profile.name, profile.needs_network) == ("mixed", True)
+    assert not profile.hears
+    assert not profile.speaks

@@ -1,0 +1,83 @@
+"""The written reference is what the code does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from antiphon.protocol.client_messages import ClientMessage
+from antiphon.protocol.codec import encode, encode_client
+from antiphon.protocol.errors import ErrorCode
+from antiphon.protocol.schema import FOLDER, PAGE_NAME, SCHEMA_NAME, documents, json_schema, main, stale, write
+from antiphon.protocol.server_messages import ServerMessage
+from tests.unit.protocol.test_client_messages import WRITTEN
+from tests.unit.protocol.test_server_messages import ALL
+
+ROOT = Path(__file__).parents[3]
+
+
+def definition(name: str) -> dict[str, Any]:
+    return json_schema() | {"anyOf": [{"$ref": f"#/$defs/{name}"}]}
+
+
+CLIENT = jsonschema_rs.validator_for(definition("ClientMessage"))
+SERVER = jsonschema_rs.validator_for(definition("ServerMessage"))
+
+
+def test_the_reference_is_current() -> None:
+    assert stale(ROOT / FOLDER) == [], "run python -m antiphon.protocol.schema --write"
+
+
+@pytest.mark.parametrize("message", [meant for _, meant in WRITTEN], ids=lambda message: type(message).__name__)
+def test_what_a_client_sends_is_in_the_schema(message: ClientMessage) -> None:
+    CLIENT.validate(json.loads(encode_client(message)))
+
+
+@pytest.mark.parametrize("message", ALL, ids=lambda message: type(message).__name__)
+def test_what_the_server_sends_is_in_the_schema(message: ServerMessage) -> None:
+    SERVER.validate(json.loads(encode(message, 1)))
+
+
+def test_the_schema_knows_the_ranges() -> None:
+    assert not CLIENT.is_valid({"type": "settings", "volume": 101})
+
+
+def test_the_schema_promises_every_field_of_a_server_message() -> None:
+    assert not SERVER.is_valid({"type": "response", "text": "Yes."})
+
+
+def test_the_schema_tells_the_units() -> None:
+    until = json_schema()["$defs"]["Timeout"]["properties"]["until"]
+    assert until["description"] == "Unix time in milliseconds."
+
+
+def test_the_page_names_every_message_and_every_error_code() -> None:
+    page = documents()[PAGE_NAME]
+    tags = {json.loads(encode(message, 1))["type"] for message in ALL} | {written["type"] for written, _ in WRITTEN}
+    missing = [tag for tag in tags if f"### `{tag}`" not in page] + [
+        code for code in ErrorCode if f"`{code}`" not in page
+    ]
+    assert missing == []
+
+
+def test_what_was_written_is_current(tmp_path: Path) -> None:
+    write(tmp_path / "new" / "folder")
+    assert stale(tmp_path / "new" / "folder") == []
+
+
+def test_a_changed_file_is_stale(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / SCHEMA_NAME).write_text("{}")
+    assert stale(tmp_path) == [SCHEMA_NAME]
+
+
+def test_the_check_fails_and_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", "--folder", str(tmp_path)]) == 1
+    assert "Run this with --write." in capsys.readouterr().err
+
+
+def test_after_writing_the_check_passes(tmp_path: Path) -> None:
+    assert main(["--write", "--folder", str(tmp_path)]) == 0
+    assert main(["--check", "--folder", str(tmp_path)]) == 0

@@ -1,0 +1,305 @@
+"""A session in a process, with scripted and real models, on the virtual clock."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from antiphon.models.text_live import TextLiveModel
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.tools.call import ToolCall
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
+from antiphon.tools.spec import Mode
+from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
+from tests.fakes.calls import Client, Server
+from tests.fakes.gates import Counted, make_action, make_tool
+from tests.fakes.scripted import ScriptedModel
+from tests.fakes.scripted_live import Hear, Say, ScriptedLive
+
+
+class House:
+    """Servers that are closed when the test is over."""
+
+    def __init__(self) -> None:
+        self.servers: list[Server] = []
+
+    def open(self, *tools: Any, text: list[Any] | None = None, voice: list[Any] | None = None, **rest: Any) -> Server:
+        models: dict[Mode, Any] = {}
+        if text is not None:
+            script = ScriptedModel(text)
+            models[Mode.TEXT] = lambda: TextLiveModel(script)
+            self.script = script
+        if voice is not None:
+            self.voice = ScriptedLive(voice)
+            models[Mode.VOICE] = lambda: self.voice
+        server = Server(*tools, models=models, **rest)
+        self.servers.append(server)
+        return server
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    house = House()
+    yield house
+    for server in house.servers:
+        await server.aclose()
+
+
+async def test_a_client_is_told_the_state_and_then_the_session(house: House) -> None:
+    client = await Client(house.open(text=[])).enter()
+    assert [type(message) for message in client.told] == [s.StateChanged, s.Session]
+    assert client.states == ["idle"]
+    assert client.last(s.Session).resumed is False
+
+
+async def test_nothing_is_stored_before_the_first_turn(house: House) -> None:
+    server = house.open(text=["Hello."])
+    client = await Client(server).enter()
+    assert await server.database.conversations.list("ann", 10) == []
+    await client.write("hi")
+    assert [c.title for c in await server.database.conversations.list("ann", 10)] == ["hi"]
+
+
+async def test_a_typed_message_is_answered_in_the_order_of_the_wire(house: House) -> None:
+    client = await Client(house.open(text=["Hello there."])).enter()
+    await client.write("hi")
+    kinds = [type(message) for message in client.told[2:]]
+    assert kinds == [
+        s.StateChanged,
+        s.Transcript,
+        s.ResponseChunk,
+        s.ResponseChunk,
+        s.Response,
+        s.GenerationComplete,
+        s.StateChanged,
+    ]
+    assert client.states == ["idle", "processing", "idle"]
+    assert client.last(s.Response).text.strip() == "Hello there."
+    assert [chunk.is_first for chunk in client.every(s.ResponseChunk)] == [True, False]
+
+
+async def test_messages_are_numbered_without_a_gap(house: House) -> None:
+    client = await Client(house.open(text=["Hello.", "Bye."])).enter()
+    await client.write("hi")
+    await client.write("bye")
+    assert [message.n for message in client.told] == list(range(1, len(client.told) + 1))
+
+
+async def test_a_tool_is_told_before_and_after_with_its_flyout_between(house: House) -> None:
+    async def show(args: Args, context: Context) -> ToolResult:
+        return ok({"shown": True}, flyout=Flyout(FlyoutType.CODE, "print()", "python"))
+
+    call = ToolCall("call_0123456789", "show", {"text": "a"})
+    client = await Client(house.open(make_tool("show", show), text=[[call], "Done."])).enter()
+    await client.write("show it")
+    shown = [m for m in client.told if isinstance(m, s.ToolCall | s.Flyout | s.ToolResult)]
+    assert [type(message) for message in shown] == [s.ToolCall, s.Flyout, s.ToolResult]
+    assert client.last(s.ToolResult).result == {"shown": True}
+    assert client.last(s.ToolCall).id == client.last(s.ToolResult).id == "call_0123456789"
+    assert client.last(s.Response).text.strip() == "Done."
+
+
+async def test_the_conversation_is_stored_with_its_calls(house: House) -> None:
+    server = house.open(make_tool("read_it"), text=[[ToolCall(None, "read_it", {})], "It is one."])
+    client = await Client(server).enter()
+    await client.write("read it")
+    assert client.live is not None
+    messages = client.live.runner.keeper.messages
+    assert [type(message) for message in messages] == [UserMessage, AssistantMessage, ToolMessage, AssistantMessage]
+    stored = await server.database.conversations.turns(client.last(s.Session).conversation_id)
+    assert [turn.role for turn in stored] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_a_failing_model_is_told_and_the_session_lives(house: House) -> None:
+    client = await Client(house.open()).enter()
+    await client.write("hi")
+    assert client.last(s.Error).code == "model_failed"
+    assert client.states[-1] == "idle"
+    await client.say(c.Ping(7))
+    assert client.last(s.Pong).t == 7
+
+
+async def test_an_interrupted_answer_is_void_and_the_next_one_is_whole(house: House) -> None:
+    async def slowly(args: Args, context: Context) -> ToolResult:
+        await asyncio.sleep(0.9)
+        return ok("late")
+
+    calls = [ToolCall(None, "slow", {})]
+    server = house.open(make_tool("slow", slowly), text=[calls, "Second answer."])
+    client = await Client(server).enter()
+    await client.write("first", seconds=0.1)
+    await client.say(c.Interrupt(), seconds=0)
+    await client.write("second")
+    assert client.last(s.Response).text.strip() == "Second answer."
+    assert client.states == ["idle", "processing", "idle", "processing", "idle"]
+
+
+async def test_settings_are_applied_and_told(house: House) -> None:
+    client = await Client(house.open(text=[])).enter()
+    await client.say(c.Settings(voice_speed=150, theme="rose"))
+    told = client.last(s.SettingsUpdated)
+    assert (told.voice_speed, told.theme, told.volume) == (150, "rose", 80)
+
+
+async def test_a_dropped_socket_is_resumed_without_loss_or_repetition(house: House) -> None:
+    server = house.open(text=["One two three.", "Four."])
+    client = await Client(server).enter()
+    await client.write("count", seconds=0)
+    await asyncio.sleep(0)
+    seen = list(client.told)
+    handle, last_n = client.handle, client.last_n
+    client.drop()
+    await asyncio.sleep(5)
+    back = await Client(server).enter(resume=handle, last_n=last_n)
+    assert back.every(s.Session)[0].resumed is True
+    numbers = [m.n for m in [*seen, *back.told] if not isinstance(m, s.Session)]
+    assert len(numbers) == len(set(numbers))
+    text = "".join(m.text for m in [*seen, *back.told] if isinstance(m, s.ResponseChunk))
+    assert text.strip() == "One two three."
+    await back.write("go on")
+    assert back.last(s.Response).text.strip() == "Four."
+
+
+async def test_a_handle_works_once(house: House) -> None:
+    server = house.open(text=["Hello."])
+    client = await Client(server).enter()
+    await client.write("hi")
+    handle = client.handle
+    client.drop()
+    await Client(server).enter(resume=handle)
+    second = await Client(server).enter(resume=handle)
+    assert second.last(s.Error).code == "resume_rejected"
+    assert second.last(s.Session).resumed is False
+
+
+async def test_another_users_handle_is_rejected(house: House) -> None:
+    server = house.open(text=["Hello."])
+    client = await Client(server).enter()
+    await client.write("hi")
+    mallory = await Client(server, user="mallory").enter(resume=client.handle)
+    assert mallory.last(s.Error).code == "resume_rejected"
+    assert mallory.last(s.Session).session_id != client.last(s.Session).session_id
+
+
+async def test_a_second_socket_takes_over_and_the_first_is_told(house: House) -> None:
+    server = house.open(text=["Hello.", "Again."])
+    first = await Client(server).enter()
+    await first.write("hi")
+    second = await Client(server).enter(resume=first.handle, last_n=first.last_n)
+    assert first.link.closed is not None
+    assert first.link.closed.code == 4409
+    await second.write("more")
+    assert second.last(s.Response).text.strip() == "Again."
+
+
+async def test_another_process_resumes_and_the_first_is_fenced(house: House) -> None:
+    database = MemoryDatabase()
+    one = house.open(text=["Hello.", "From the first."], database=database)
+    client = await Client(one).enter()
+    await client.write("hi")
+    client.drop()
+    await asyncio.sleep(1)
+    two = house.open(text=["From the second."], database=database, owner="two")
+    back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
+    assert back.every(s.Session)[0].resumed is True
+    await back.write("and now")
+    assert back.last(s.Response).text.strip() == "From the second."
+    assert [type(m) for m in house.script.prompts[-1].messages] == [UserMessage, AssistantMessage, UserMessage]
+    assert client.live is not None
+    client.live.runner.post(c.TextMessage("am I still there"))
+    await asyncio.sleep(1)
+    assert client.live.id not in one.hub.sessions
+
+
+async def test_a_conversation_is_gone_on_with_in_a_new_session(house: House) -> None:
+    server = house.open(text=["Hello.", "I remember."])
+    client = await Client(server).enter()
+    await client.write("my name is Ann")
+    conversation_id = client.last(s.Session).conversation_id
+    client.drop(for_good=True)
+    await asyncio.sleep(1)
+    again = await Client(server).enter(conversation_id=conversation_id)
+    assert [turn.content.strip() for turn in again.last(s.History).turns] == ["my name is Ann", "Hello."]
+    await again.write("who am I")
+    assert UserMessage("my name is Ann") in house.script.prompts[-1].messages
+
+
+async def test_clearing_forgets_what_was_said(house: House) -> None:
+    server = house.open(text=["Hello.", "Who?"])
+    client = await Client(server).enter()
+    await client.write("my name is Ann")
+    await client.say(c.ClearConversation())
+    await client.write("who am I")
+    assert house.script.prompts[-1].messages == (UserMessage("who am I"),)
+
+
+async def test_without_engines_voice_is_refused_and_text_goes_on(house: House) -> None:
+    client = await Client(house.open(text=["Hello."])).enter()
+    await client.say(c.StartListening())
+    assert client.last(s.Notice).code == "voice_unavailable"
+    await client.write("hi")
+    assert client.last(s.Response).text.strip() == "Hello."
+
+
+async def test_a_spoken_turn_is_heard_answered_and_played(house: House) -> None:
+    client = await Client(
+        house.open(text=[], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=1_000)])
+    ).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.settle(1)
+    assert client.states == ["idle", "listening", "processing", "speaking"]
+    assert client.last(s.Transcript).text == "what time is it"
+    assert client.last(s.Response).text.strip() == "It is noon."
+    assert client.every(s.Audio)
+    await client.say(c.PlaybackDone(), seconds=1)
+    assert client.states[-1] == "listening"
+
+
+async def test_a_pending_request_is_answered_first_in_voice_with_the_chats_history(house: House) -> None:
+    server = house.open(text=["Hello Ann."], voice=[Say("Here is a joke.")])
+    client = await Client(server).enter()
+    await client.write("I am Ann")
+    await client.say(c.StartVoice("tell me a joke"))
+    assert client.last(s.Response).text.strip() == "Here is a joke."
+    assert house.voice.texts == ["tell me a joke"]
+
+
+async def test_a_confirmation_by_button_runs_the_call_and_is_told(house: House) -> None:
+    handler = Counted()
+    book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
+    server = house.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
+    client = await Client(server).enter()
+    await client.write("book it")
+    request = client.last(s.ConfirmationRequest)
+    assert request.preview == "Book it?"
+    await client.say(c.Confirm(request.confirmation_token, approved=True))
+    assert handler.runs == 1
+    assert client.last(s.ConfirmationResolved).outcome is s.Outcome.APPROVED
+    assert client.last(s.Response).text.strip() == "Booked."
+
+
+async def test_a_blocked_user_is_refused(house: House) -> None:
+    server = house.open(text=["Hello."])
+    client = await Client(server).enter()
+    await server.database.blocks.block("ann", 1 << 60, "Enough.")
+    await client.write("hi")
+    assert client.last(s.Error).code == "blocked"
+    assert client.every(s.Response) == []
+
+
+async def test_draining_tells_everyone_and_loses_no_turn(house: House) -> None:
+    database = MemoryDatabase()
+    server = house.open(text=["Hello."], database=database)
+    client = await Client(server).enter()
+    await client.write("hi", seconds=0)
+    await server.hub.drain(5, "The server restarts.")
+    assert client.last(s.GoAway).reason == "The server restarts."
+    assert client.last(s.Response).text.strip() == "Hello."
+    two = house.open(text=["Back."], database=database, owner="two")
+    back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
+    assert back.last(s.Session).resumed is True
