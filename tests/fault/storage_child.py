@@ -5,6 +5,8 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from antiphon.storage.base import AuditLine, CallRecord
+from antiphon.storage.conversations import Turn
+from antiphon.storage.sessions import Fence, Fenced
 from antiphon.storage.sql import Database, open_database
 
 
@@ -49,8 +51,55 @@ async def open_only(database: Database, name: str) -> None:
     say("opened")
 
 
+async def append_when_told(database: Database, name: str) -> None:
+    """A turn of the session s1 for every line on its input, until it is fenced."""
+    fence = await take(database, name)
+    while True:
+        await hear()
+        try:
+            say(str(await append(database, name, fence)))
+        except Fenced:
+            return say("fenced")
+
+
+async def append_until_fenced(database: Database, name: str) -> None:
+    fence = await take(database, name)
+    while True:
+        try:
+            say(str(await append(database, name, fence)))
+        except Fenced:
+            return say("fenced")
+
+
+async def take(database: Database, name: str) -> Fence:
+    record = await database.sessions.take_lease("s1", name, 2_000, 6_000)
+    say("leased")
+    return Fence(record.id, record.lease_token)
+
+
+async def append(database: Database, name: str, fence: Fence) -> int:
+    return await database.conversations.append("c1", Turn("user", f"By {name}.", False, 2_000, b"{}"), fence)
+
+
+async def resume_100(database: Database, name: str) -> None:
+    """With every one of 100 handles, and the sessions that it got."""
+    for number in range(100):
+        record = await database.sessions.rotate(f"h{number}", f"{name}-{number}", "ann", 2_000, 9_000)
+        if record is not None:
+            say(record.id)
+
+
 TASKS: dict[str, Callable[[Database, str], Awaitable[None]]] = {
-    each.__name__: each for each in (start_200, start_for_ever, write_much, open_only)
+    each.__name__: each
+    for each in (
+        start_200,
+        start_for_ever,
+        write_much,
+        open_only,
+        append_when_told,
+        append_until_fenced,
+        resume_100,
+    )
 }
 
 
@@ -58,9 +107,13 @@ def say(word: str) -> None:
     print(word, flush=True)
 
 
+async def hear() -> None:
+    await asyncio.to_thread(sys.stdin.readline)
+
+
 async def main(path: str, task: str, name: str) -> None:
     say("ready")
-    await asyncio.to_thread(sys.stdin.readline)
+    await hear()
     database = await open_database(path)
     try:
         await TASKS[task](database, name)

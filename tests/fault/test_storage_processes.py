@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from antiphon.storage.base import CallRecord
-from antiphon.storage.sql import open_database
+from antiphon.storage.conversations import Conversation, Turn
+from antiphon.storage.sessions import Fence, SessionRecord
+from antiphon.storage.sql import Database, open_database
 
 pytestmark = pytest.mark.real_time
 
@@ -65,6 +67,22 @@ async def children(database: Path, task: str, count: int) -> AsyncIterator[list[
     finally:
         for child in started:
             await child.kill()
+
+
+@asynccontextmanager
+async def session_of_ann(path: Path) -> AsyncIterator[Database]:
+    """The session s1 on the conversation c1, in this process."""
+    database = await open_database(path)
+    try:
+        await database.conversations.create(Conversation("c1", "ann", "", 1_000, 1_000))
+        await database.sessions.begin(session("s1", "h0"))
+        yield database
+    finally:
+        await database.aclose()
+
+
+def session(id: str, handle_hash: str) -> SessionRecord:
+    return SessionRecord(id, "ann", "c1", "text", "v1", 0, b"{}", handle_hash, 9_000, "test", 1, 5_000, 1_000)
 
 
 async def test_two_processes_win_each_key_once_between_them(tmp_path: Path) -> None:
@@ -123,3 +141,55 @@ async def test_a_call_that_a_killed_process_left_can_be_restarted_by_the_next(tm
         assert await database.calls.restart(left, again) is True
     finally:
         await database.aclose()
+
+
+async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with session_of_ann(path) as database, children(path, "append_when_told", 1) as (earlier,):
+        assert await earlier.hear() == "leased"
+        earlier.go()
+        assert await earlier.hear() == "1"
+        taken = await database.sessions.take_lease("s1", "test", 3_000, 7_000)
+        earlier.go()
+        assert await earlier.hear() == "fenced"
+        turn = Turn("user", "By test.", False, 4_000, b"{}")
+        assert await database.conversations.append("c1", turn, Fence("s1", taken.lease_token)) == 2
+        assert [each.text for each in await database.conversations.turns("c1")] == ["By child0.", "By test."]
+
+
+async def test_no_turn_comes_after_a_takeover_in_the_middle_of_writing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (earlier,):
+        assert await earlier.hear() == "leased"
+        for told in range(1, 30):
+            assert await earlier.hear() == str(told)
+        await database.sessions.take_lease("s1", "test", 3_000, 7_000)
+        seen = [each.seq for each in await database.conversations.turns("c1")]
+        rest = await earlier.hear_all()
+        assert rest == [*map(str, seen[29:]), "fenced"]
+        assert [each.seq for each in await database.conversations.turns("c1")] == seen
+
+
+async def test_every_turn_that_was_told_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (victim,):
+        assert await victim.hear() == "leased"
+        for told in range(1, 51):
+            assert await victim.hear() == str(told)
+        await victim.kill()
+        seen = [each.seq for each in await database.conversations.turns("c1")]
+        assert seen == list(range(1, len(seen) + 1))
+        assert len(seen) >= 50
+
+
+async def test_two_processes_resume_each_session_once_between_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    database = await open_database(path)
+    try:
+        for number in range(100):
+            await database.sessions.begin(session(f"s{number}", f"h{number}"))
+    finally:
+        await database.aclose()
+    async with children(path, "resume_100", 2) as racers:
+        got = await asyncio.gather(*(racer.hear_all() for racer in racers))
+    assert sorted(each for ids in got for each in ids) == sorted(f"s{number}" for number in range(100))

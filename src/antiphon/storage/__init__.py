@@ -1,1 +1,1 @@
-"""What lasts: small Protocols in `base`, one implementation a file."""
+"""What lasts: small Protocols in the modules here, and a package of implementations for each place to keep it."""

@@ -1,7 +1,14 @@
 """What the stores in memory add to the contract: they do not grow without end."""
 
 from antiphon.storage.base import AuditLine, CallRecord
-from antiphon.storage.memory import MemoryAuditStore, MemoryCallStore
+from antiphon.storage.conversations import Conversation, Turn, VoiceCall
+from antiphon.storage.memory import (
+    MemoryAuditStore,
+    MemoryCallStore,
+    MemoryConversationStore,
+    MemorySessionStore,
+    MemoryVoiceCallStore,
+)
 
 
 def record(session_id: str, result: bytes | None = b"{}") -> CallRecord:
@@ -45,3 +52,19 @@ async def test_the_oldest_audit_lines_make_room_and_numbers_go_on() -> None:
     assert [(seq, each.ts_ms) for seq, each in await audit.read()] == [(3, 3), (4, 4), (5, 5)]
     assert [seq for seq, _ in await audit.read(after=4)] == [5]
     assert [seq for seq, _ in await audit.read(after=1)] == [3, 4, 5]
+
+
+async def test_the_conversation_that_was_not_used_for_longest_makes_room() -> None:
+    conversations = MemoryConversationStore(MemorySessionStore(), kept=2)
+    await conversations.create(Conversation("c1", "ann", "", 1, 1))
+    await conversations.create(Conversation("c2", "ann", "", 2, 2))
+    await conversations.append("c1", Turn("user", "Hello.", False, 3, b"{}"), None)
+    await conversations.create(Conversation("c3", "ann", "", 4, 4))
+    assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c1"]
+
+
+async def test_the_oldest_voice_call_makes_room() -> None:
+    voice_calls = MemoryVoiceCallStore(MemorySessionStore(), kept=2)
+    for number in range(3):
+        await voice_calls.begin(VoiceCall(f"v{number}", "c1", "ann", number, None, "", (), 1, None), None)
+    assert [each.id for each in await voice_calls.list("ann", 10)] == ["v2", "v1"]

@@ -8,11 +8,10 @@ from sqlalchemy import and_, bindparam, delete, or_, select, update
 from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
 from antiphon.storage.sql.connections import Connections, KeyTakenError
 from antiphon.storage.sql.tables import calls
+from antiphon.storage.sql.tally import Tally
 
 PRUNED_EVERY: Final = 32
 """Old records are deleted once for so many new ones of a session."""
-
-SESSIONS_COUNTED: Final = 10_000
 
 # A key that is NULL equals nothing, so it finds nothing.
 _HOLDER: Final = (
@@ -55,7 +54,7 @@ class SqlCallStore:
         self._finish = insert.on_conflict_do_update(
             index_elements=[calls.c.id], set_={calls.c.result: insert.excluded.result}
         )
-        self._unpruned: dict[str, int] = {}
+        self._unpruned = Tally(PRUNED_EVERY)
 
     async def find(self, session_id: str, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
         return await self._holder(None, session_id, provider_key, hash_key)
@@ -82,7 +81,8 @@ class SqlCallStore:
         except KeyTakenError:
             # Another run holds the key: of a reading tool, which may well run twice, or one that replaced this one.
             return
-        await self._prune_sometimes(record.session_id)
+        if self._unpruned.add(record.session_id):
+            await self._connections.change(_PRUNE, {"session": record.session_id})
 
     async def _holder(
         self, id: str | None, session_id: str, provider_key: str | None, hash_key: str | None
@@ -90,12 +90,3 @@ class SqlCallStore:
         keys = {"id": id, "session_id": session_id, "provider_key": provider_key, "hash_key": hash_key}
         rows = await self._connections.fetch(_HOLDER, keys)
         return CallRecord(*rows[0]) if rows else None
-
-    async def _prune_sometimes(self, session_id: str) -> None:
-        count = self._unpruned.pop(session_id, 0) + 1
-        if count < PRUNED_EVERY:
-            self._unpruned[session_id] = count
-            if len(self._unpruned) > SESSIONS_COUNTED:
-                del self._unpruned[next(iter(self._unpruned))]
-            return
-        await self._connections.change(_PRUNE, {"session": session_id})

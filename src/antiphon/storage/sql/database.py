@@ -12,6 +12,9 @@ from antiphon.storage.sql.audit import SqlAuditStore
 from antiphon.storage.sql.calls import SqlCallStore
 from antiphon.storage.sql.confirmations import SqlConfirmationStore
 from antiphon.storage.sql.connections import Connections, explain, open_sqlite
+from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
+from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
+from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.upgrade import upgrade
 
 
@@ -23,6 +26,12 @@ class Database:
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
+        self.conversations = SqlConversationStore(connections)
+        self.voice_calls = SqlVoiceCallStore(connections)
+        self.sessions = SqlSessionStore(connections)
+        self.messages = SqlMessageStore(connections)
+        self.blocks = SqlBlockStore(connections)
+        self.tokens = SqlTokenStore(connections)
 
     async def aclose(self) -> None:
         await self._connections.aclose()

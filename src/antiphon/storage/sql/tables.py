@@ -1,11 +1,24 @@
-"""The tables. Where a row is a struct of `base`, its columns are the struct's fields, in the struct's order.
+"""The tables. Where a row is a struct, its columns are the struct's fields, in the struct's order.
 
 A change here needs a step in `migrations/versions/`; a test compares the two.
 """
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 metadata: Final = MetaData()
 
@@ -58,4 +71,92 @@ audit: Final = Table(
     Column("line", Text, nullable=False),
     # A reader goes on after the last number it saw, so a number must not come back when old lines are deleted.
     sqlite_autoincrement=True,
+)
+
+conversations: Final = Table(
+    "conversations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    # The highest number that a turn ever had, so that none comes back when the turns are cleared.
+    Column("last_seq", Integer, nullable=False),
+    Index("conversations_newest", "user", "updated_ms"),
+)
+
+turns: Final = Table(
+    "turns",
+    metadata,
+    Column("conversation_id", Text, ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("role", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("spoken", Boolean, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+# Without a foreign key: the history of calls and the conversations are deleted apart.
+voice_calls: Final = Table(
+    "voice_calls",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("conversation_id", Text, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger),
+    Column("summary", Text, nullable=False),
+    Column("models", JSON, nullable=False),
+    Column("first_seq", Integer, nullable=False),
+    Column("last_seq", Integer),
+    Index("voice_calls_newest", "user", "started_ms"),
+)
+
+sessions: Final = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("tools_version", Text, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+    Column("handle_hash", Text, nullable=False),
+    Column("handle_expires_ms", BigInteger, nullable=False),
+    Column("lease_owner", Text, nullable=False),
+    Column("lease_token", Integer, nullable=False),
+    Column("lease_until_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    UniqueConstraint("handle_hash", name="sessions_handle_hash"),
+)
+
+messages: Final = Table(
+    "messages",
+    metadata,
+    Column("session_id", Text, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+)
+
+blocks: Final = Table(
+    "blocks",
+    metadata,
+    Column("user", Text, primary_key=True),
+    Column("until_ms", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+tokens: Final = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("token_hash", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger),
+    UniqueConstraint("token_hash", name="tokens_token_hash"),
 )

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import func, insert, make_url, select
 
 from antiphon.storage.base import CallRecord, Confirmation, StorageError
+from antiphon.storage.conversations import Conversation, Turn
 from antiphon.storage.sql.connections import Connections, insert_into, open_sqlite
 from antiphon.storage.sql.database import Database
 from antiphon.storage.sql.tables import audit
@@ -84,6 +85,31 @@ async def test_a_batch_is_written_whole_or_not_at_all(connections: Connections) 
         await connections.change_all(insert(audit), [{"ts_ms": 1, "line": "{}"}, {"ts_ms": 2, "line": None}])
     ((count,),) = await connections.fetch(select(func.count()).select_from(audit), {})
     assert count == 0
+
+
+async def test_what_is_run_together_is_undone_together(connections: Connections) -> None:
+    async def change_and_fail() -> None:
+        async with connections.together() as connection:
+            await connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
+            raise ValueError("changed my mind")
+
+    with pytest.raises(ValueError, match="changed my mind"):
+        await change_and_fail()
+    ((count,),) = await connections.fetch(select(func.count()).select_from(audit), {})
+    assert count == 0
+
+
+async def test_turns_that_are_cut_short_are_stored_whole_or_not_at_all(database: Database) -> None:
+    await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
+    turn = Turn("user", "Hello.", False, 2, b"{}")
+    appends = [asyncio.create_task(database.conversations.append("c1", turn, None)) for _ in range(40)]
+    for position in range(0, 40, 2):
+        await asyncio.sleep(0.0007)
+        appends[position].cancel()
+    told = [each for each in await asyncio.gather(*appends, return_exceptions=True) if isinstance(each, int)]
+    stored = [each.seq for each in await database.conversations.turns("c1")]
+    assert set(told) <= set(stored)
+    assert stored == list(range(1, len(stored) + 1))
 
 
 async def test_statements_commit_by_themselves_after_a_batch(connections: Connections, path: Path) -> None:

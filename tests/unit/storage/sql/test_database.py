@@ -83,6 +83,24 @@ async def test_a_database_that_is_up_to_date_opens_without_alembic(tmp_path: Pat
     assert await child.wait() == 0
 
 
+async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    first = await open_database(path)
+    await first.calls.start(RECORD)
+    await first.aclose()
+    with plain(path) as connection:
+        for table in ("turns", "conversations", "voice_calls", "messages", "sessions", "blocks", "tokens"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    second = await open_database(path)
+    try:
+        assert await second.calls.find("s1", "p1", "h1") == RECORD
+        await second.blocks.block("ann", 1_000, "rude")
+        assert await second.blocks.blocked_until("ann", 0) == 1_000
+    finally:
+        await second.aclose()
+
+
 async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await (await open_database(path)).aclose()

@@ -6,17 +6,50 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from msgspec import Struct
+from sqlalchemy import Table, create_engine
 
 from antiphon.storage.base import CallRecord, Confirmation
+from antiphon.storage.conversations import Conversation, StoredTurn, Turn, VoiceCall
 from antiphon.storage.migrations import FOLDER, HEAD
+from antiphon.storage.people import Block, TokenRecord
+from antiphon.storage.sessions import SessionRecord
 from antiphon.storage.sql import open_database
-from antiphon.storage.sql.tables import calls, confirmations, metadata
+from antiphon.storage.sql.tables import (
+    blocks,
+    calls,
+    confirmations,
+    conversations,
+    metadata,
+    sessions,
+    tokens,
+    turns,
+    voice_calls,
+)
 
 
-def test_the_columns_are_the_fields_of_the_structs() -> None:
-    assert tuple(calls.c.keys()) == CallRecord.__struct_fields__
+@pytest.mark.parametrize(
+    ("table", "struct"),
+    [
+        (calls, CallRecord),
+        (turns, StoredTurn),
+        (voice_calls, VoiceCall),
+        (sessions, SessionRecord),
+        (blocks, Block),
+        (tokens, TokenRecord),
+    ],
+)
+def test_the_columns_are_the_fields_of_the_struct(table: Table, struct: type[Struct]) -> None:
+    assert tuple(table.c.keys()) == struct.__struct_fields__
+
+
+def test_a_column_that_only_the_database_needs_stands_at_the_edge() -> None:
     assert tuple(confirmations.c.keys()) == ("seq", *Confirmation.__struct_fields__)
+    assert tuple(conversations.c.keys()) == (*Conversation.__struct_fields__, "last_seq")
+
+
+def test_a_stored_turn_is_a_turn_with_its_place() -> None:
+    assert StoredTurn.__struct_fields__ == ("conversation_id", "seq", *Turn.__struct_fields__)
 
 
 def test_head_is_the_last_migration() -> None:

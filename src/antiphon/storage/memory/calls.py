@@ -1,17 +1,12 @@
-"""Stores that live as long as the process: for tests, for trying things out, and for the cost of the gate alone.
+"""Runs of tools."""
 
-No method awaits anything, so each is one step to every other task of the loop.
-"""
-
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import OrderedDict
 from itertools import islice
 from typing import Final
 
-from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
+from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
 
 SESSIONS_KEPT: Final = 10_000
-AUDIT_LINES_KEPT: Final = 100_000
 PRUNED_EVERY: Final = 100
 """A session's records are looked through once for so many new ones, not for each."""
 
@@ -111,60 +106,3 @@ class MemoryCallStore:
                 del self._sessions[session_id]
                 return
             self._sessions.move_to_end(session_id)
-
-
-class MemoryConfirmationStore:
-    def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], dict[str, Confirmation]] = {}
-
-    async def put(self, confirmation: Confirmation) -> None:
-        owner = (confirmation.session_id, confirmation.user)
-        self._waiting.setdefault(owner, {})[confirmation.token_hash] = confirmation
-
-    async def take(self, token_hash: str, session_id: str, user: str) -> Confirmation | None:
-        owner = (session_id, user)
-        waiting = self._waiting.get(owner)
-        if waiting is None:
-            return None
-        confirmation = waiting.pop(token_hash, None)
-        if not waiting:
-            del self._waiting[owner]
-        return confirmation
-
-    async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
-        waiting = self._waiting.get((session_id, user))
-        return [one for one in waiting.values() if one.expires_ms > now_ms] if waiting else ()
-
-    async def sweep(self, now_ms: int) -> int:
-        expired = [one for waiting in self._waiting.values() for one in waiting.values() if one.expires_ms <= now_ms]
-        for one in expired:
-            await self.take(one.token_hash, one.session_id, one.user)
-        return len(expired)
-
-
-class MemoryAuditStore:
-    def __init__(self, lines_kept: int = AUDIT_LINES_KEPT) -> None:
-        self._lines: deque[AuditLine] = deque(maxlen=lines_kept)
-        self._appended = 0
-
-    async def append(self, lines: Sequence[AuditLine]) -> None:
-        self._lines.extend(lines)
-        self._appended += len(lines)
-
-    async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
-        forgotten = self._appended - len(self._lines)
-        skipped = max(after - forgotten, 0)
-        numbered = enumerate(islice(self._lines, skipped, None), start=forgotten + skipped + 1)
-        return list(islice(((number, line) for number, line in numbered if line.ts_ms >= since_ms), limit))
-
-
-class MemoryDatabase:
-    """All the stores together, as `sql.Database` has them."""
-
-    def __init__(self) -> None:
-        self.calls = MemoryCallStore()
-        self.confirmations = MemoryConfirmationStore()
-        self.audit = MemoryAuditStore()
-
-    async def aclose(self) -> None:
-        """There is nothing to close."""

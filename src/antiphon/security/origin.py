@@ -1,0 +1,115 @@
+"""Which pages and names may reach the server: exact lists, no patterns. Pure."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_WILDCARDS: Final = frozenset({"", "0.0.0.0", "::"})
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+# A browser writes an origin in one way only. What is written otherwise (user@host, a path, a trailing dot, a letter
+# beyond ASCII) comes from someone who hopes that two parsers disagree, so it is refused instead of interpreted.
+_LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+_HOST: Final = rf"(?P<name>{_LABEL}(?:\.{_LABEL})*)|\[(?P<v6>[0-9a-f:.]+)\]"
+_PORT: Final = r"(?::(?P<port>[1-9][0-9]{0,4}))?"
+_AUTHORITY: Final = re.compile(rf"(?:{_HOST}){_PORT}", re.ASCII)
+_ORIGIN: Final = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:{_HOST}){_PORT}", re.ASCII)
+# Longer ones name nothing: a name in the DNS has at most 253 characters.
+_MAX_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A page's home, in the one form in which two of them can be compared."""
+
+    scheme: str
+    host: str
+    """A name in lower case, or an address without brackets."""
+    port: int | None
+    """None for a scheme that has no usual port, such as an app's own."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        is_usual = self.port in (None, _DEFAULT_PORTS.get(self.scheme))
+        return f"{self.scheme}://{host}" if is_usual else f"{self.scheme}://{host}:{self.port}"
+
+
+def parse_origin(text: str) -> Origin | None:
+    """None for what is no origin that a list could name: "null", "*", a URL with a path, an odd spelling."""
+    found = _match(_ORIGIN, text)
+    if found is None:
+        return None
+    scheme = found["scheme"]
+    port = int(found["port"]) if found["port"] else _DEFAULT_PORTS.get(scheme)
+    host = _host_of(found)
+    return None if host is None or (port or 0) > 65_535 else Origin(scheme, host, port)
+
+
+def allows_origin(origin: str | None, allowed: Collection[str], *, authenticated: bool, auth_required: bool) -> bool:
+    """Whether a request with this Origin header may go on.
+
+    Browsers send the header with every handshake and every cross-site POST, and no page can change it. A request
+    without it comes from a program, which must then show a token, unless the server asks nobody for one.
+    """
+    if origin is None:
+        return authenticated or not auth_required
+    parsed = parse_origin(origin)
+    return parsed is not None and any(parsed == parse_origin(each) for each in allowed)
+
+
+def allows_host(host_header: str | None, allowed_hosts: Collection[str]) -> bool:
+    """Whether the server answers to the name in a Host header; the port does not matter.
+
+    A page whose own name was rebound to this machine's address passes every check of the browser, but it cannot hide
+    the name that it used.
+    """
+    host = parse_host(host_header) if host_header is not None else None
+    return host is not None and any(host == parse_host(each) for each in allowed_hosts)
+
+
+def parse_host(text: str) -> str | None:
+    """The host of `host`, `host:port` or `[v6]:port`, in lower case and without brackets; None if it is none."""
+    if ":" in text and not text.startswith("["):
+        try:
+            return str(IPv6Address(text))  # how settings write it, which have no port to tell apart
+        except ValueError:
+            pass
+    found = _match(_AUTHORITY, text)
+    return None if found is None or int(found["port"] or 0) > 65_535 else _host_of(found)
+
+
+def own_origins(host: str, port: int, addresses: Iterable[str] = ()) -> frozenset[str]:
+    """The origins of the server's own page. `addresses` are the machine's, for which a wildcard host stands."""
+    hosts = [host]
+    if is_loopback(host):
+        hosts = [host, *_LOOPBACK]
+    elif host in _WILDCARDS:
+        hosts = [*_LOOPBACK, *addresses]
+    return frozenset(str(Origin("http", each, port)) for each in map(parse_host, hosts) if each is not None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server on this host. A name other than localhost might mean anything."""
+    bare = host.removeprefix("[").removesuffix("]").lower()
+    if bare == "localhost":
+        return True
+    try:
+        return ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return pattern.fullmatch(text.lower()) if len(text) <= _MAX_CHARS and text.isascii() else None
+
+
+def _host_of(found: re.Match[str]) -> str | None:
+    if found["v6"] is None:
+        return found["name"]
+    try:
+        return str(IPv6Address(found["v6"]))
+    except ValueError:
+        return None

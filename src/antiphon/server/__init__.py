@@ -1,0 +1,1 @@
+"""The house's doors: HTTP and WebSocket."""

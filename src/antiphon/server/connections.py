@@ -1,0 +1,141 @@
+"""uvicorn's two kinds of connection, with the deadlines and bounds that it leaves out."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+
+from antiphon.protocol.closing import TOO_LARGE
+
+MAX_FRAGMENTS: Final = 256
+"""Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    header_s: float = 10.0
+    """From the first moment of a connection, or the first byte of a later request, to the end of the header."""
+    body_s: float = 30.0
+    """From the end of the header to the end of the body."""
+    write_s: float = 20.0
+    """In which the other side must take what was written to it."""
+    linger_s: float = 2.0
+    """How long the rest of a refused message is read and thrown away, so that its sender can read why."""
+
+
+class _Alarm:
+    """One timer that cuts a connection, unless it is called off in time."""
+
+    def __init__(self) -> None:
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, delay_s: float, cut: Callable[[], object]) -> None:
+        self.call_off()
+        self._timer = asyncio.get_running_loop().call_later(delay_s, cut)
+
+    def call_off(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _ReadByItsPeer(asyncio.Protocol):
+    """A connection that is cut if the other side does not take what was written to it."""
+
+    transport: asyncio.Transport
+    deadlines: Deadlines
+
+    def __init__(self, *args: Any, deadlines: Deadlines, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.deadlines = deadlines
+        self._write_alarm = _Alarm()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_alarm.set(self.deadlines.write_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._write_alarm.call_off()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._write_alarm.call_off()
+        super().connection_lost(exc)
+
+
+class HttpConnection(_ReadByItsPeer, H11Protocol):
+    """h11, not the quicker httptools: it bounds the length of a header, and a WebSocket leaves it at the handshake."""
+
+    def __init__(self, *args: Any, deadlines: Deadlines, **keywords: Any) -> None:
+        super().__init__(*args, deadlines=deadlines, **keywords)
+        self._request_alarm = _Alarm()
+        self._awaited: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # With a mark of 0, writing counts as paused whenever the system did not take everything at once. That makes one
+        # deadline do for slow readers and for a close that waits to be flushed, which asyncio lets wait for ever.
+        transport.set_write_buffer_limits(high=0)
+        super().connection_made(transport)
+        self._await(h11.IDLE)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_ours = self.transport.get_protocol() is self and not self.transport.is_closing()
+        self._await(self.conn.their_state if is_ours else None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._await(None)
+        super().connection_lost(exc)
+
+    def _await(self, state: object) -> None:
+        """The time runs from the change of state: a client cannot prolong it by a byte now and then."""
+        if state is self._awaited:
+            return
+        self._awaited = state
+        self._request_alarm.call_off()
+        if state is h11.IDLE:
+            self._request_alarm.set(self.deadlines.header_s, self.transport.abort)
+        elif state is h11.SEND_BODY:
+            self._request_alarm.set(self.deadlines.body_s, self.transport.abort)
+
+
+class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
+    _refused = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._refused:
+            super().data_received(data)
+
+    def handle_ping(self) -> None:
+        """Leaves out a pong that would have to wait: from a client that never reads they would fill the memory."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def handle_cont(self, event: Frame) -> None:
+        if self._refused:
+            return
+        if len(self.frames) < MAX_FRAGMENTS:
+            super().handle_cont(event)
+            return
+        self.conn.fail(TOO_LARGE.code, "a message has too many fragments")
+        self.handle_parser_exception()
+
+    def handle_parser_exception(self) -> None:
+        """Says why, and reads on for a moment: closing with bytes unread is a reset, which can overtake the reason."""
+        closing = cast(Any, self.conn.close_sent)
+        self._refused = self.close_sent = True
+        self.frames = []
+        self.stop_keepalive()
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": closing.code, "reason": closing.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        # uvicorn keeps a connection with this timer open after the application has returned.
+        self.close_timer = self.loop.call_later(self.deadlines.linger_s, self.transport.abort)

@@ -1,0 +1,116 @@
+"""The outermost middleware: which names and pages may come in, how much they may send, what a browser may do with it.
+
+It knows no tokens. A request without an Origin comes from a program, which shows its token in the Authorization header
+or in `hello`; the routes and the socket insist on that where authentication is on.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from antiphon.security.headers import SecurityHeaders
+from antiphon.security.origin import allows_host, allows_origin, parse_origin
+from antiphon.telemetry.log import get_logger
+
+MAX_BODY_BYTES: Final = 1024 * 1024
+
+_log = get_logger(__name__)
+
+_BAD_HOST: Final = (
+    "This server does not answer to the name in the Host header. Add the page's address to server.origins."
+)
+_BAD_ORIGIN: Final = "Pages of this origin may not use this server. Add the origin to server.origins."
+_TOO_LARGE: Final = f"The body of a request may have {MAX_BODY_BYTES} bytes at most."
+
+
+class Guard:
+    """ASGI middleware. `origins` are the pages that may come in; it answers to the names in them, and to `hosts`.
+
+    What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also where the request
+    is a WebSocket handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
+    """
+
+    def __init__(self, app: ASGIApp, *, origins: Collection[str], hosts: Collection[str] = ()) -> None:
+        self._app = app
+        self._origins = frozenset(origins)
+        self._hosts = frozenset(hosts) | {origin.host for origin in map(parse_origin, origins) if origin is not None}
+        self._covered = SecurityHeaders(self._admit, origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._covered(scope, receive, send)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif not allows_host(_header(scope, b"host"), self._hosts):
+            await self._refuse(421, _BAD_HOST, scope, receive, send)
+        elif not allows_origin(_header(scope, b"origin"), self._origins, authenticated=True, auth_required=True):
+            await self._refuse(403, _BAD_ORIGIN, scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        elif _declared_bytes(scope) > MAX_BODY_BYTES:
+            await self._refuse(413, _TOO_LARGE, scope, receive, send)
+        else:
+            await _Metered(self._app)(scope, receive, send)
+
+    async def _refuse(self, status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """With the reason in words, in a handshake too; a server without that extension makes it a plain 403."""
+        client = scope.get("client")
+        _log.warning(
+            "request refused",
+            status=status,
+            host=_header(scope, b"host"),
+            origin=_header(scope, b"origin"),
+            path=scope["path"],
+            client=client[0] if client else None,
+        )
+        if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close"})
+            return
+        await PlainTextResponse(why + "\n", status)(scope, receive, send)
+
+
+class _Metered:
+    """One request whose length was not declared: counted as it comes in, and answered with 413 once it is too long."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._bytes_left = MAX_BODY_BYTES
+        self._started = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def receive_counted() -> Message:
+            if self._bytes_left < 0:
+                return {"type": "http.disconnect"}
+            message = await receive()
+            self._bytes_left -= len(message.get("body", b""))
+            if self._bytes_left >= 0:
+                return message
+            if not self._started:
+                await PlainTextResponse(_TOO_LARGE + "\n", 413)(scope, receive, send)
+            return {"type": "http.disconnect"}
+
+        async def send_unless_refused(message: Message) -> None:
+            if self._bytes_left >= 0 or self._started:
+                self._started = True
+                await send(message)
+
+        try:
+            await self._app(scope, receive_counted, send_unless_refused)
+        except Exception:
+            # The application was told that its client is gone, and may raise that. The client has its answer.
+            if self._bytes_left >= 0:
+                raise
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    """Two of a kind are joined, as HTTP has it: the result is no host and no origin, so it is refused."""
+    values = [value for key, value in scope["headers"] if key == name]
+    return b", ".join(values).decode("latin-1") if values else None
+
+
+def _declared_bytes(scope: Scope) -> int:
+    declared = _header(scope, b"content-length")
+    return int(declared) if declared is not None and declared.isascii() and declared.isdecimal() else 0

@@ -1,0 +1,242 @@
+"""The socket: frames in, messages to the session; messages of the session, frames out. It decides nothing else."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import codec, limits
+from antiphon.protocol.closing import (
+    BLOCKED,
+    FULL,
+    INTERNAL,
+    NO_HELLO,
+    NORMAL,
+    TOO_FAST,
+    TOO_SLOW,
+    UNAUTHENTICATED,
+    Close,
+)
+from antiphon.protocol.errors import ErrorCode, ProtocolError
+from antiphon.protocol.server_messages import Error, Timeout
+from antiphon.security.quota import Caller as Account
+from antiphon.security.quota import Kind, Quota
+from antiphon.security.tokens import bearer
+from antiphon.session.hub import Hub, Live
+from antiphon.telemetry.log import get_logger
+
+HELLO_GRACE_S: Final = 0.3
+"""So long a client that need not say hello may take to do so. It is told nothing before, since hello may resume."""
+MAX_WAITING_BYTES: Final = 4 << 20
+"""A client that leaves more than this unread is closed. A minute of speech fits in it."""
+
+MAX_REFUSED: Final = 200
+"""Frames beyond the pace, after which the socket is closed."""
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    user: str
+    authenticated: bool
+
+
+class Doorman(Protocol):
+    """Who may come in, and as whom."""
+
+    required: bool
+    """Whether a token must be shown."""
+
+    async def identify(self, token: str | None) -> Caller | None: ...
+
+    async def blocked_until(self, user: str) -> int | None: ...
+
+
+class SocketLink:
+    """The sending side of a socket: a queue with one writer, bounded by what the client leaves unread."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._frames: deque[str | bytes] = deque()
+        self._waiting_bytes = 0
+        self._stirred = asyncio.Event()
+        self.closing: Close | None = None
+
+    def send(self, frame: str | bytes) -> None:
+        if self.closing is not None:
+            return
+        self._waiting_bytes += len(frame)
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            self.close(TOO_SLOW)
+            return
+        self._frames.append(frame)
+        self._stirred.set()
+
+    def close(self, close: Close) -> None:
+        """What was queued before is still sent, unless it is the queue that is too long."""
+        if self.closing is None:
+            self.closing = close
+            if close is TOO_SLOW:
+                self._frames.clear()
+            self._stirred.set()
+
+    async def write(self) -> None:
+        """Sends until the socket is to be closed, and closes it."""
+        while True:
+            while self._frames:
+                frame = self._frames.popleft()
+                if isinstance(frame, str):
+                    await self._socket.send_text(frame)
+                else:
+                    await self._socket.send_bytes(frame)
+                self._waiting_bytes -= len(frame)
+            if self.closing is not None:
+                await self._socket.close(self.closing.code, self.closing.reason)
+                return
+            self._stirred.clear()
+            await self._stirred.wait()
+
+
+class Endpoint:
+    """`/ws`."""
+
+    def __init__(self, hub: Hub, doorman: Doorman, quota: Quota) -> None:
+        self._hub = hub
+        self._doorman = doorman
+        self._quota = quota
+
+    async def __call__(self, socket: WebSocket) -> None:
+        await socket.accept()
+        link = SocketLink(socket)
+        writer = asyncio.create_task(link.write())
+        reader = asyncio.create_task(_Reader(self._hub, self._doorman, self._quota, socket, link).read())
+        try:
+            await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
+            if reader.done() and link.closing is not None and not writer.done():
+                await asyncio.wait([writer], timeout=5)
+        finally:
+            for task in (writer, reader):
+                task.cancel()
+            for outcome in await asyncio.gather(writer, reader, return_exceptions=True):
+                if isinstance(outcome, Exception) and not isinstance(outcome, WebSocketDisconnect | RuntimeError):
+                    log.error("socket_failed", exc_info=outcome)
+
+
+class _Reader:
+    """The receiving side: knows who the client is, and hands on what it says."""
+
+    def __init__(self, hub: Hub, doorman: Doorman, quota: Quota, socket: WebSocket, link: SocketLink) -> None:
+        self._hub = hub
+        self._doorman = doorman
+        self._quota = quota
+        self._socket = socket
+        self._link = link
+        self._live: Live | None = None
+        self._account = Account(address=socket.client.host if socket.client else None)
+        self._refused = 0
+
+    async def read(self) -> None:
+        for_good = False
+        try:
+            first = await self._enter()
+            if self._live is None:
+                return
+            if first is not None:
+                await self._take(first)
+            while self._link.closing is None:
+                await self._take(await self._receive())
+        except WebSocketDisconnect as gone:
+            for_good = gone.code == NORMAL.code
+        except Exception:
+            log.exception("socket_reader_failed")
+            self._link.close(INTERNAL)
+        finally:
+            if self._live is not None:
+                self._hub.leave(self._live, self._link, for_good=for_good)
+
+    async def _enter(self) -> str | bytes | None:
+        """Finds out who is there and what for. Gives a frame that was read on the way and is no hello."""
+        frame = await self._first_frame()
+        hello = c.Hello()
+        if isinstance(frame, str):
+            try:
+                decoded = codec.decode(frame)
+            except ProtocolError:
+                decoded = None
+            if isinstance(decoded, c.Hello):
+                hello, frame = decoded, None
+        token = hello.token or _bearer_of(self._socket)
+        caller = await self._doorman.identify(token)
+        if caller is None:
+            self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
+            return None
+        self._account = replace(self._account, user=caller.user)
+        if self._quota.take(Kind.CONNECTION, self._account, 1, self._hub.clock.monotonic()) > 0:
+            self._link.close(FULL)
+            return None
+        until_ms = await self._doorman.blocked_until(caller.user)
+        if until_ms is not None:
+            left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
+            self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
+            self._link.close(BLOCKED)
+            return None
+        self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
+        self._account = replace(self._account, session=self._live.id)
+        return frame
+
+    async def _first_frame(self) -> str | bytes | None:
+        """Where a token is required and the header has none, hello must come in time; elsewhere it may."""
+        must = self._doorman.required and _bearer_of(self._socket) is None
+        try:
+            async with asyncio.timeout(limits.HELLO_LIMIT_S if must else HELLO_GRACE_S):
+                return await self._receive()
+        except TimeoutError:
+            if must:
+                self._link.close(NO_HELLO)
+            return None
+
+    async def _receive(self) -> str | bytes:
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1005), message.get("reason"))
+        text, data = message.get("text"), message.get("bytes")
+        return text if text is not None else data or b""
+
+    async def _take(self, frame: str | bytes) -> None:
+        assert self._live is not None
+        runner = self._live.runner
+        if not self._admit(Kind.MESSAGE, 1):
+            return
+        try:
+            message = codec.decode(frame)
+        except ProtocolError as error:
+            runner.outbox.send(Error(str(error), error.code))
+            return
+        if not isinstance(message, c.AudioFrame):
+            runner.post(message)
+        elif self._admit(Kind.AUDIO_S, len(message.pcm) / (2 * limits.MICROPHONE_HZ)):
+            await runner.hear(message.pcm)
+
+    def _admit(self, kind: Kind, amount: float) -> bool:
+        """Whether the pace allows it. Who does not slow down when told is closed."""
+        assert self._live is not None
+        if self._quota.take(kind, self._account, amount, self._hub.clock.monotonic()) == 0:
+            return True
+        self._refused += 1
+        if self._refused == 1:
+            self._live.runner.outbox.send(Error(TOO_FAST.reason, ErrorCode.TOO_FAST, retryable=True))
+        if self._refused > MAX_REFUSED:
+            self._link.close(TOO_FAST)
+        return False
+
+    def _refuse(self, error: Error, close: Close) -> None:
+        self._link.send(codec.encode(error, 1))
+        self._link.close(close)
+
+
+def _bearer_of(socket: WebSocket) -> str | None:
+    return bearer(socket.headers.get("authorization"))

@@ -1,0 +1,143 @@
+"""Conversations and the calls in them."""
+
+from collections.abc import Sequence
+from itertools import count, islice
+from typing import Final
+
+from msgspec.structs import asdict, replace
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn, VoiceCall
+from antiphon.storage.memory.sessions import MemorySessionStore
+from antiphon.storage.sessions import Fence
+
+CONVERSATIONS_KEPT: Final = 10_000
+VOICE_CALLS_KEPT: Final = 10_000
+
+
+class _Kept:
+    """A conversation and its turns."""
+
+    __slots__ = ("conversation", "numbers", "turns")
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.turns: dict[int, StoredTurn] = {}
+        self.numbers = count(1)
+
+
+class MemoryConversationStore:
+    def __init__(self, sessions: MemorySessionStore, kept: int = CONVERSATIONS_KEPT) -> None:
+        self._sessions = sessions
+        self._most = kept
+        self._kept: dict[str, _Kept] = {}
+        """The least recently used first."""
+
+    async def create(self, conversation: Conversation) -> None:
+        if conversation.id in self._kept:
+            raise StorageError(f"There is a conversation {conversation.id} already.")
+        self._kept[conversation.id] = _Kept(conversation)
+        if len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
+
+    async def get(self, id: str, user: str) -> Conversation | None:
+        kept = self._kept.get(id)
+        return kept.conversation if kept is not None and kept.conversation.user == user else None
+
+    async def list(self, user: str, limit: int, before_ms: int | None = None) -> Sequence[Conversation]:
+        found = [
+            kept.conversation
+            for kept in self._kept.values()
+            if kept.conversation.user == user and (before_ms is None or kept.conversation.updated_ms < before_ms)
+        ]
+        return sorted(found, key=lambda each: (-each.updated_ms, each.id))[:limit]
+
+    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        self._sessions.check(fence)
+        kept = self._kept.pop(conversation_id, None)
+        if kept is None:
+            raise ConversationGone(conversation_id)
+        self._kept[conversation_id] = kept
+        seq = next(kept.numbers)
+        kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
+        kept.conversation = replace(kept.conversation, updated_ms=turn.at_ms)
+        return seq
+
+    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
+        self._sessions.check(fence)
+        kept = self._kept.get(conversation_id)
+        if kept is None or seq not in kept.turns:
+            return False
+        kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
+        return True
+
+    async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
+        kept = self._kept.get(conversation_id)
+        if kept is None:
+            return []
+        return [*islice((turn for turn in kept.turns.values() if turn.seq > after_seq), limit)]
+
+    async def clear(self, conversation_id: str, fence: Fence | None) -> None:
+        self._sessions.check(fence)
+        kept = self._kept.get(conversation_id)
+        if kept is not None:
+            kept.turns.clear()
+
+    async def delete(self, id: str, user: str) -> bool:
+        if await self.get(id, user) is None:
+            return False
+        del self._kept[id]
+        return True
+
+    async def delete_before(self, at_ms: int) -> int:
+        old = [id for id, kept in self._kept.items() if kept.conversation.updated_ms < at_ms]
+        for id in old:
+            del self._kept[id]
+        return len(old)
+
+
+class MemoryVoiceCallStore:
+    def __init__(self, sessions: MemorySessionStore, kept: int = VOICE_CALLS_KEPT) -> None:
+        self._sessions = sessions
+        self._most = kept
+        self._calls: dict[str, VoiceCall] = {}
+
+    async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
+        self._sessions.check(fence)
+        if call.id in self._calls:
+            raise StorageError(f"There is a voice call {call.id} already.")
+        self._calls[call.id] = call
+        if len(self._calls) > self._most:
+            del self._calls[next(iter(self._calls))]
+
+    async def end(
+        self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
+    ) -> bool:
+        self._sessions.check(fence)
+        call = self._calls.get(id)
+        if call is None or call.ended_ms is not None:
+            return False
+        self._calls[id] = replace(call, ended_ms=ended_ms, summary=summary, models=tuple(models), last_seq=last_seq)
+        return True
+
+    async def get(self, id: str, user: str) -> VoiceCall | None:
+        call = self._calls.get(id)
+        return call if call is not None and call.user == user else None
+
+    async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
+        found = [call for call in self._calls.values() if call.user == user]
+        return sorted(found, key=lambda each: (-each.started_ms, each.id))[:limit]
+
+    async def delete(self, id: str, user: str) -> bool:
+        return self._forget([call for call in self._calls.values() if (call.id, call.user) == (id, user)]) == 1
+
+    async def clear(self, user: str) -> int:
+        return self._forget([call for call in self._calls.values() if call.user == user])
+
+    async def delete_before(self, at_ms: int) -> int:
+        return self._forget([call for call in self._calls.values() if call.started_ms < at_ms])
+
+    def _forget(self, calls: Sequence[VoiceCall]) -> int:
+        for call in calls:
+            del self._calls[call.id]
+        return len(calls)

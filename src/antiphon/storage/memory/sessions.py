@@ -1,0 +1,149 @@
+"""Sessions and what they told their clients."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord
+
+
+class Outbox:
+    """The newest messages of one session, oldest first."""
+
+    __slots__ = ("_characters", "_messages")
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[int, str]] = deque()
+        self._characters = 0
+
+    def add(self, messages: Sequence[tuple[int, str]]) -> None:
+        last_n = self._messages[-1][0] if self._messages else 0
+        for n, _ in messages:
+            if n <= last_n:
+                raise StorageError(
+                    f"There is a message {last_n} already, so {n} cannot follow. Count on from the last."
+                )
+            last_n = n
+        self._messages.extend(messages)
+        self._characters += sum(len(text) for _, text in messages)
+        while len(self._messages) > MESSAGES_KEPT or self._newer_characters() >= CHARACTERS_KEPT:
+            self._drop_oldest()
+
+    def after(self, last_n: int) -> Sequence[tuple[int, str]]:
+        return [message for message in self._messages if message[0] > last_n]
+
+    def trim(self, up_to_n: int) -> None:
+        while self._messages and self._messages[0][0] <= up_to_n:
+            self._drop_oldest()
+
+    def _newer_characters(self) -> int:
+        """Those of all messages but the oldest: the newest is kept even if it alone passes the limit."""
+        return self._characters - len(self._messages[0][1]) if self._messages else 0
+
+    def _drop_oldest(self) -> None:
+        _, text = self._messages.popleft()
+        self._characters -= len(text)
+
+
+class MemorySessionStore:
+    def __init__(self) -> None:
+        self._records: dict[str, SessionRecord] = {}
+        self._ids: dict[str, str] = {}
+        self._outboxes: dict[str, Outbox] = {}
+
+    async def begin(self, record: SessionRecord) -> None:
+        if record.id in self._records or record.handle_hash in self._ids:
+            raise StorageError(f"There is a session {record.id} already, or one with its handle.")
+        self._records[record.id] = record
+        self._ids[record.handle_hash] = record.id
+        self._outboxes[record.id] = Outbox()
+
+    async def save(self, record: SessionRecord) -> None:
+        self.check(Fence(record.id, record.lease_token))
+        stored = self._records[record.id]
+        self._records[record.id] = replace(
+            record,
+            user=stored.user,
+            handle_hash=stored.handle_hash,
+            lease_owner=stored.lease_owner,
+            lease_until_ms=stored.lease_until_ms,
+        )
+
+    async def rotate(
+        self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
+    ) -> SessionRecord | None:
+        stored = self._records.get(self._ids.get(old_handle_hash, ""))
+        if stored is None or stored.user != user or stored.handle_expires_ms <= now_ms:
+            return None
+        del self._ids[old_handle_hash]
+        self._ids[new_handle_hash] = stored.id
+        renewed = replace(stored, handle_hash=new_handle_hash, handle_expires_ms=expires_ms, updated_ms=now_ms)
+        self._records[stored.id] = renewed
+        return renewed
+
+    async def take_lease(self, session_id: str, owner: str, now_ms: int, until_ms: int) -> SessionRecord:
+        stored = self._records.get(session_id)
+        if stored is None:
+            raise Fenced(session_id)
+        token = stored.lease_token + 1
+        taken = replace(stored, lease_owner=owner, lease_token=token, lease_until_ms=until_ms, updated_ms=now_ms)
+        self._records[session_id] = taken
+        return taken
+
+    async def renew(self, session_id: str, lease_token: int, until_ms: int) -> bool:
+        stored = self._records.get(session_id)
+        if stored is None or stored.lease_token != lease_token:
+            return False
+        self._records[session_id] = replace(stored, lease_until_ms=until_ms)
+        return True
+
+    async def end(self, session_id: str, lease_token: int | None = None) -> bool:
+        stored = self._records.get(session_id)
+        if stored is None or lease_token not in (None, stored.lease_token):
+            return False
+        del self._records[session_id], self._ids[stored.handle_hash], self._outboxes[session_id]
+        return True
+
+    async def sweep(self, now_ms: int) -> int:
+        left = [
+            each.id for each in self._records.values() if max(each.handle_expires_ms, each.lease_until_ms) <= now_ms
+        ]
+        for session_id in left:
+            await self.end(session_id)
+        return len(left)
+
+    def check(self, fence: Fence | None) -> None:
+        """Raises `Fenced` for a writer that has lost the lease it shows."""
+        if fence is None:
+            return
+        stored = self._records.get(fence.session_id)
+        if stored is None or stored.lease_token != fence.lease_token:
+            raise Fenced(fence.session_id)
+
+    def outbox(self, session_id: str) -> Outbox | None:
+        return self._outboxes.get(session_id)
+
+
+class MemoryMessageStore:
+    def __init__(self, sessions: MemorySessionStore) -> None:
+        self._sessions = sessions
+
+    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
+        await self.append_many(session_id, [(n, text)], lease_token)
+
+    async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
+        self._sessions.check(Fence(session_id, lease_token))
+        outbox = self._sessions.outbox(session_id)
+        if outbox is not None:
+            outbox.add(messages)
+
+    async def after(self, session_id: str, last_n: int) -> Sequence[tuple[int, str]]:
+        outbox = self._sessions.outbox(session_id)
+        return [] if outbox is None else outbox.after(last_n)
+
+    async def trim(self, session_id: str, up_to_n: int) -> None:
+        outbox = self._sessions.outbox(session_id)
+        if outbox is not None:
+            outbox.trim(up_to_n)

@@ -1,0 +1,145 @@
+"""Conversations and the calls in them. A turn, its number and its fence are one transaction."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import convert
+from msgspec.structs import asdict
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn, VoiceCall
+from antiphon.storage.sessions import Fence
+from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.fencing import hold
+from antiphon.storage.sql.tables import conversations, turns, voice_calls
+
+_FIELDS: Final = [column for column in conversations.c if column.name != "last_seq"]
+_OWNED: Final = (conversations.c.id == bindparam("conversation"), conversations.c.user == bindparam("owner"))
+
+_CREATE: Final = insert(conversations)
+_GET: Final = select(*_FIELDS).where(*_OWNED)
+_NEWEST: Final = (
+    select(*_FIELDS)
+    .where(conversations.c.user == bindparam("owner"))
+    .order_by(conversations.c.updated_ms.desc(), conversations.c.id)
+    .limit(bindparam("count"))
+)
+_NEWEST_BEFORE: Final = _NEWEST.where(conversations.c.updated_ms < bindparam("before_ms"))
+_NUMBER: Final = (
+    update(conversations)
+    .where(conversations.c.id == bindparam("conversation"))
+    .values(last_seq=conversations.c.last_seq + 1, updated_ms=bindparam("at_ms"))
+    .returning(conversations.c.last_seq)
+)
+_DELETE: Final = delete(conversations).where(*_OWNED)
+_DELETE_BEFORE: Final = delete(conversations).where(conversations.c.updated_ms < bindparam("at_ms"))
+
+_APPEND: Final = insert(turns)
+_AMEND: Final = update(turns).where(
+    turns.c.conversation_id == bindparam("conversation"), turns.c.seq == bindparam("number")
+)
+_TURNS: Final = (
+    select(turns)
+    .where(turns.c.conversation_id == bindparam("conversation"), turns.c.seq > bindparam("after_seq"))
+    .order_by(turns.c.seq)
+)
+_FIRST_TURNS: Final = _TURNS.limit(bindparam("count"))
+_CLEAR: Final = delete(turns).where(turns.c.conversation_id == bindparam("conversation"))
+
+_OWN_CALL: Final = (voice_calls.c.id == bindparam("call"), voice_calls.c.user == bindparam("owner"))
+
+_BEGIN_CALL: Final = insert(voice_calls)
+_END_CALL: Final = update(voice_calls).where(voice_calls.c.id == bindparam("call"), voice_calls.c.ended_ms.is_(None))
+_GET_CALL: Final = select(voice_calls).where(*_OWN_CALL)
+_NEWEST_CALLS: Final = (
+    select(voice_calls)
+    .where(voice_calls.c.user == bindparam("owner"))
+    .order_by(voice_calls.c.started_ms.desc(), voice_calls.c.id)
+    .limit(bindparam("count"))
+)
+_DELETE_CALL: Final = delete(voice_calls).where(*_OWN_CALL)
+_CLEAR_CALLS: Final = delete(voice_calls).where(voice_calls.c.user == bindparam("owner"))
+_DELETE_CALLS_BEFORE: Final = delete(voice_calls).where(voice_calls.c.started_ms < bindparam("at_ms"))
+
+
+class SqlConversationStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def create(self, conversation: Conversation) -> None:
+        await self._connections.change(_CREATE, asdict(conversation) | {"last_seq": 0})
+
+    async def get(self, id: str, user: str) -> Conversation | None:
+        rows = await self._connections.fetch(_GET, {"conversation": id, "owner": user})
+        return Conversation(*rows[0]) if rows else None
+
+    async def list(self, user: str, limit: int, before_ms: int | None = None) -> Sequence[Conversation]:
+        newest = _NEWEST if before_ms is None else _NEWEST_BEFORE
+        rows = await self._connections.fetch(newest, {"owner": user, "count": limit, "before_ms": before_ms})
+        return [Conversation(*row) for row in rows]
+
+    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        async with self._connections.together() as connection:
+            await hold(connection, fence)
+            seq: int | None = await connection.scalar(_NUMBER, {"conversation": conversation_id, "at_ms": turn.at_ms})
+            if seq is None:
+                raise ConversationGone(conversation_id)
+            await connection.execute(_APPEND, asdict(turn) | {"conversation_id": conversation_id, "seq": seq})
+        return seq
+
+    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
+        async with self._connections.together() as connection:
+            await hold(connection, fence)
+            place = {"conversation": conversation_id, "number": seq}
+            return bool((await connection.execute(_AMEND, asdict(turn) | place)).rowcount)
+
+    async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
+        wanted = _TURNS if limit is None else _FIRST_TURNS
+        place = {"conversation": conversation_id, "after_seq": after_seq, "count": limit}
+        return [StoredTurn(*row) for row in await self._connections.fetch(wanted, place)]
+
+    async def clear(self, conversation_id: str, fence: Fence | None) -> None:
+        async with self._connections.together() as connection:
+            await hold(connection, fence)
+            await connection.execute(_CLEAR, {"conversation": conversation_id})
+
+    async def delete(self, id: str, user: str) -> bool:
+        return bool(await self._connections.change(_DELETE, {"conversation": id, "owner": user}))
+
+    async def delete_before(self, at_ms: int) -> int:
+        return await self._connections.change(_DELETE_BEFORE, {"at_ms": at_ms})
+
+
+class SqlVoiceCallStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
+        async with self._connections.together() as connection:
+            await hold(connection, fence)
+            await connection.execute(_BEGIN_CALL, asdict(call))
+
+    async def end(
+        self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
+    ) -> bool:
+        ending = {"ended_ms": ended_ms, "summary": summary, "models": models, "last_seq": last_seq}
+        async with self._connections.together() as connection:
+            await hold(connection, fence)
+            return bool((await connection.execute(_END_CALL, ending | {"call": id})).rowcount)
+
+    async def get(self, id: str, user: str) -> VoiceCall | None:
+        rows = await self._connections.fetch(_GET_CALL, {"call": id, "owner": user})
+        return convert(rows[0]._mapping, VoiceCall) if rows else None
+
+    async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
+        rows = await self._connections.fetch(_NEWEST_CALLS, {"owner": user, "count": limit})
+        return [convert(row._mapping, VoiceCall) for row in rows]
+
+    async def delete(self, id: str, user: str) -> bool:
+        return bool(await self._connections.change(_DELETE_CALL, {"call": id, "owner": user}))
+
+    async def clear(self, user: str) -> int:
+        return await self._connections.change(_CLEAR_CALLS, {"owner": user})
+
+    async def delete_before(self, at_ms: int) -> int:
+        return await self._connections.change(_DELETE_CALLS_BEFORE, {"at_ms": at_ms})

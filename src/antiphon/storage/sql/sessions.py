@@ -1,0 +1,131 @@
+"""Sessions and what they told their clients. Whoever changes the row of a lease or a handle first has it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import asdict
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord
+from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.fencing import hold
+from antiphon.storage.sql.tables import messages, sessions
+from antiphon.storage.sql.tally import Tally
+
+PRUNED_EVERY: Final = CHARACTERS_KEPT // 8
+LEAST_COST: Final = CHARACTERS_KEPT // MESSAGES_KEPT
+"""A short message counts as so many characters: then one count watches over both limits."""
+
+_NOT_SAVED: Final = ("id", "user", "handle_hash", "lease_owner", "lease_token", "lease_until_ms")
+
+_THIS: Final = sessions.c.id == bindparam("session")
+_HELD: Final = (_THIS, sessions.c.lease_token == bindparam("token"))
+
+_BEGIN: Final = insert(sessions)
+_SAVE: Final = update(sessions).where(*_HELD)
+_ROTATE: Final = (
+    update(sessions)
+    .where(
+        sessions.c.handle_hash == bindparam("old_handle_hash"),
+        sessions.c.user == bindparam("owner"),
+        sessions.c.handle_expires_ms > bindparam("now_ms"),
+    )
+    .returning(*sessions.c)
+)
+_TAKE_LEASE: Final = update(sessions).where(_THIS).values(lease_token=sessions.c.lease_token + 1).returning(*sessions.c)
+_RENEW: Final = update(sessions).where(*_HELD)
+_END: Final = delete(sessions).where(_THIS)
+_END_HELD: Final = delete(sessions).where(*_HELD)
+_SWEEP: Final = delete(sessions).where(
+    sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")
+)
+
+_OF_SESSION: Final = messages.c.session_id == bindparam("session")
+_RANKED: Final = (
+    select(
+        messages.c.n,
+        func.row_number().over(order_by=messages.c.n.desc()).label("place"),
+        (
+            func.sum(func.length(messages.c.text)).over(order_by=messages.c.n.desc()) - func.length(messages.c.text)
+        ).label("newer_characters"),
+    )
+    .where(_OF_SESSION)
+    .subquery()
+)
+
+_APPEND: Final = insert(messages)
+_AFTER: Final = (
+    select(messages.c.n, messages.c.text).where(_OF_SESSION, messages.c.n > bindparam("last_n")).order_by(messages.c.n)
+)
+_TRIM: Final = delete(messages).where(_OF_SESSION, messages.c.n <= bindparam("up_to_n"))
+_PRUNE: Final = delete(messages).where(
+    _OF_SESSION,
+    messages.c.n
+    <= select(func.max(_RANKED.c.n))
+    .where(or_(_RANKED.c.place > MESSAGES_KEPT, _RANKED.c.newer_characters >= CHARACTERS_KEPT))
+    .scalar_subquery(),
+)
+
+
+class SqlSessionStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def begin(self, record: SessionRecord) -> None:
+        await self._connections.change(_BEGIN, asdict(record))
+
+    async def save(self, record: SessionRecord) -> None:
+        saved = {name: value for name, value in asdict(record).items() if name not in _NOT_SAVED}
+        if not await self._connections.change(_SAVE, saved | {"session": record.id, "token": record.lease_token}):
+            raise Fenced(record.id)
+
+    async def rotate(
+        self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
+    ) -> SessionRecord | None:
+        keys = {"old_handle_hash": old_handle_hash, "owner": user, "now_ms": now_ms}
+        renewed = {"handle_hash": new_handle_hash, "handle_expires_ms": expires_ms, "updated_ms": now_ms}
+        rows = await self._connections.fetch(_ROTATE, keys | renewed)
+        return SessionRecord(*rows[0]) if rows else None
+
+    async def take_lease(self, session_id: str, owner: str, now_ms: int, until_ms: int) -> SessionRecord:
+        lease = {"session": session_id, "lease_owner": owner, "lease_until_ms": until_ms, "updated_ms": now_ms}
+        rows = await self._connections.fetch(_TAKE_LEASE, lease)
+        if not rows:
+            raise Fenced(session_id)
+        return SessionRecord(*rows[0])
+
+    async def renew(self, session_id: str, lease_token: int, until_ms: int) -> bool:
+        lease = {"session": session_id, "token": lease_token, "lease_until_ms": until_ms}
+        return bool(await self._connections.change(_RENEW, lease))
+
+    async def end(self, session_id: str, lease_token: int | None = None) -> bool:
+        end = _END if lease_token is None else _END_HELD
+        return bool(await self._connections.change(end, {"session": session_id, "token": lease_token}))
+
+    async def sweep(self, now_ms: int) -> int:
+        return await self._connections.change(_SWEEP, {"now_ms": now_ms})
+
+
+class SqlMessageStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._unpruned = Tally(PRUNED_EVERY)
+
+    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
+        await self.append_many(session_id, [(n, text)], lease_token)
+
+    async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
+        rows = [{"session_id": session_id, "n": n, "text": text} for n, text in messages]
+        async with self._connections.together() as connection:
+            await hold(connection, Fence(session_id, lease_token))
+            if rows:
+                await connection.execute(_APPEND, rows)
+        if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
+            await self._connections.change(_PRUNE, {"session": session_id})
+
+    async def after(self, session_id: str, last_n: int) -> Sequence[tuple[int, str]]:
+        rows = await self._connections.fetch(_AFTER, {"session": session_id, "last_n": last_n})
+        return [(n, text) for n, text in rows]
+
+    async def trim(self, session_id: str, up_to_n: int) -> None:
+        await self._connections.change(_TRIM, {"session": session_id, "up_to_n": up_to_n})

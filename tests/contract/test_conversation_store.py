@@ -1,0 +1,224 @@
+"""What was said outlives the process that heard it, and only the owner of a session adds to it."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.conversations import Conversation, ConversationGone, ConversationStore, StoredTurn, Turn
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.sessions import Fence, Fenced, SessionRecord, SessionStore
+from antiphon.storage.sql import Database
+
+pytestmark = pytest.mark.real_time
+
+MINE = Fence("s1", 1)
+TURN = Turn("user", "Remind me of the café.", True, 2_000, b'{"role":"user"}')
+ANSWER = Turn("assistant", "I will remind you of the café tomorrow.", True, 3_000, b"\x00\xff")
+
+
+def conversation(id: str = "c1", *, user: str = "ann", updated_ms: int = 1_000) -> Conversation:
+    return Conversation(id, user, f"About {id}", 1_000, updated_ms)
+
+
+def stored(seq: int, turn: Turn, conversation_id: str = "c1") -> StoredTurn:
+    return StoredTurn(conversation_id, seq, **asdict(turn))
+
+
+@pytest.fixture
+def conversations(database: MemoryDatabase | Database) -> ConversationStore:
+    return database.conversations
+
+
+@pytest.fixture
+async def sessions(database: MemoryDatabase | Database) -> SessionStore:
+    """With the session s1, whose lease is number 1."""
+    record = SessionRecord("s1", "ann", "c1", "voice", "v1", 0, b"{}", "h1", 9_000, "node a", 1, 5_000, 1_000)
+    await database.sessions.begin(record)
+    return database.sessions
+
+
+async def test_a_conversation_is_got_as_it_was_created(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    assert await conversations.get("c1", "ann") == conversation()
+
+
+async def test_another_users_conversation_is_not_given(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    assert await conversations.get("c1", "bob") is None
+
+
+async def test_one_conversation_cannot_be_created_twice(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    with pytest.raises(StorageError):
+        await conversations.create(conversation(user="bob"))
+    assert await conversations.get("c1", "ann") == conversation()
+
+
+async def test_turns_are_numbered_from_one_and_come_in_order(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    assert [await conversations.append("c1", turn, None) for turn in (TURN, ANSWER, TURN)] == [1, 2, 3]
+    assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, ANSWER), stored(3, TURN)]
+
+
+async def test_each_conversation_has_its_own_turns_and_numbers(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    await conversations.create(conversation("c2"))
+    await conversations.append("c1", TURN, None)
+    assert await conversations.append("c2", ANSWER, None) == 1
+    assert list(await conversations.turns("c2")) == [stored(1, ANSWER, "c2")]
+
+
+async def test_reading_goes_on_after_a_number(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    for _ in range(5):
+        await conversations.append("c1", TURN, None)
+    assert [turn.seq for turn in await conversations.turns("c1", after_seq=2)] == [3, 4, 5]
+    assert [turn.seq for turn in await conversations.turns("c1", after_seq=1, limit=2)] == [2, 3]
+
+
+async def test_100_turns_at_once_get_100_numbers(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    turns = [replace(TURN, text=str(number)) for number in range(100)]
+    numbers = await asyncio.gather(*(conversations.append("c1", turn, None) for turn in turns))
+    assert sorted(numbers) == list(range(1, 101))
+    texts = {turn.seq: turn.text for turn in await conversations.turns("c1")}
+    assert [texts[number] for number in numbers] == [turn.text for turn in turns]
+
+
+async def test_a_turn_updates_its_conversation(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", TURN, None)
+    assert await conversations.get("c1", "ann") == conversation(updated_ms=TURN.at_ms)
+
+
+async def test_a_conversation_that_is_not_there_takes_no_turn(conversations: ConversationStore) -> None:
+    with pytest.raises(ConversationGone, match="no conversation c1 any more"):
+        await conversations.append("c1", TURN, None)
+    assert list(await conversations.turns("c1")) == []
+
+
+async def test_an_amended_turn_keeps_its_place(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    for turn in (TURN, ANSWER, TURN):
+        await conversations.append("c1", turn, None)
+    heard = replace(ANSWER, text="I will remind", body=b"{}")
+    assert await conversations.amend("c1", 2, heard, None) is True
+    assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, heard), stored(3, TURN)]
+
+
+async def test_a_turn_that_was_cleared_is_not_amended(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", ANSWER, None)
+    await conversations.clear("c1", None)
+    assert await conversations.amend("c1", 1, TURN, None) is False
+    assert list(await conversations.turns("c1")) == []
+
+
+async def test_clearing_leaves_the_conversation_and_other_turns(conversations: ConversationStore) -> None:
+    for id in ("c1", "c2"):
+        await conversations.create(conversation(id))
+        await conversations.append(id, TURN, None)
+    await conversations.clear("c1", None)
+    assert await conversations.get("c1", "ann") is not None
+    assert list(await conversations.turns("c1")) == []
+    assert list(await conversations.turns("c2")) == [stored(1, TURN, "c2")]
+
+
+async def test_numbers_go_on_after_clearing(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", TURN, None)
+    await conversations.clear("c1", None)
+    assert await conversations.append("c1", ANSWER, None) == 2
+
+
+async def test_conversations_are_listed_last_updated_first(conversations: ConversationStore) -> None:
+    for id, updated_ms in (("c1", 10), ("c2", 30), ("c3", 20)):
+        await conversations.create(conversation(id, updated_ms=updated_ms))
+    await conversations.create(conversation("other", user="bob", updated_ms=40))
+    assert [each.id for each in await conversations.list("ann", 10)] == ["c2", "c3", "c1"]
+
+
+async def test_a_list_goes_on_from_the_last_one_seen(conversations: ConversationStore) -> None:
+    for number in range(5):
+        await conversations.create(conversation(f"c{number}", updated_ms=number))
+    page = await conversations.list("ann", 2)
+    assert [each.id for each in page] == ["c4", "c3"]
+    assert [each.id for each in await conversations.list("ann", 2, page[-1].updated_ms)] == ["c2", "c1"]
+
+
+async def test_a_deleted_conversation_is_gone_with_its_turns(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", TURN, None)
+    assert await conversations.delete("c1", "ann") is True
+    assert await conversations.get("c1", "ann") is None
+    assert list(await conversations.turns("c1")) == []
+    assert await conversations.delete("c1", "ann") is False
+
+
+async def test_another_users_conversation_is_not_deleted(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    assert await conversations.delete("c1", "bob") is False
+    assert await conversations.get("c1", "ann") == conversation()
+
+
+async def test_what_had_no_turn_for_long_is_deleted_and_counted(conversations: ConversationStore) -> None:
+    for id, updated_ms in (("c1", 99), ("c2", 100), ("c3", 50)):
+        await conversations.create(conversation(id, updated_ms=updated_ms))
+    await conversations.append("c3", TURN, None)
+    assert await conversations.delete_before(100) == 1
+    assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c2"]
+
+
+async def test_the_owner_of_the_lease_writes(conversations: ConversationStore, sessions: SessionStore) -> None:
+    await conversations.create(conversation())
+    assert await conversations.append("c1", TURN, MINE) == 1
+    assert await conversations.amend("c1", 1, ANSWER, MINE) is True
+    await conversations.clear("c1", MINE)
+    assert list(await conversations.turns("c1")) == []
+
+
+async def test_a_fenced_append_stores_nothing(conversations: ConversationStore, sessions: SessionStore) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", TURN, MINE)
+    await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    with pytest.raises(Fenced, match="s1 has ended or goes on in another process"):
+        await conversations.append("c1", replace(ANSWER, at_ms=9_000), MINE)
+    assert list(await conversations.turns("c1")) == [stored(1, TURN)]
+    assert await conversations.get("c1", "ann") == conversation(updated_ms=TURN.at_ms)
+    assert await conversations.append("c1", ANSWER, Fence("s1", 2)) == 2
+
+
+async def test_a_fenced_writer_neither_amends_nor_clears(
+    conversations: ConversationStore, sessions: SessionStore
+) -> None:
+    await conversations.create(conversation())
+    await conversations.append("c1", TURN, MINE)
+    await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    with pytest.raises(Fenced):
+        await conversations.amend("c1", 1, ANSWER, MINE)
+    with pytest.raises(Fenced):
+        await conversations.clear("c1", MINE)
+    assert list(await conversations.turns("c1")) == [stored(1, TURN)]
+
+
+async def test_an_ended_session_writes_no_more(conversations: ConversationStore, sessions: SessionStore) -> None:
+    await conversations.create(conversation())
+    await sessions.end("s1")
+    with pytest.raises(Fenced):
+        await conversations.append("c1", TURN, MINE)
+    assert list(await conversations.turns("c1")) == []
+
+
+async def test_of_writes_that_race_with_a_takeover_none_comes_after_it(
+    conversations: ConversationStore, sessions: SessionStore
+) -> None:
+    await conversations.create(conversation())
+    writes = [asyncio.create_task(conversations.append("c1", TURN, MINE)) for _ in range(50)]
+    await asyncio.wait([writes[10]])
+    await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    seen = len(await conversations.turns("c1"))
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [each for each in results if not isinstance(each, Fenced)] == list(range(1, seen + 1))
+    assert len(await conversations.turns("c1")) == seen

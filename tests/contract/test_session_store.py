@@ -1,0 +1,193 @@
+"""A session has one owner at a time, and one handle that opens it once."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.sessions import Fenced, SessionRecord, SessionStore
+from antiphon.storage.sql import Database
+
+pytestmark = pytest.mark.real_time
+
+
+def session(id: str = "s1", *, handle_hash: str = "h1", user: str = "ann") -> SessionRecord:
+    return SessionRecord(
+        id=id,
+        user=user,
+        conversation_id="c1",
+        mode="voice",
+        tools_version="v1",
+        turn=0,
+        state=b"\x00{}",
+        handle_hash=handle_hash,
+        handle_expires_ms=9_000,
+        lease_owner="node a",
+        lease_token=1,
+        lease_until_ms=5_000,
+        updated_ms=1_000,
+    )
+
+
+@pytest.fixture
+def sessions(database: MemoryDatabase | Database) -> SessionStore:
+    return database.sessions
+
+
+async def rotate(
+    sessions: SessionStore, old: str = "h1", new: str = "h2", *, user: str = "ann", now_ms: int = 2_000
+) -> SessionRecord | None:
+    return await sessions.rotate(old, new, user, now_ms, now_ms + 7_000)
+
+
+async def test_a_handle_gives_its_session_and_gives_way_to_the_next(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    renewed = replace(session(), handle_hash="h2", handle_expires_ms=9_000, updated_ms=2_000)
+    assert await rotate(sessions) == renewed
+    assert await rotate(sessions, "h2", "h3") == replace(renewed, handle_hash="h3")
+
+
+async def test_a_handle_works_once(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await rotate(sessions)
+    assert await rotate(sessions, new="h3") is None
+
+
+async def test_of_100_resumes_with_one_handle_one_gets_the_session(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    given = await asyncio.gather(*(rotate(sessions, new=f"new{number}") for number in range(100)))
+    assert [each.id for each in given if each is not None] == ["s1"]
+
+
+async def test_an_unknown_handle_gives_nothing(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    assert await rotate(sessions, "unknown") is None
+
+
+async def test_another_users_handle_gives_nothing_and_is_not_used_up(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    assert await rotate(sessions, user="bob") is None
+    assert await rotate(sessions) is not None
+
+
+async def test_a_handle_works_until_it_expires(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    assert await rotate(sessions, now_ms=9_000) is None
+    assert await rotate(sessions, now_ms=8_999) is not None
+
+
+async def test_a_session_cannot_begin_twice(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    with pytest.raises(StorageError):
+        await sessions.begin(session(handle_hash="other"))
+
+
+async def test_two_sessions_cannot_have_one_handle(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    with pytest.raises(StorageError):
+        await sessions.begin(session("s2"))
+
+
+async def test_what_the_owner_saves_is_found_by_the_next(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    changed = replace(
+        session(),
+        conversation_id="c2",
+        mode="text",
+        tools_version="v2",
+        turn=4,
+        state=b'{"volume":80}',
+        handle_expires_ms=20_000,
+        updated_ms=3_000,
+    )
+    await sessions.save(changed)
+    assert await rotate(sessions, now_ms=13_000) == replace(changed, handle_hash="h2", updated_ms=13_000)
+
+
+async def test_saving_brings_no_used_handle_back(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await rotate(sessions)
+    await sessions.save(session())
+    assert await rotate(sessions, "h1", "h3") is None
+    assert await rotate(sessions, "h2", "h3") is not None
+
+
+async def test_saving_changes_neither_the_user_nor_the_lease(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.save(replace(session(), user="bob", lease_owner="node x", lease_until_ms=99_000))
+    found = await rotate(sessions)
+    assert found is not None
+    assert (found.user, found.lease_owner, found.lease_until_ms) == ("ann", "node a", 5_000)
+
+
+async def test_taking_the_lease_gives_the_session_as_it_was_last_saved(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.save(replace(session(), turn=7))
+    taken = replace(session(), turn=7, lease_owner="node b", lease_token=2, lease_until_ms=6_000, updated_ms=2_000)
+    assert await sessions.take_lease("s1", "node b", 2_000, 6_000) == taken
+
+
+async def test_an_earlier_owner_cannot_save(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    taken = await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    with pytest.raises(Fenced):
+        await sessions.save(replace(session(), turn=99))
+    await sessions.save(replace(taken, turn=1))
+    assert (await sessions.take_lease("s1", "node c", 2_000, 6_000)).turn == 1
+
+
+async def test_each_taking_gives_a_higher_token(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    taken = await asyncio.gather(*(sessions.take_lease("s1", f"node {n}", 2_000, 6_000) for n in range(20)))
+    assert sorted(each.lease_token for each in taken) == list(range(2, 22))
+
+
+async def test_the_lease_of_no_session_cannot_be_taken(sessions: SessionStore) -> None:
+    with pytest.raises(Fenced):
+        await sessions.take_lease("s1", "node b", 2_000, 6_000)
+
+
+async def test_only_the_owner_renews_the_lease(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    assert await sessions.renew("s1", 1, 50_000) is False
+    assert await sessions.renew("s1", 2, 8_000) is True
+    found = await rotate(sessions)
+    assert found is not None
+    assert found.lease_until_ms == 8_000
+
+
+async def test_no_lease_is_renewed_where_there_is_no_session(sessions: SessionStore) -> None:
+    assert await sessions.renew("s1", 1, 8_000) is False
+
+
+async def test_an_ended_session_cannot_be_resumed(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    assert await sessions.end("s1") is True
+    assert await rotate(sessions) is None
+    assert await sessions.end("s1") is False
+
+
+async def test_an_ended_session_is_not_brought_back_by_saving(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.end("s1")
+    with pytest.raises(Fenced):
+        await sessions.save(session())
+    assert await rotate(sessions) is None
+
+
+async def test_an_earlier_owner_cannot_end_the_session(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.take_lease("s1", "node b", 2_000, 6_000)
+    assert await sessions.end("s1", 1) is False
+    assert await sessions.end("s1", 2) is True
+
+
+async def test_sweep_ends_what_nobody_holds_and_nobody_can_resume(sessions: SessionStore) -> None:
+    await sessions.begin(replace(session("over", handle_hash="h1"), handle_expires_ms=100, lease_until_ms=100))
+    await sessions.begin(replace(session("held", handle_hash="h2"), handle_expires_ms=100, lease_until_ms=101))
+    await sessions.begin(replace(session("left", handle_hash="h3"), handle_expires_ms=101, lease_until_ms=100))
+    assert await sessions.sweep(100) == 1
+    assert [await sessions.end(id) for id in ("over", "held", "left")] == [False, True, True]

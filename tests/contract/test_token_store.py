@@ -1,0 +1,66 @@
+"""A token lets its user in until it expires or is revoked."""
+
+import pytest
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.people import TokenRecord, TokenStore
+from antiphon.storage.sql import Database
+
+pytestmark = pytest.mark.real_time
+
+
+def token(
+    id: str = "t1", token_hash: str = "hash1", *, created_ms: int = 1_000, expires_ms: int | None = None
+) -> TokenRecord:
+    return TokenRecord(id, "ann", "kitchen display", token_hash, created_ms, expires_ms)
+
+
+@pytest.fixture
+def tokens(database: MemoryDatabase | Database) -> TokenStore:
+    return database.tokens
+
+
+async def test_a_token_is_found_by_its_hash(tokens: TokenStore) -> None:
+    await tokens.add(token())
+    assert await tokens.find("hash1", 10**15) == token()
+
+
+async def test_an_unknown_hash_finds_nothing(tokens: TokenStore) -> None:
+    await tokens.add(token())
+    assert await tokens.find("hash2", 2_000) is None
+
+
+async def test_an_id_is_no_hash(tokens: TokenStore) -> None:
+    await tokens.add(token())
+    assert await tokens.find("t1", 2_000) is None
+
+
+async def test_a_token_is_found_until_it_expires(tokens: TokenStore) -> None:
+    await tokens.add(token(expires_ms=5_000))
+    assert await tokens.find("hash1", 4_999) == token(expires_ms=5_000)
+    assert await tokens.find("hash1", 5_000) is None
+
+
+async def test_a_revoked_token_is_gone(tokens: TokenStore) -> None:
+    await tokens.add(token())
+    await tokens.add(token("t2", "hash2"))
+    assert await tokens.revoke("t1") is True
+    assert await tokens.find("hash1", 2_000) is None
+    assert await tokens.find("hash2", 2_000) is not None
+    assert await tokens.revoke("t1") is False
+
+
+async def test_tokens_are_listed_oldest_first_with_the_expired(tokens: TokenStore) -> None:
+    older, newer = token("t1", "hash1", created_ms=2, expires_ms=3), token("t2", "hash2", created_ms=5)
+    await tokens.add(newer)
+    await tokens.add(older)
+    assert list(await tokens.list()) == [older, newer]
+
+
+@pytest.mark.parametrize("second", [token("t1", "hash2"), token("t2", "hash1")])
+async def test_neither_an_id_nor_a_hash_is_added_twice(tokens: TokenStore, second: TokenRecord) -> None:
+    await tokens.add(token())
+    with pytest.raises(StorageError):
+        await tokens.add(second)
+    assert list(await tokens.list()) == [token()]

@@ -1,0 +1,114 @@
+"""The history of calls: stretches of voice, each with what came of it."""
+
+import pytest
+from msgspec.structs import replace
+
+from antiphon.storage.base import StorageError
+from antiphon.storage.conversations import Conversation, VoiceCall, VoiceCallStore
+from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.sessions import Fence, Fenced, SessionRecord
+from antiphon.storage.sql import Database
+
+pytestmark = pytest.mark.real_time
+
+
+def call(id: str = "v1", *, user: str = "ann", started_ms: int = 1_000) -> VoiceCall:
+    return VoiceCall(id, "c1", user, started_ms, None, "", (), 3, None)
+
+
+ENDED = replace(call(), ended_ms=9_000, summary="Booked the café.", models=("live", "cascade"), last_seq=8)
+
+
+@pytest.fixture
+def voice_calls(database: MemoryDatabase | Database) -> VoiceCallStore:
+    return database.voice_calls
+
+
+async def end(voice_calls: VoiceCallStore, id: str = "v1", fence: Fence | None = None) -> bool:
+    return await voice_calls.end(
+        id, ended_ms=9_000, summary="Booked the café.", models=["live", "cascade"], last_seq=8, fence=fence
+    )
+
+
+async def test_a_call_that_goes_on_is_got_as_it_began(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    assert await voice_calls.get("v1", "ann") == call()
+
+
+async def test_a_call_cannot_begin_twice(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    with pytest.raises(StorageError):
+        await voice_calls.begin(call(user="bob"), None)
+    assert await voice_calls.get("v1", "ann") == call()
+
+
+async def test_the_end_completes_a_call(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    assert await end(voice_calls) is True
+    assert await voice_calls.get("v1", "ann") == ENDED
+
+
+async def test_a_call_ends_once(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    await end(voice_calls)
+    again = voice_calls.end("v1", ended_ms=10_000, summary="Other.", models=[], last_seq=9, fence=None)
+    assert await again is False
+    assert await voice_calls.get("v1", "ann") == ENDED
+
+
+async def test_an_unknown_call_does_not_end(voice_calls: VoiceCallStore) -> None:
+    assert await end(voice_calls, "unknown") is False
+
+
+async def test_calls_are_listed_last_started_first(voice_calls: VoiceCallStore) -> None:
+    for id, started_ms in (("v1", 10), ("v2", 30), ("v3", 20)):
+        await voice_calls.begin(call(id, started_ms=started_ms), None)
+    await voice_calls.begin(call("other", user="bob", started_ms=40), None)
+    assert [each.id for each in await voice_calls.list("ann", 2)] == ["v2", "v3"]
+
+
+async def test_what_is_anothers_is_neither_given_nor_deleted(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    assert await voice_calls.get("v1", "bob") is None
+    assert await voice_calls.delete("v1", "bob") is False
+    assert await voice_calls.get("v1", "ann") == call()
+
+
+async def test_a_deleted_call_is_gone(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    assert await voice_calls.delete("v1", "ann") is True
+    assert await voice_calls.get("v1", "ann") is None
+
+
+async def test_clearing_takes_all_calls_of_one_user(voice_calls: VoiceCallStore) -> None:
+    for id, user in (("v1", "ann"), ("v2", "ann"), ("v3", "bob")):
+        await voice_calls.begin(call(id, user=user), None)
+    assert await voice_calls.clear("ann") == 2
+    assert list(await voice_calls.list("ann", 10)) == []
+    assert [each.id for each in await voice_calls.list("bob", 10)] == ["v3"]
+
+
+async def test_old_calls_are_deleted_and_counted(voice_calls: VoiceCallStore) -> None:
+    for id, started_ms in (("v1", 99), ("v2", 100)):
+        await voice_calls.begin(call(id, started_ms=started_ms), None)
+    assert await voice_calls.delete_before(100) == 1
+    assert [each.id for each in await voice_calls.list("ann", 10)] == ["v2"]
+
+
+async def test_a_call_outlasts_its_conversation(database: MemoryDatabase | Database) -> None:
+    await database.conversations.create(Conversation("c1", "ann", "", 1_000, 1_000))
+    await database.voice_calls.begin(call(), None)
+    await database.conversations.delete("c1", "ann")
+    assert await database.voice_calls.get("v1", "ann") == call()
+
+
+async def test_a_fenced_writer_neither_begins_nor_ends_a_call(database: MemoryDatabase | Database) -> None:
+    record = SessionRecord("s1", "ann", "c1", "voice", "v1", 0, b"{}", "h1", 9_000, "node a", 1, 5_000, 1_000)
+    await database.sessions.begin(record)
+    await database.voice_calls.begin(call(), Fence("s1", 1))
+    await database.sessions.take_lease("s1", "node b", 2_000, 6_000)
+    with pytest.raises(Fenced):
+        await end(database.voice_calls, fence=Fence("s1", 1))
+    with pytest.raises(Fenced):
+        await database.voice_calls.begin(call("v2"), Fence("s1", 1))
+    assert list(await database.voice_calls.list("ann", 10)) == [call()]

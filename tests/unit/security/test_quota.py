@@ -1,0 +1,177 @@
+import math
+
+import pytest
+
+from antiphon.security.quota import LIMITS, Buckets, Caller, Kind, Limit, Quota, Rate
+
+ANN = Caller(session="s1", user="ann", address="192.0.2.1")
+
+
+def quota(max_buckets: int = 100, **limits: Rate) -> Quota:
+    return Quota({Kind.MESSAGE: Limit(**limits)}, max_buckets)
+
+
+def take(quota: Quota, who: Caller, amount: float = 1, now_s: float = 0) -> float:
+    return quota.take(Kind.MESSAGE, who, amount, now_s)
+
+
+@pytest.mark.parametrize(
+    ("taken", "amount", "after_s", "wait_s"),
+    [
+        (0, 10, 0, 0),
+        (10, 1, 0, 0.5),
+        (10, 10, 0, 5),
+        (10, 1, 0.5, 0),
+        (10, 2, 0.5, 0.5),
+        (10, 10, 4.9, 0.1),
+        (10, 10, 5, 0),
+        (10, 10, 5_000, 0),
+        (4, 6, 0, 0),
+        (4, 7, 0, 0.5),
+        (10, 0, 0, 0),
+        (0, 10.001, 0, math.inf),
+        (0, 0.25, 0, 0),
+    ],
+)
+def test_a_bucket_of_10_fills_by_2_a_second(taken: float, amount: float, after_s: float, wait_s: float) -> None:
+    limits = quota(user=Rate(per_s=2, burst=10))
+    take(limits, ANN, taken, 100)
+    assert take(limits, ANN, amount, 100 + after_s) == pytest.approx(wait_s)
+
+
+def test_who_waits_as_long_as_told_is_admitted() -> None:
+    limits = quota(user=Rate(per_s=3, burst=7))
+    now_s = 12_345.678
+    for _ in range(1_000):
+        wait_s = take(limits, ANN, 1.1, now_s)
+        if wait_s:
+            now_s += wait_s
+            assert take(limits, ANN, 1.1, now_s) == 0
+
+
+def test_what_is_refused_costs_nothing() -> None:
+    limits = quota(user=Rate(1, 1))
+    take(limits, ANN)
+    waits = [take(limits, ANN) for _ in range(10)]
+    assert waits == [1.0] * 10
+
+
+def test_a_rest_saves_up_no_more_than_the_burst() -> None:
+    limits = quota(user=Rate(1, 2))
+    take(limits, ANN, 2, 0)
+    assert [take(limits, ANN, 1, 1_000_000) for _ in range(3)] == [0, 0, 1]
+
+
+def test_users_do_not_share_a_bucket() -> None:
+    limits = quota(user=Rate(1, 1))
+    take(limits, Caller(user="ann"))
+    assert take(limits, Caller(user="bob")) == 0
+
+
+def test_kinds_do_not_share_a_bucket() -> None:
+    limits = Quota({Kind.MESSAGE: Limit(user=Rate(1, 1)), Kind.TOOL_CALL: Limit(user=Rate(1, 1))})
+    limits.take(Kind.MESSAGE, ANN, 1, 0)
+    assert limits.take(Kind.TOOL_CALL, ANN, 1, 0) == 0
+
+
+def test_a_user_is_no_address_of_the_same_name() -> None:
+    limits = quota(user=Rate(1, 1), address=Rate(1, 1))
+    take(limits, Caller(user="x"))
+    assert take(limits, Caller(address="x")) == 0
+
+
+def test_the_longest_wait_of_all_accounts_counts() -> None:
+    limits = quota(session=Rate(10, 1), user=Rate(0.1, 1), address=Rate(1, 1))
+    take(limits, ANN)
+    assert take(limits, ANN) == 10
+
+
+def test_what_the_address_is_refused_does_not_cost_the_user() -> None:
+    limits = quota(user=Rate(1, 1), address=Rate(1, 1))
+    take(limits, Caller(address="192.0.2.1"))
+    assert take(limits, ANN) == 1
+    assert take(limits, Caller(user="ann")) == 0
+
+
+def test_an_account_that_is_not_known_is_not_counted() -> None:
+    limits = quota(user=Rate(1, 1))
+    assert [take(limits, Caller(address="192.0.2.1")) for _ in range(3)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2001:db8::1", "2001:db8::ffff:2"),
+        ("2001:db8::1", "2001:0db8:0:0:1:2:3:4"),
+        ("192.0.2.1", "::ffff:192.0.2.1"),
+        ("odd:address", "odd:address"),
+    ],
+)
+def test_addresses_of_one_line_share_a_bucket(first: str, second: str) -> None:
+    limits = quota(address=Rate(1, 1))
+    take(limits, Caller(address=first))
+    assert take(limits, Caller(address=second)) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("2001:db8::1", "2001:db8:0:1::1"), ("192.0.2.1", "192.0.2.2")])
+def test_addresses_of_two_lines_do_not(first: str, second: str) -> None:
+    limits = quota(address=Rate(1, 1))
+    take(limits, Caller(address=first))
+    assert take(limits, Caller(address=second)) == 0
+
+
+@pytest.mark.parametrize("amount", [-1, -0.001, math.nan, math.inf, -math.inf])
+def test_no_amount_gives_anything_back(amount: float) -> None:
+    with pytest.raises(ValueError, match="amount"):
+        take(quota(user=Rate(1, 1)), ANN, amount)
+
+
+def test_idle_buckets_are_forgotten() -> None:
+    limits = quota(max_buckets=100_000, user=Rate(1, 1))
+    for number in range(10_000):
+        take(limits, Caller(user=f"u{number}"), 1, number)
+    assert len(limits) <= 2
+
+
+def test_memory_is_bounded_under_attack_from_everywhere() -> None:
+    limits = quota(max_buckets=100, user=Rate(0.001, 1))
+    for number in range(1_000):
+        take(limits, Caller(user=f"u{number}"))
+    assert len(limits) <= 100
+
+
+def test_who_goes_on_asking_is_remembered_under_attack() -> None:
+    limits = quota(max_buckets=10, user=Rate(0.001, 5))
+    admitted = 0
+    for number in range(100):
+        take(limits, Caller(user=f"u{number}"))
+        admitted += take(limits, Caller(user="greedy")) == 0
+    assert admitted == 5
+
+
+def test_a_bucket_that_nothing_was_taken_from_is_not_kept() -> None:
+    buckets = Buckets(Rate(1, 1))
+    buckets.take("a", 0, 5)
+    assert len(buckets) == 0
+
+
+def test_speech_at_its_own_pace_is_never_refused() -> None:
+    limits = Quota()
+    waits = {limits.take(Kind.AUDIO_S, ANN, 0.02, frame * 0.02) for frame in range(50 * 600)}
+    assert waits == {0}
+
+
+def test_a_sound_card_that_runs_fast_is_not_refused_within_a_day() -> None:
+    limits = Quota()
+    waits = {limits.take(Kind.AUDIO_S, ANN, 2.018, second) for second in range(0, 24 * 3_600, 2)}
+    assert waits == {0}
+
+
+def test_thirty_seconds_of_audio_may_come_at_once_and_no_more() -> None:
+    limits = Quota()
+    admitted = sum(limits.take(Kind.AUDIO_S, ANN, 1, 0) == 0 for _ in range(100))
+    assert admitted == 30
+
+
+def test_every_kind_has_a_limit_for_users_and_addresses() -> None:
+    assert all(LIMITS[kind].user and LIMITS[kind].address for kind in Kind)

@@ -1,0 +1,164 @@
+"""Deadlines and bounds of one connection, on a virtual clock and without a network."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from antiphon.server.connections import Deadlines, HttpConnection, WebSocketConnection
+
+DEADLINES = Deadlines()
+HANDSHAKE = (
+    b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n"
+)
+PING = b"\x89\x81" + b"\0\0\0\0" + b"p"
+PONG = b"\x8a\x01p"
+
+
+class Line(asyncio.Transport):
+    """A transport that only notes what is done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.cut_at_s: float | None = None
+        self.protocol: asyncio.BaseProtocol | None = None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def abort(self) -> None:
+        self.cut_at_s = asyncio.get_running_loop().time()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        assert self.protocol is not None
+        return self.protocol
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return self.cut_at_s is not None
+
+    def close(self) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def talk(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+    while (await receive())["type"] not in ("websocket.disconnect", "http.disconnect"):
+        pass
+
+
+def config() -> uvicorn.Config:
+    config = uvicorn.Config(talk, log_config=None, ws_per_message_deflate=False, ws_ping_interval=None)
+    config.load()
+    return config
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture
+async def http(line: Line) -> AsyncIterator[HttpConnection]:
+    connection = HttpConnection(config(), ServerState(), {}, deadlines=DEADLINES)
+    line.set_protocol(connection)
+    connection.connection_made(line)
+    yield connection
+    connection.connection_lost(None)
+
+
+@pytest.fixture
+async def websocket(line: Line) -> AsyncIterator[WebSocketConnection]:
+    connection = WebSocketConnection(config(), ServerState(), {}, deadlines=DEADLINES)
+    connection.connection_made(line)
+    connection.data_received(HANDSHAKE)
+    await asyncio.sleep(0.01)
+    line.written = b""
+    yield connection
+    connection.connection_lost(None)
+    await asyncio.sleep(0.01)
+
+
+async def cut_after_s(line: Line) -> float | None:
+    started_s = asyncio.get_running_loop().time()
+    await asyncio.sleep(3600)
+    return None if line.cut_at_s is None else round(line.cut_at_s - started_s)
+
+
+async def test_a_silent_client_has_as_long_as_a_header_may_take(http: HttpConnection, line: Line) -> None:
+    assert await cut_after_s(line) == DEADLINES.header_s
+
+
+async def test_a_byte_now_and_then_gains_no_time(http: HttpConnection, line: Line) -> None:
+    for letter in b"GET / HT":
+        http.data_received(bytes([letter]))
+        await asyncio.sleep(1)
+    assert await cut_after_s(line) == DEADLINES.header_s - 8
+
+
+async def test_a_body_has_its_own_deadline(http: HttpConnection, line: Line) -> None:
+    http.data_received(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n")
+    assert await cut_after_s(line) == DEADLINES.body_s
+
+
+async def test_a_request_that_is_complete_may_take_long_to_answer(http: HttpConnection, line: Line) -> None:
+    http.data_received(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    assert await cut_after_s(line) is None
+
+
+async def test_the_end_of_a_connection_ends_its_deadlines(line: Line) -> None:
+    connection = HttpConnection(config(), ServerState(), {}, deadlines=DEADLINES)
+    line.set_protocol(connection)
+    connection.connection_made(line)
+    connection.pause_writing()
+    connection.connection_lost(None)
+    assert await cut_after_s(line) is None
+
+
+async def test_what_is_written_must_be_taken_in_time(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.pause_writing()
+    assert await cut_after_s(line) == DEADLINES.write_s
+
+
+async def test_what_was_taken_in_time_has_no_deadline(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.pause_writing()
+    await asyncio.sleep(DEADLINES.write_s - 1)
+    websocket.resume_writing()
+    assert await cut_after_s(line) is None
+
+
+async def test_a_ping_is_answered(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.data_received(PING)
+    assert line.written == PONG
+
+
+async def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.pause_writing()
+    websocket.data_received(PING * 1_000)
+    assert line.written == b""
+
+
+async def test_pings_are_answered_again_once_it_reads(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.pause_writing()
+    websocket.data_received(PING)
+    websocket.resume_writing()
+    websocket.data_received(PING)
+    assert line.written == PONG
