@@ -1,7 +1,9 @@
 """The composition root: the one file that names concrete classes. The server and the CLI share it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,19 @@ from antiphon.clock import SystemClock
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.live import LiveModel
+from antiphon.models.providers import open_text_model
+from antiphon.models.providers.references import Provider, parse
+from antiphon.models.text_live import TextLiveModel
+from antiphon.security.tokens import hash_token, make_handle
+from antiphon.server.door import LOCAL_USER
+from antiphon.session.hub import Handles, Hub
+from antiphon.session.keeper import Stores
 from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
+from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.people import BlockStore, TokenStore
+from antiphon.storage.sessions import MessageStore, SessionStore
 from antiphon.storage.sql import open_database
 from antiphon.tools import build
 from antiphon.tools.context import Messaging
@@ -27,7 +40,6 @@ from antiphon.tools.session import NoClient, ToolSession
 from antiphon.tools.spec import Mode
 
 TOOLKIT: Final = Path(toolkit.__path__[0])
-LOCAL_USER: Final = "local"
 
 
 class Database(Protocol):
@@ -41,6 +53,24 @@ class Database(Protocol):
 
     @property
     def audit(self) -> AuditStore: ...
+
+    @property
+    def conversations(self) -> ConversationStore: ...
+
+    @property
+    def voice_calls(self) -> VoiceCallStore: ...
+
+    @property
+    def sessions(self) -> SessionStore: ...
+
+    @property
+    def messages(self) -> MessageStore: ...
+
+    @property
+    def blocks(self) -> BlockStore: ...
+
+    @property
+    def tokens(self) -> TokenStore: ...
 
     async def aclose(self) -> None: ...
 
@@ -67,11 +97,40 @@ class House:
         session.state.voice_active = mode is Mode.VOICE
         return session
 
-    async def text_model(self) -> TextModel:
-        """The offline assistant, its grammar compiled beside the event loop."""
-        model = BuiltinModel(self.registry.snapshot())
-        await asyncio.to_thread(model.compile)
-        return model
+    @asynccontextmanager
+    async def text_model(self) -> AsyncIterator[TextModel]:
+        """The model of the settings, ready to answer."""
+        reference = parse(self.settings.model.text)
+        if reference.provider is Provider.BUILTIN:
+            builtin = BuiltinModel(self.registry.snapshot())
+            # Beside the event loop: compiling the grammar takes a fifth of a second.
+            await asyncio.to_thread(builtin.compile)
+            yield builtin
+            return
+        model = open_text_model(reference, os.environ)
+        try:
+            yield model
+        finally:
+            await model.aclose()
+
+    def hub(self, model: TextModel, make_voice: Callable[[], LiveModel] | None = None) -> Hub:
+        """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
+
+        def make_model(mode: Mode) -> LiveModel | None:
+            if mode is Mode.TEXT:
+                return TextLiveModel(model)
+            return None if make_voice is None else make_voice()
+
+        stores = self.database
+        return Hub(
+            executor=self.executor,
+            stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks),
+            make_model=make_model,
+            handles=Handles(make_handle, hash_token),
+            clock=SystemClock(),
+            owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
+            zone=tzlocal.get_localzone(),
+        )
 
 
 def build_tools(settings: Settings) -> build.Built:

@@ -36,6 +36,15 @@ class ConfigError(AntiphonError):
 # A description ends the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
 Switch = Annotated[bool, Field(description="true or false")]
 Environment = Annotated[Literal["production", "development"], Field(description='"production" or "development"')]
+Host = Annotated[str, Field(min_length=1, description='a host name or address, such as "127.0.0.1"')]
+Port = Annotated[int, Field(ge=0, le=65535, description="a number from 0 to 65535; 0 takes any that is free")]
+Origins = Annotated[
+    tuple[str, ...], Field(strict=False, description='a list of page addresses, such as ["https://example.org"]')
+]
+Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
+ModelName = Annotated[
+    str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
+]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
 StorageUrl = Annotated[
@@ -54,7 +63,15 @@ class Section(BaseModel):
 
 
 class Server(Section):
+    host: Host = "127.0.0.1"
+    port: Port = 8000
+    origins: Origins = ()
+    auth: Auth = "auto"
     environment: Environment = "production"
+
+
+class Model(Section):
+    text: ModelName = "builtin"
 
 
 class Tools(Section):
@@ -79,6 +96,7 @@ class _Document(BaseSettings):
     )
 
     server: Server
+    model: Model
     tools: Tools
     storage: Storage
     audit: Audit
@@ -114,6 +132,7 @@ class Settings:
     data_dir: Path
     config_path: Path | None = None
     server: Server = field(default_factory=Server)
+    model: Model = field(default_factory=Model)
     tools: Tools = field(default_factory=Tools)
     storage: Storage = field(default_factory=Storage)
     audit: Audit = field(default_factory=Audit)

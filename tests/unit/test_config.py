@@ -253,7 +253,12 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
     write(tmp_path, '[tools]\npaths = ["tools"]\nbuild = true')
     env = {"ANTIPHON_TOOLS__BUILD": "true", "ANTIPHON_DATA_DIR": "data"}
     assert load(None, env, tmp_path).origins() == {
+        "server.host": "default",
+        "server.port": "default",
+        "server.origins": "default",
+        "server.auth": "default",
         "server.environment": "default",
+        "model.text": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",

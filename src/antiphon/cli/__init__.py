@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, tools
+from antiphon.cli import chat, serve, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
+app.command(name="serve")(serve.serve)
 app.command(name="chat")(chat.chat)
 
 

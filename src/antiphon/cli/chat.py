@@ -33,14 +33,14 @@ class _Screen:
 
 
 async def _chat(settings: Settings, console: Console) -> None:
-    async with open_house(settings) as house:
+    async with open_house(settings) as house, house.text_model() as model:
         snapshot = house.registry.snapshot()
         console.print(
             f"Antiphon, offline assistant, {len(snapshot.tools)} tools (v{snapshot.version}). "
             'Ask "what can you do", or say "exit" to leave.'
         )
         session = house.session(messaging=_Screen(console))
-        conversation = Conversation(await house.text_model(), house.executor, session)
+        conversation = Conversation(model, house.executor, session)
         while (text := await _next_line(console)) is not None:
             if text.casefold() in GOODBYE:
                 break

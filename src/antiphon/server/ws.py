@@ -109,7 +109,7 @@ class Endpoint:
         self._doorman = doorman
         self._quota = quota
 
-    async def __call__(self, socket: WebSocket) -> None:
+    async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())

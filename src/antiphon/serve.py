@@ -1,0 +1,82 @@
+"""The server as a whole: stores, tools, model, sessions and sockets, from the first to the last."""
+
+from collections.abc import Callable
+
+from antiphon.clock import SystemClock
+from antiphon.compose import House, open_house
+from antiphon.config import Settings
+from antiphon.errors import AntiphonError
+from antiphon.models.live import LiveModel
+from antiphon.security.origin import is_loopback, own_origins
+from antiphon.server.app import make_app
+from antiphon.server.door import Door
+from antiphon.server.serving import DRAIN_S, Server, listen
+
+RESTARTING = "The server restarts."
+
+
+class InsecureError(AntiphonError):
+    """The server would be open to strangers."""
+
+    code = "insecure"
+
+
+async def run_server(
+    settings: Settings,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    insecure: bool = False,
+    announce: Callable[[str], None] = lambda line: None,
+    make_voice: Callable[[], LiveModel] | None = None,
+) -> None:
+    """Serves until a signal ends it. `announce` is told in plain words what is used, and where to go."""
+    host, port = host or settings.server.host, settings.server.port if port is None else port
+    async with open_house(settings) as house, house.text_model() as model:
+        required = await _asks_for_tokens(house, host, insecure)
+        sockets = listen(host, port)
+        bound = int(sockets[0].getsockname()[1])
+        hub = house.hub(model, make_voice)
+        stores = house.database
+        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
+        origins = {*own_origins(host, bound), *settings.server.origins}
+        app = make_app(hub, door, [], origins=origins)
+
+        def started() -> None:
+            for line in _describe(house, host, bound, model.profile.name, required):
+                announce(line)
+
+        async def drain() -> None:
+            await hub.drain(DRAIN_S - 1, RESTARTING)
+
+        await Server(app, host=host, port=bound, on_drain=drain, on_started=started).serve(sockets)
+
+
+async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
+    auth = house.settings.server.auth
+    if insecure or auth == "off":
+        if not is_loopback(host) and not insecure:
+            raise InsecureError(
+                f'server.auth is "off" and {host} can be reached from other machines. '
+                "Use --insecure if that is meant, or leave auth at its default."
+            )
+        return False
+    required = auth == "required" or not is_loopback(host)
+    if required and not await house.database.tokens.list():
+        raise InsecureError(
+            f"{host} asks for tokens, and there are none yet. Make one with `antiphon token new`, "
+            "or listen on 127.0.0.1 only."
+        )
+    return required
+
+
+def _describe(house: House, host: str, port: int, model: str, required: bool) -> list[str]:
+    snapshot = house.registry.snapshot()
+    shown = f"[{host}]" if ":" in host else host
+    kept = house.settings.database_path or "memory only"
+    return [
+        f"Antiphon listens on http://{shown}:{port} (WebSocket: ws://{shown}:{port}/ws).",
+        f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}.",
+        "Clients must show a token." if required else "Anybody on this machine may talk to it.",
+        f"Try it: antiphon chat --url ws://{shown}:{port}/ws",
+    ]
