@@ -124,7 +124,7 @@ class House:
         stores = self.database
         return Hub(
             executor=self.executor,
-            stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks),
+            stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
             make_model=make_model,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),

@@ -45,6 +45,7 @@ Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", 
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
 ]
+Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
 StorageUrl = Annotated[
@@ -82,6 +83,7 @@ class Tools(Section):
 
 class Storage(Section):
     url: StorageUrl = "sqlite"
+    retention_days: Days = 0
 
 
 class Audit(Section):

@@ -1,6 +1,8 @@
 """The server as a whole: stores, tools, model, sessions and sockets, from the first to the last."""
 
+import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from antiphon.clock import SystemClock
 from antiphon.compose import House, open_house
@@ -11,8 +13,14 @@ from antiphon.security.origin import is_loopback, own_origins
 from antiphon.server.app import make_app
 from antiphon.server.door import Door
 from antiphon.server.serving import DRAIN_S, Server, listen
+from antiphon.storage.base import StorageError
+from antiphon.telemetry.log import get_logger
 
-RESTARTING = "The server restarts."
+RESTARTING: Final = "The server restarts."
+HOUSEKEEPING_S: Final = 3_600.0
+DAY_MS: Final = 24 * 60 * 60 * 1000
+
+log = get_logger(__name__)
 
 
 class InsecureError(AntiphonError):
@@ -49,7 +57,33 @@ async def run_server(
         async def drain() -> None:
             await hub.drain(DRAIN_S - 1, RESTARTING)
 
-        await Server(app, host=host, port=bound, on_drain=drain, on_started=started).serve(sockets)
+        housekeeping = asyncio.create_task(_keep_house(house))
+        try:
+            await Server(app, host=host, port=bound, on_drain=drain, on_started=started).serve(sockets)
+        finally:
+            housekeeping.cancel()
+            await asyncio.gather(housekeeping, return_exceptions=True)
+
+
+async def _keep_house(house: House) -> None:
+    """Ends what nobody can come back to, and forgets what is older than `storage.retention_days`."""
+    clock, stores = SystemClock(), house.database
+    days = house.settings.storage.retention_days
+    while True:
+        now_ms = clock.now_ms()
+        try:
+            ended = await stores.sessions.sweep(now_ms)
+            await stores.confirmations.sweep(now_ms)
+            forgotten = 0
+            if days:
+                before_ms = now_ms - days * DAY_MS
+                forgotten = await stores.conversations.delete_before(before_ms)
+                forgotten += await stores.voice_calls.delete_before(before_ms)
+            if ended or forgotten:
+                log.info("house_kept", sessions_ended=ended, forgotten=forgotten)
+        except StorageError as error:
+            log.error("house_not_kept", error=str(error))
+        await asyncio.sleep(HOUSEKEEPING_S)
 
 
 async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:

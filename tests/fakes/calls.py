@@ -60,7 +60,11 @@ class Server:
         self.hub = Hub(
             executor=self.gate.executor,
             stores=Stores(
-                self.database.conversations, self.database.sessions, self.database.messages, self.database.blocks
+                self.database.conversations,
+                self.database.sessions,
+                self.database.messages,
+                self.database.blocks,
+                self.database.voice_calls,
             ),
             make_model=self._make,
             handles=Handles(

@@ -128,6 +128,7 @@ class ScriptedLive:
         self.resumed_with: str | None = None
         self.audio_bytes = 0
         self.texts: list[str] = []
+        self.said: list[str] = []
         self.results: list[ToolAnswer] = []
         """All that came, those that nobody waited for too."""
         self.interrupts = 0
@@ -189,6 +190,14 @@ class ScriptedLive:
         await self._stop()
         if self._script and isinstance(self._script[0], Hear):
             self._script.popleft()
+        self._begin()
+
+    async def say(self, text: str) -> None:
+        """These words, as an answer that comes before what the script has next."""
+        self._require_connection()
+        self.said.append(text)
+        await self._stop()
+        self._script.appendleft(Say(text))
         self._begin()
 
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:

@@ -263,6 +263,7 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",
         "storage.url": "default",
+        "storage.retention_days": "default",
         "audit.arguments": "default",
         "data_dir": "ANTIPHON_DATA_DIR",
     }

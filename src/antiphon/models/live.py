@@ -172,6 +172,10 @@ class LiveModel(Protocol):
         """
         ...
 
+    async def say(self, text: str) -> None:
+        """Speaks of its own accord, in these words: a greeting, a reminder, a farewell. An answer like any other."""
+        ...
+
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
         """All results of one `ToolCalls`, once. Those of a void answer change nothing now; a model that can, knows
         of them in the next turn."""

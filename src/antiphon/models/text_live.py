@@ -93,6 +93,14 @@ class TextLiveModel:
             self._turn = asyncio.create_task(self._answer(context))
             self._turn.add_done_callback(self._end_turn)
 
+    async def say(self, text: str) -> None:
+        async with self._changing:
+            await self._stop()
+            self._connection()
+            note(self._messages, text)
+            for event in (OutputText(text), GenerationComplete(), TurnComplete()):
+                self._emit(event)
+
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
         for answer in answers:
             if answer.call in self._open:

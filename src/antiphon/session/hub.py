@@ -12,7 +12,8 @@ from antiphon.clock import Clock
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
-from antiphon.session.keeper import HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
+from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
+from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.preferences import Preferences
 from antiphon.session.runner import ModelMaker, Runner
@@ -83,6 +84,40 @@ class Hub:
         await self._greet(live, hello)
         return live
 
+    async def visit(
+        self, user: str, conversation_id: str | None, link: Link, *, authenticated: bool = False
+    ) -> Live | None:
+        """A client that comes for one message only; None if it has no such conversation.
+
+        All visits to a conversation are one session, which has the conversation's own id: whichever process the next
+        one comes to knows what waits for a yes. The store keeps it; `depart` takes it out of memory again.
+        """
+        record = await self._visited(user, conversation_id)
+        if record is None:
+            return None
+        stored = record.lease_token > FIRST_LEASE
+        live = self._start(record, Outbox(), stored=stored, authenticated=authenticated)
+        live.runner.outbox.attach(link, c.AudioForm.JSON)
+        try:
+            await live.runner.keeper.load()
+        except BaseException:
+            await self.depart(live)
+            raise
+        return live
+
+    async def depart(self, live: Live) -> None:
+        """The end of a visit. What is under way is given up; what was done is stored."""
+        await self._end(live)
+        if live.task is not None:
+            await asyncio.wait([live.task])
+
+    def is_busy(self, conversation_id: str) -> bool:
+        """Whether a session of this process is making an answer in this conversation."""
+        return any(
+            live.runner.keeper.conversation_id == conversation_id and live.runner.session.phase in BUSY
+            for live in self.sessions.values()
+        )
+
     def leave(self, live: Live, link: Link, *, for_good: bool) -> None:
         """A socket is gone. Without a goodbye, its session waits for it to come back."""
         if not live.runner.outbox.detach(link) or live.id not in self.sessions:
@@ -147,7 +182,7 @@ class Hub:
             live.runner.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
         for brought in hello.initial_messages:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
-            keeper.messages.append(made(brought.content))
+            keeper.bring(made(brought.content))
         await self._introduce(live, resumed=False)
         if keeper.messages:
             live.runner.tell_history()
@@ -171,6 +206,18 @@ class Hub:
         )
 
     # Coming back.
+
+    async def _visited(self, user: str, conversation_id: str | None) -> SessionRecord | None:
+        now_ms = self.clock.now_ms()
+        fresh = new_record(user, self.owner, self.handles.hash(self.handles.new()), now_ms)
+        if conversation_id is None:
+            return msgspec.structs.replace(fresh, id=fresh.conversation_id)
+        if await self.stores.conversations.get(conversation_id, user) is None:
+            return None
+        try:
+            return await self.stores.sessions.take_lease(conversation_id, self.owner, now_ms, now_ms + LEASE_MS)
+        except Fenced:
+            return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
 
     async def _resume(self, user: str, hello: c.Hello, link: Link) -> Live | None:
         assert hello.resume is not None

@@ -10,12 +10,13 @@ import msgspec
 from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer, note
 from antiphon.session.outbox import Outbox
-from antiphon.storage.conversations import Conversation, ConversationStore, Turn
+from antiphon.storage.conversations import Conversation, ConversationStore, Turn, VoiceCallStore
 from antiphon.storage.people import BlockStore
 from antiphon.storage.sessions import Fence, MessageStore, SessionRecord, SessionStore
-from antiphon.transcript import AssistantMessage, Message, UserMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
 LEASE_MS: Final = 60_000
+FIRST_LEASE: Final = 1
 HANDLE_MS: Final = 2 * 60 * 60 * 1000
 TITLE_CHARS: Final = 60
 
@@ -26,6 +27,7 @@ class Stores:
     sessions: SessionStore
     messages: MessageStore
     blocks: BlockStore
+    voice_calls: VoiceCallStore
 
 
 class Keeper:
@@ -38,6 +40,10 @@ class Keeper:
         self._clock = clock
         self._record = record
         self._stored = stored
+        self._early: list[Message] = []
+        """What was there before the first turn: a greeting, what the client brought along."""
+        self.last_seq = 0
+        """The number of the newest turn in the store."""
         self._answer: tuple[int, int] | None = None
         """The turn of the answer that was stored last, and its number there."""
 
@@ -57,6 +63,7 @@ class Keeper:
         self._record = msgspec.structs.replace(self._record, conversation_id=wanted)
         turns = await self.stores.conversations.turns(wanted)
         self.messages = [msgspec.json.decode(turn.body, type=Message) for turn in turns]
+        self.last_seq = turns[-1].seq if turns else 0
         return True
 
     async def keep_user(self, text: str, *, spoken: bool) -> None:
@@ -75,6 +82,8 @@ class Keeper:
         """Stores the answer of a turn; a second time it is put in the place of what was stored."""
         if self._answer is not None and self._answer[0] == turn:
             self._replace_last_answer(text)
+            if not self._stored:
+                return
             stored = self._turn_of(AssistantMessage(text), text, spoken)
             await self.stores.conversations.amend(self.conversation_id, self._answer[1], stored, self.fence)
         elif text:
@@ -136,14 +145,26 @@ class Keeper:
             await self.stores.conversations.create(conversation)
         await self.stores.sessions.begin(self._record)
         self._stored = True
+        early, self._early = self._early, []
+        for message in filter(_words_of, early):
+            await self._store(message, _words_of(message), spoken=False)
 
-    async def _append(self, message: Message, text: str, *, spoken: bool) -> int:
+    def bring(self, message: UserMessage | AssistantMessage) -> None:
+        """Adds what was said elsewhere or before the first turn, with which it is stored."""
+        self.messages.append(message)
+        self._early.append(message)
+
+    async def _append(self, message: UserMessage | AssistantMessage, text: str, *, spoken: bool) -> int:
+        if not self._stored:
+            self.bring(message)
+            return 0
         self.messages.append(message)
         return await self._store(message, text, spoken=spoken)
 
     async def _store(self, message: Message, text: str, *, spoken: bool) -> int:
         turn = self._turn_of(message, text, spoken)
-        return await self.stores.conversations.append(self.conversation_id, turn, self.fence)
+        self.last_seq = await self.stores.conversations.append(self.conversation_id, turn, self.fence)
+        return self.last_seq
 
     def _turn_of(self, message: Message, text: str, spoken: bool) -> Turn:
         match message:
@@ -159,8 +180,13 @@ class Keeper:
         for place in range(len(self.messages) - 1, -1, -1):
             message = self.messages[place]
             if isinstance(message, AssistantMessage) and message.text:
-                self.messages[place] = AssistantMessage(text, message.calls)
+                cut = self.messages[place] = AssistantMessage(text, message.calls)
+                self._early = [cut if early is message else early for early in self._early]
                 return
+
+
+def _words_of(message: Message) -> str:
+    return "" if isinstance(message, ToolMessage) else message.text
 
 
 def new_record(user: str, owner: str, handle_hash: str, now_ms: int) -> SessionRecord:
@@ -176,7 +202,7 @@ def new_record(user: str, owner: str, handle_hash: str, now_ms: int) -> SessionR
         handle_hash=handle_hash,
         handle_expires_ms=now_ms + HANDLE_MS,
         lease_owner=owner,
-        lease_token=1,
+        lease_token=FIRST_LEASE,
         lease_until_ms=now_ms + LEASE_MS,
         updated_ms=now_ms,
     )

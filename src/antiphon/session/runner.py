@@ -1,7 +1,7 @@
 """The runner of a session: its one mailbox, every task it has, and the place where the machine's wishes come true."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -18,17 +18,19 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED
 from antiphon.session import effects as fx
 from antiphon.session import events as e
+from antiphon.session.calls import CallLog
 from antiphon.session.history import history_of
 from antiphon.session.keeper import Keeper
 from antiphon.session.machine import step
 from antiphon.session.outbox import Outbox
 from antiphon.session.preferences import Preferences
 from antiphon.session.state import Phase, Session
+from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.toolwork import ClientMessages, ToolWork
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.tools.executor import Executor
-from antiphon.tools.result import After
+from antiphon.tools.result import After, Citation
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
@@ -36,6 +38,7 @@ BYTES_PER_MS: Final = 2 * 16
 """Of microphone audio."""
 MIN_SPEECH_MS: Final = 300
 
+GREETING: Final = "Hello! What can I do for you?"
 VOICE_UNAVAILABLE: Final = "Voice is not available on this server. You can go on in text."
 
 log = get_logger(__name__)
@@ -77,6 +80,8 @@ class Runner:
         self._client = ClientMessages(outbox, keeper.stores, tools.user)
         tools.messaging = self._client
         self._work = ToolWork(executor, tools, outbox)
+        self._calls = CallLog(keeper.stores.voice_calls, keeper, clock)
+        self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[Letter] = asyncio.Queue()
         self._model: LiveModel | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -101,6 +106,11 @@ class Runner:
         if model is not None and model.profile.hears and self.session.phase is not Phase.IDLE:
             self._heard_bytes += len(pcm)
             await model.send_audio(pcm)
+
+    @property
+    def citations(self) -> Sequence[Citation]:
+        """What the tools of the last turn found their answers in."""
+        return self._work.citations
 
     async def rest(self) -> None:
         """Returns when no answer is under way."""
@@ -191,6 +201,7 @@ class Runner:
             case fx.KeepUser(text=text, spoken=spoken):
                 self._heard_bytes = 0
                 self._executor.begin_turn(self.tools)
+                self._stopwatch.ask(self._clock.now_ms())
                 await self.keeper.keep_user(text, spoken=spoken)
                 self.outbox.send(s.Transcript(text, is_final=True))
             case fx.Ask(text=text):
@@ -199,8 +210,10 @@ class Runner:
                 if self._model is not None:
                     await self._model.end_audio()
             case fx.TellChunk(text=text, is_first=is_first):
+                self._stopwatch.say(self._clock.now_ms())
                 self.outbox.send(s.ResponseChunk(text, is_first))
             case fx.TellAudio(turn=turn, seq=seq, pcm=pcm):
+                self._stopwatch.voice(self._clock.now_ms())
                 if not self.tools.state.suppress_audio:
                     self.outbox.send_audio(turn, seq, pcm)
             case fx.TellAnswer(turn=turn, text=text):
@@ -219,7 +232,7 @@ class Runner:
             case fx.TellError(code=code, message=message, retryable=retryable):
                 self.outbox.send(s.Error(message, code, retryable))
             case fx.StartVoice():
-                await self._start_voice(None)
+                await self._start_voice(None, greets=False)
             case fx.Warn(text=text):
                 log.warning("ignored", session=self.tools.id, what=text)
 
@@ -244,12 +257,12 @@ class Runner:
             model = self._make_model(self.session.mode)
             if model is None:
                 raise ModelError("This server has no model for this mode.", retryable=False)
-            await self._connect(model)
+            await self._connect(model, self.session.mode)
             self._model = model
         return self._model
 
-    async def _connect(self, model: LiveModel) -> None:
-        snapshot, mode = self.tools.snapshot, self.tools.mode
+    async def _connect(self, model: LiveModel, mode: Mode) -> None:
+        snapshot = self.tools.snapshot
         # The last turn is the one being asked; the model gets it by itself.
         history = self.keeper.messages
         if history and self.session.phase is Phase.PROCESSING:
@@ -311,10 +324,16 @@ class Runner:
             return
         call = ToolCall(None, result.meta.tool, {})
         answer = self._work.tell(call, result)
-        await self.keeper.keep_runs([answer])
+        model = None
         if self.session.phase in (Phase.IDLE, Phase.LISTENING):
+            try:
+                # Before the run is kept: the history that a model begins with must not have it yet.
+                model = await self._connected()
+            except ModelError as error:
+                self.outbox.send(s.Error(str(error), "model_failed", error.retryable))
+        await self.keeper.keep_runs([answer])
+        if model is not None:
             await self._step(e.SpeakFirst())
-            model = await self._connected()
             self._answering = True
             await model.send_text("", [answer])
 
@@ -328,7 +347,8 @@ class Runner:
 
     # Voice and text.
 
-    async def _start_voice(self, pending_request: str | None) -> None:
+    async def _start_voice(self, pending_request: str | None, *, greets: bool = True) -> None:
+        """A greeting comes only if nothing else is there to begin with."""
         if self.session.mode is Mode.VOICE:
             await self._step(e.StartListening())
             return
@@ -339,15 +359,18 @@ class Runner:
         await self._reconnect()
         self._set_mode(Mode.VOICE)
         try:
-            await self._connect(model)
+            await self._connect(model, Mode.VOICE)
         except ModelError as error:
             self._set_mode(Mode.TEXT)
             self._notify("voice_unavailable", str(error))
             return
         self._model = model
+        self._calls.begin(self.tools.user, model.profile.name)
         await self._step(e.ModeChanged(Mode.VOICE, listening=True))
         if pending_request and pending_request.strip():
             await self._step(e.TextMessage(pending_request.strip()))
+        elif greets and self.preferences.greeting and not self.keeper.messages:
+            await self._speak(GREETING)
 
     async def _end_voice(self, reason: str, final_message: str | None) -> None:
         if self.session.mode is not Mode.VOICE:
@@ -355,9 +378,17 @@ class Runner:
         if self.session.phase in (Phase.PROCESSING, Phase.SPEAKING):
             await self._step(e.Interrupt())
         await self._reconnect()
+        await self._calls.end()
         self._set_mode(Mode.TEXT)
         self.outbox.send(s.EndVoiceSession(reason, final_message))
         await self._step(e.ModeChanged(Mode.TEXT))
+
+    async def _speak(self, text: str) -> None:
+        """Words of the server's own."""
+        await self._step(e.SpeakFirst())
+        model = await self._connected()
+        self._answering = True
+        await model.say(text)
 
     def _set_mode(self, mode: Mode) -> None:
         self.tools.mode = mode
@@ -380,6 +411,9 @@ class Runner:
 
     async def _end_turn(self) -> None:
         state = self.tools.state
+        metrics = self._stopwatch.read(self.session.turn)
+        if metrics is not None:
+            self.outbox.send(metrics)
         if self._client.farewell is not None:
             self.outbox.send(self._client.farewell)
             self._client.farewell = None

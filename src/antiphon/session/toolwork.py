@@ -13,6 +13,7 @@ from antiphon.session.outbox import Outbox
 from antiphon.tools import call as tool_call
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.executor import Executor
+from antiphon.tools.result import Citation
 from antiphon.tools.result import ToolResult as Result
 from antiphon.tools.session import ToolSession
 
@@ -22,6 +23,9 @@ class ToolWork:
         self._executor = executor
         self._session = session
         self._outbox = outbox
+        self.citations: list[Citation] = []
+        """Of the results of one turn."""
+        self._cited_turn = 0
 
     async def run(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer]:
         """All calls of one model message at once. Cancelled, those are stopped that can be."""
@@ -36,6 +40,7 @@ class ToolWork:
     def tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
         """Shows what came of a call to the client, and gives it in the model's words."""
         content = result.for_model()
+        self._cite(result.citations)
         if result.flyout is not None:
             flyout = result.flyout
             kind = FlyoutType(flyout.flyout_type)
@@ -43,6 +48,11 @@ class ToolWork:
         duration_ms = None if result.meta is None else result.meta.duration_ms
         self._outbox.send(ToolResult(call.name, content, shown_id or call.id, result.ok, duration_ms))
         return ToolAnswer(call, content, result.spoken, result.ok)
+
+    def _cite(self, citations: Sequence[Citation]) -> None:
+        if self._cited_turn != self._session.turn:
+            self._cited_turn, self.citations = self._session.turn, []
+        self.citations += (citation for citation in citations if citation not in self.citations)
 
 
 class ClientMessages:

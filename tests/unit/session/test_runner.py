@@ -12,13 +12,13 @@ from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
-from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
+from antiphon.tools.result import After, Flyout, FlyoutType, ToolResult, ok
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import Client, Server
 from tests.fakes.gates import Counted, make_action, make_tool
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import Hear, Say, ScriptedLive
+from tests.fakes.scripted_live import Call, Hear, Say, ScriptedLive
 
 
 class House:
@@ -76,6 +76,7 @@ async def test_a_typed_message_is_answered_in_the_order_of_the_wire(house: House
         s.Response,
         s.GenerationComplete,
         s.StateChanged,
+        s.TurnMetrics,
     ]
     assert client.states == ["idle", "processing", "idle"]
     assert client.last(s.Response).text.strip() == "Hello there."
@@ -303,3 +304,88 @@ async def test_draining_tells_everyone_and_loses_no_turn(house: House) -> None:
     two = house.open(text=["Back."], database=database, owner="two")
     back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
     assert back.last(s.Session).resumed is True
+
+
+async def test_a_call_without_history_begins_with_a_greeting(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.say(c.StartVoice())
+    assert house.voice.said == ["Hello! What can I do for you?"]
+    assert client.last(s.Response).text.strip() == "Hello! What can I do for you?"
+
+
+async def test_a_client_that_only_starts_to_listen_is_not_greeted(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.say(c.StartListening())
+    assert client.states == ["idle", "listening"]
+    assert house.voice.said == []
+
+
+async def test_who_wants_no_greeting_gets_none(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.say(c.Settings(greeting=False))
+    await client.say(c.StartVoice())
+    assert house.voice.said == []
+
+
+async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversation(house: House) -> None:
+    server = house.open(text=["Fine."], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=500)])
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.settle(10)
+    await client.say(c.EndVoice())
+    assert client.last(s.EndVoiceSession).reason == "user_request"
+    (call,) = await server.database.voice_calls.list("ann", 10)
+    assert call.summary == "The user said: what time is it."
+    assert call.ended_ms is not None
+    await client.write("and how are you")
+    assert UserMessage("what time is it") in house.script.prompts[-1].messages
+
+
+async def test_a_tool_ends_the_call_when_its_turn_is_over(house: House) -> None:
+    async def bye(args: Args, context: Context) -> ToolResult:
+        return ok(intents=[context.voice.end_session(After.CURRENT_TURN)])
+
+    script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=500)]
+    client = await Client(house.open(make_action("bye", bye), text=[], voice=script)).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.settle(0.5)
+    assert client.every(s.EndVoiceSession) == []
+    await client.settle(10)
+    assert client.every(s.EndVoiceSession) != []
+    assert client.states[-1] == "idle"
+
+
+async def test_where_the_time_of_a_turn_went_is_told(house: House) -> None:
+    script = [Hear("hi"), Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500)]
+    client = await Client(house.open(text=[], voice=script)).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.settle(10)
+    metrics = client.last(s.TurnMetrics)
+    assert metrics.first_token_ms == pytest.approx(100, abs=20)
+    assert metrics.total_ms == pytest.approx(300, abs=20)
+
+
+async def test_what_a_client_brings_along_is_stored_with_the_first_turn(house: House) -> None:
+    server = house.open(text=["Hello Ann."])
+    brought = (c.InitialMessage(c.Role.USER, "I am Ann"), c.InitialMessage(c.Role.ASSISTANT, "Noted."))
+    client = await Client(server).enter(initial_messages=brought)
+    conversation_id = client.last(s.Session).conversation_id
+    assert await server.database.conversations.turns(conversation_id) == []
+    await client.write("who am I")
+    stored = await server.database.conversations.turns(conversation_id)
+    assert [turn.text.strip() for turn in stored] == ["I am Ann", "Noted.", "who am I", "Hello Ann."]
+    assert house.script.prompts[-1].messages[0] == UserMessage("I am Ann")
+
+
+async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: House) -> None:
+    server = house.open(text=["Yes?"], voice=[])
+    client = await Client(server).enter()
+    await client.say(c.StartVoice(), seconds=0.5)
+    await client.say(c.Interrupt(played_ms=0))
+    await client.say(c.EndVoice())
+    await client.write("hello?")
+    stored = await server.database.conversations.turns(client.last(s.Session).conversation_id)
+    assert [turn.text.strip() for turn in stored] == ["hello?", "Yes?"]

@@ -1,0 +1,1 @@
+"""How a conversation outlives its connections, models and modes."""
