@@ -105,7 +105,10 @@ class Runner:
         model = self._model
         if model is not None and model.profile.hears and self.session.phase is not Phase.IDLE:
             self._heard_bytes += len(pcm)
-            await model.send_audio(pcm)
+            try:
+                await model.send_audio(pcm)
+            except ModelError as error:
+                self.post(FromModel(model, e.Failed(str(error), error.retryable)))
 
     @property
     def citations(self) -> Sequence[Citation]:
@@ -242,15 +245,25 @@ class Runner:
         """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
         try:
             model = await self._connected()
+            await self._tell_unheard(model)
             heard = await self._executor.hear(text, self.tools)
             ran: list[ToolAnswer] = []
             if heard is not None:
                 ran = [self._work.tell(*heard)]
+                self._client.resolve(heard[0].name, approved=heard[1].meta is not None)
                 await self.keeper.keep_runs(ran)
             self._answering = True
             await model.send_text(text, ran)
         except ModelError as error:
             await self._step(e.Failed(str(error), error.retryable))
+
+    async def _tell_unheard(self, model: LiveModel) -> None:
+        """Results of actions that went on when their turn was interrupted."""
+        unheard, self.tools.unheard = self.tools.unheard, []
+        if unheard:
+            answers = [self._work.tell(call, result) for call, result in unheard]
+            await self.keeper.keep_runs(answers)
+            await model.send_tool_results(answers)
 
     async def _connected(self) -> LiveModel:
         if self._model is None:
@@ -281,6 +294,12 @@ class Runner:
             translated = _translate(event, model.profile.output_hz)
             if translated is not None:
                 self.post(FromModel(model, translated))
+        self.post(lambda: self._lose(model))
+
+    async def _lose(self, model: LiveModel) -> None:
+        """The model has closed by itself; the next turn connects another."""
+        if model is self._model:
+            await self._disconnect()
 
     async def _disconnect(self) -> None:
         listener, self._listener = self._listener, None

@@ -7,7 +7,16 @@ from typing import Any
 from antiphon.models.live import ToolAnswer
 from antiphon.protocol import codec
 from antiphon.protocol.errors import ProtocolError
-from antiphon.protocol.server_messages import Flyout, FlyoutType, Timeout, ToolCall, ToolResult
+from antiphon.protocol.server_messages import (
+    ConfirmationRequest,
+    ConfirmationResolved,
+    Flyout,
+    FlyoutType,
+    Outcome,
+    Timeout,
+    ToolCall,
+    ToolResult,
+)
 from antiphon.session.keeper import Stores
 from antiphon.session.outbox import Outbox
 from antiphon.tools import call as tool_call
@@ -62,6 +71,8 @@ class ClientMessages:
         self._outbox = outbox
         self._stores = stores
         self._user = user
+        self._asked: dict[str, str] = {}
+        """The newest question about each tool, by its token."""
         self.farewell: Timeout | None = None
         """A block that has begun; its message waits for the farewell to be heard."""
 
@@ -75,4 +86,13 @@ class ClientMessages:
             await self._stores.blocks.block(self._user, told.until, told.message)
             self.farewell = told
             return
+        if isinstance(told, ConfirmationRequest):
+            self._asked[told.tool] = told.confirmation_token
         self._outbox.send(told)
+
+    def resolve(self, tool: str, *, approved: bool) -> None:
+        """The person has answered in words; the client may close the question that it shows."""
+        token = self._asked.pop(tool, None)
+        if token is not None:
+            outcome = Outcome.APPROVED if approved else Outcome.DENIED
+            self._outbox.send(ConfirmationResolved(token, outcome))

@@ -18,7 +18,7 @@ from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import Client, Server
 from tests.fakes.gates import Counted, make_action, make_tool
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import Call, Hear, Say, ScriptedLive
+from tests.fakes.scripted_live import Call, HangUp, Hear, Say, ScriptedLive
 
 
 class House:
@@ -389,3 +389,42 @@ async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: Hou
     await client.write("hello?")
     stored = await server.database.conversations.turns(client.last(s.Session).conversation_id)
     assert [turn.text.strip() for turn in stored] == ["hello?", "Yes?"]
+
+
+async def test_a_typed_yes_approves_and_the_question_is_settled(house: House) -> None:
+    handler = Counted()
+    book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
+    server = house.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
+    client = await Client(server).enter()
+    await client.write("book it")
+    await client.write("yes please")
+    assert handler.runs == 1
+    assert client.last(s.ConfirmationResolved).outcome is s.Outcome.APPROVED
+    assert client.last(s.Response).text.strip() == "Booked."
+
+
+async def test_an_action_that_outlived_its_turn_is_told_in_the_next(house: House) -> None:
+    async def slowly(args: Args, context: Context) -> ToolResult:
+        await asyncio.sleep(3)
+        return ok("sent")
+
+    calls = [ToolCall("call_0123456789", "send", {})]
+    server = house.open(make_action("send", slowly), text=[calls, "It was sent."])
+    client = await Client(server).enter()
+    await client.write("send it", seconds=1)
+    await client.say(c.Interrupt(), seconds=5)
+    await client.write("and?")
+    assert client.last(s.ToolResult).result == "sent"
+    told = [m for m in house.script.prompts[-1].messages if isinstance(m, ToolMessage)]
+    assert [message.content for message in told] == ["sent"]
+
+
+async def test_a_model_that_hangs_up_is_connected_anew_at_the_next_turn(house: House) -> None:
+    server = house.open(text=[], voice=[Hear("hello", after_ms=100), HangUp("gone")])
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    assert client.last(s.Error).code == "model_failed"
+    house.voice = ScriptedLive([Say("Here again.")])
+    await client.write("are you there")
+    assert client.last(s.Response).text.strip() == "Here again."
