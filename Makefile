@@ -12,9 +12,8 @@ BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-serve: $(INSTALLED) ## build the tools and chat with the assistant
-	$(BIN)/antiphon tools build
-	$(BIN)/antiphon chat
+serve: $(INSTALLED) ## build the tools and serve them
+	$(BIN)/antiphon serve
 
 test: check ## check, then run every test
 	$(BIN)/pytest -q
@@ -33,7 +32,7 @@ web: ## build the page
 	@echo "There is no page yet, so there is nothing to build."
 
 clean: ## remove what was made, the virtual environment too
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
+	rm -rf $(VENV) bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

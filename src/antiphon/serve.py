@@ -1,8 +1,9 @@
 """The server as a whole: stores, tools, model, sessions and sockets, from the first to the last."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
 from antiphon.clock import SystemClock
 from antiphon.compose import House, open_house
@@ -10,6 +11,7 @@ from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.models.live import LiveModel
 from antiphon.security.origin import is_loopback, own_origins
+from antiphon.security.quota import Quota
 from antiphon.server.app import make_app
 from antiphon.server.door import Door
 from antiphon.server.serving import DRAIN_S, Server, listen
@@ -37,8 +39,14 @@ async def run_server(
     insecure: bool = False,
     announce: Callable[[str], None] = lambda line: None,
     make_voice: Callable[[], LiveModel] | None = None,
+    quota: Quota | None = None,
+    obeys_signals: bool = True,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until a signal ends it. `announce` is told in plain words what is used, and where to go."""
+    """Serves until a signal ends it, or `stop` is set.
+
+    `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits.
+    """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     async with open_house(settings) as house, house.text_model() as model:
         required = await _asks_for_tokens(house, host, insecure)
@@ -48,7 +56,7 @@ async def run_server(
         stores = house.database
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
         origins = {*own_origins(host, bound), *settings.server.origins}
-        app = make_app(hub, door, [], origins=origins)
+        app = make_app(hub, door, [], origins=origins, quota=quota)
 
         def started() -> None:
             for line in _describe(house, host, bound, model.profile.name, required):
@@ -57,12 +65,20 @@ async def run_server(
         async def drain() -> None:
             await hub.drain(DRAIN_S - 1, RESTARTING)
 
-        housekeeping = asyncio.create_task(_keep_house(house))
+        server = Server(app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals)
+        tasks = [asyncio.create_task(_keep_house(house)), asyncio.create_task(_stop_when(stop, server))]
         try:
-            await Server(app, host=host, port=bound, on_drain=drain, on_started=started).serve(sockets)
+            await server.serve(sockets)
         finally:
-            housekeeping.cancel()
-            await asyncio.gather(housekeeping, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:
+    if stop is not None:
+        await stop.wait()
+        server.should_exit = True
 
 
 async def _keep_house(house: House) -> None:
@@ -102,6 +118,30 @@ async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
             "or listen on 127.0.0.1 only."
         )
     return required
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[str]:
+    """A server of this program's own, for as long as the block lasts: gives the address of its socket."""
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+
+    def announce(line: str) -> None:
+        if not address.done():
+            address.set_result(line.rpartition("WebSocket: ")[2].rstrip(")."))
+
+    running = asyncio.create_task(
+        run_server(settings, host="127.0.0.1", port=0, announce=announce, obeys_signals=False, stop=stop)
+    )
+    try:
+        first: list[asyncio.Future[Any]] = [running, address]
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+        yield address.result()
+    finally:
+        stop.set()
+        await running
 
 
 def _describe(house: House, host: str, port: int, model: str, required: bool) -> list[str]:

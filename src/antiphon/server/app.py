@@ -15,13 +15,21 @@ from antiphon.session.hub import Hub
 
 
 def make_app(
-    hub: Hub, door: Door, routes: Sequence[BaseRoute], *, origins: Collection[str], hosts: Collection[str] = ()
+    hub: Hub,
+    door: Door,
+    routes: Sequence[BaseRoute],
+    *,
+    origins: Collection[str],
+    hosts: Collection[str] = (),
+    quota: Quota | None = None,
 ) -> ASGIApp:
+    """`quota` takes the place of the usual limits."""
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await hub.aclose()
 
-    socket = WebSocketRoute("/ws", Endpoint(hub, door, Quota()).talk)
+    socket = WebSocketRoute("/ws", Endpoint(hub, door, Quota() if quota is None else quota).talk)
     app = Starlette(routes=[socket, *routes], lifespan=lifespan)
     return Guard(app, origins=origins, hosts=hosts)

@@ -4,8 +4,8 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import Any, Final
@@ -61,6 +61,7 @@ class Server(uvicorn.Server):
         drain_s: float = DRAIN_S,
         deadlines: Deadlines | None = None,
         proxies: Collection[str] = (),
+        obeys_signals: bool = True,
     ) -> None:
         """`proxies` are the addresses whose X-Forwarded-For is believed; from others it is only a claim."""
         deadlines = deadlines or Deadlines()
@@ -94,6 +95,7 @@ class Server(uvicorn.Server):
             )
         )
         self.lag = LagMonitor()
+        self._obeys_signals = obeys_signals
         self._on_drain = on_drain
         self._on_started = on_started
         self._drain_s = drain_s
@@ -143,6 +145,15 @@ class Server(uvicorn.Server):
             await asyncio.wait([draining], timeout=1.0)
         elif (error := draining.exception()) is not None:
             _log.error("draining failed", exc_info=error)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A server that is only a part of a program leaves the signals to it."""
+        if self._obeys_signals:
+            with super().capture_signals():
+                yield
+        else:
+            yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit

@@ -11,12 +11,15 @@ from antiphon.models.base import CallRequested, Event, ModelError, OutputText, P
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.openai_compatible import UNSIGNED
 from antiphon.models.providers.references import Provider, parse
-from antiphon.session.conversation import Answered, Conversation
+from antiphon.models.text_live import TextLiveModel
+from antiphon.protocol.client_messages import TextMessage
+from antiphon.protocol.server_messages import Response
 from antiphon.tools.call import Keys, ToolCall, canonical
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes.calls import Client, Server
 from tests.fakes.chat_server import HANG_UP, Answer, End, call_delta, delta, refusal, serve_model, stream, words
-from tests.fakes.gates import Counted, Gate, make_tool
+from tests.fakes.gates import Counted, make_tool
 
 pytestmark = pytest.mark.real_time
 
@@ -225,14 +228,16 @@ class Talk:
     """A turn with a model over HTTP, its tools behind the gate."""
 
     def __init__(self, model: TextModel, *tools: Any) -> None:
-        gate = Gate(*tools)
-        gate.session.turn = 0
-        self.conversation = Conversation(model, gate.executor, gate.session)
+        self._server = Server(*tools, models={Mode.TEXT: lambda: TextLiveModel(model)})
+        self._client = Client(self._server)
 
     async def say(self, text: str) -> str:
-        *_, last = [event async for event in self.conversation.say(text)]
-        assert isinstance(last, Answered)
-        return last.text.strip()
+        await self._client.enter()
+        await self._client.say(TextMessage(text), seconds=0.01)
+        assert self._client.live is not None
+        await self._client.live.runner.rest()
+        await self._server.aclose()
+        return self._client.last(Response).text.strip()
 
 
 def calling(*calls: tuple[str | None, str]) -> Answer:

@@ -1,0 +1,20 @@
+"""The Python client: `async with connect(url) as session`. It knows the wire, and nothing else of the house."""
+
+from antiphon.client.backoff import Backoff
+from antiphon.client.connection import connect
+from antiphon.client.errors import ClientError, Disconnected, TurnLost
+from antiphon.client.events import Incoming, NewSession, Reconnecting, Resumed
+from antiphon.client.session import Session
+
+__all__ = [
+    "Backoff",
+    "ClientError",
+    "Disconnected",
+    "Incoming",
+    "NewSession",
+    "Reconnecting",
+    "Resumed",
+    "Session",
+    "TurnLost",
+    "connect",
+]

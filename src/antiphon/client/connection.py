@@ -1,0 +1,92 @@
+"""Opens a connection, and says in words why there is none or none any more."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as open_socket
+from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
+
+from antiphon import __version__
+from antiphon.client.backoff import Backoff
+from antiphon.client.errors import Disconnected
+from antiphon.client.session import Session
+from antiphon.protocol.client_messages import Hello
+
+OPEN_TIMEOUT_S: Final = 10.0
+CLOSE_TIMEOUT_S: Final = 2.0
+MAX_SERVER_FRAME_BYTES: Final = 16 << 20
+"""A sentence of speech, or the history of a long conversation, in one message."""
+
+# At debug level websockets writes every frame, and some hold tokens and handles.
+_quiet: Final = logging.getLogger("antiphon.client.socket")
+_quiet.setLevel(logging.WARNING)
+
+
+@asynccontextmanager
+async def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    hello: Hello | None = None,
+    reconnect: bool = False,
+    backoff: Backoff | None = None,
+) -> AsyncIterator[Session]:
+    """A session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it for good.
+
+    With `reconnect`, a lost connection is opened again and its session resumed, while the caller waits or does other
+    things; the first one must succeed all the same. Raises `Disconnected`.
+    """
+    hello = hello or Hello()
+    client = hello.client or f"antiphon-python/{__version__}"
+    session = Session(
+        lambda: dial(url),
+        replace(hello, token=token or hello.token, client=client),
+        backoff=(backoff or Backoff()) if reconnect else None,
+    )
+    try:
+        await session.start()
+        yield session
+    finally:
+        await session.aclose()
+
+
+async def dial(url: str) -> ClientConnection:
+    """Raises `Disconnected`."""
+    try:
+        return await open_socket(
+            url,
+            compression=None,
+            # A proxy knows nothing of this machine's own addresses.
+            proxy=None if _is_loopback(urlsplit(url).hostname or "") else True,
+            open_timeout=OPEN_TIMEOUT_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            max_size=MAX_SERVER_FRAME_BYTES,
+            logger=_quiet,
+        )
+    except (InvalidURI, InvalidProxy, ValueError) as error:
+        raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
+    except InvalidStatus as error:
+        status = error.response.status_code
+        said = (error.response.body or b"").decode("utf-8", "replace").partition("\n")[0].strip()
+        text = f"{url} refuses the connection with HTTP {status}{f': {said}' if said.isprintable() and said else '.'}"
+        raise Disconnected(text, come_back=status == 429 or status >= 500) from None
+    except TimeoutError:
+        raise Disconnected(f"{url} does not answer within {OPEN_TIMEOUT_S:.0f} seconds.", come_back=True) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Disconnected(f"no server can be reached at {url}: {reason}.", come_back=True) from None
+    except InvalidHandshake as error:
+        raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
