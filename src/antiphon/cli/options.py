@@ -1,13 +1,12 @@
 """Options and arguments that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from antiphon import config
-from antiphon.config import Settings
-from antiphon.telemetry import log
+if TYPE_CHECKING:
+    from antiphon.config import Settings
 
 ConfigOption = Annotated[
     Path | None,
@@ -16,7 +15,11 @@ ConfigOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
 
 
-def settings_for(config_path: Path | None) -> Settings:
+def settings_for(config_path: Path | None) -> "Settings":
     """The settings in force, and the log set up for a person at a terminal: warnings only."""
+    # Imported here, as in all commands: `antiphon --help` needs none of it, and it takes most of a second.
+    from antiphon import config
+    from antiphon.telemetry import log
+
     log.configure(json=False, level="warning")
     return config.load(config_path)

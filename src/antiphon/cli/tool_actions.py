@@ -1,0 +1,243 @@
+"""What the commands of `antiphon tools` do. Their words for the terminal are in `tools.py`."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+from rapidfuzz import process
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+from rich.table import Table
+
+from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
+from antiphon.config import Settings
+from antiphon.errors import AntiphonError
+from antiphon.storage.base import AuditLine
+from antiphon.tools import build as builder
+from antiphon.tools import diff as differ
+from antiphon.tools import scaffold
+from antiphon.tools.call import ToolCall
+from antiphon.tools.lint import Severity
+from antiphon.tools.registry import Snapshot
+from antiphon.tools.result import ToolResult
+from antiphon.tools.spec import Category, Mode
+from antiphon.tools.tool import Tool
+from antiphon.words.dates import parse_datetime
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class UsageError(AntiphonError):
+    """The command was given something that it cannot use."""
+
+    code = "usage"
+
+
+def build(settings: Settings) -> None:
+    built = build_tools(settings)
+    built_in = {entry.tool_id for entry in built.artifact.tools if TOOLKIT in Path(entry.origin).parents}
+    for problem in built.problems:
+        if problem.severity is Severity.WARNING and problem.tool in built_in:
+            continue  # its user cannot change it
+        style = "red" if problem.severity is Severity.ERROR else "yellow"
+        err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
+    if not built.ok:
+        err.print(f"{len(built.errors)} mistakes; nothing was written.")
+        raise typer.Exit(1)
+    builder.write(built, settings.artifact_path)
+    count, version = len(built.artifact.tools), built.artifact.version
+    out.print(f"Built {count} tools, version {version}, into {escape(str(settings.artifact_path))}")
+
+
+def list_tools(settings: Settings, category: Category | None, mode: Mode | None, as_json: bool) -> None:
+    snapshot = load_tools(settings).snapshot()
+    tools = [
+        tool
+        for tool in snapshot.tools.values()
+        if (category is None or tool.spec.category is category) and (mode is None or mode in tool.spec.allowed_modes)
+    ]
+    if as_json:
+        _print_json({"version": snapshot.version, "tools": [snapshot.metadata(tool.id) for tool in tools]})
+        return
+    table = Table(
+        "tool", "category", "effects", "modes", "budget", "asks", title=f"{len(tools)} tools, {snapshot.version}"
+    )
+    for tool in tools:
+        spec = tool.spec
+        asks = "yes" if spec.requires_confirmation else ""
+        table.add_row(
+            tool.id,
+            spec.category,
+            spec.side_effects,
+            " ".join(spec.allowed_modes),
+            f"{spec.latency_budget_ms} ms",
+            asks,
+        )
+    out.print(table)
+
+
+def show(settings: Settings, name: str, as_json: bool) -> None:
+    snapshot = load_tools(settings).snapshot()
+    tool = _find(snapshot, name)
+    if as_json:
+        _print_json(
+            {"spec": tool.spec, "digest": tool.digest, "origin": tool.origin, "documentation": tool.documentation}
+        )
+        return
+    out.print(f"[bold]{tool.id}[/] {tool.spec.version}  {escape(tool.origin)}")
+    out.print_json(msgspec.json.encode(tool.spec).decode())
+    out.print(Markdown(tool.documentation))
+
+
+def new(settings: Settings, name: str) -> None:
+    directory = scaffold.create(settings.tool_paths[0], name)
+    out.print(f"Wrote {escape(str(directory))}. Edit it, then run `antiphon tools build`.")
+
+
+def run(settings: Settings, name: str, args: str, mode: Mode, as_json: bool) -> None:
+    call = ToolCall(None, name, _parse_args(args))
+    result = asyncio.run(_run(settings, call, mode, as_json))
+    if as_json:
+        _print_json(result)
+    else:
+        _print_result(result)
+    if not result.ok:
+        raise typer.Exit(1)
+
+
+def run_tests(settings: Settings, name: str, options: list[str]) -> None:
+    tool = _find(load_tools(settings).snapshot(), name)
+    tests = Path(tool.origin) / "tests"
+    if not tests.is_dir():
+        raise UsageError(f"{tool.id} has no tests: {tests} is missing.")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests), *options]
+    if subprocess.run([sys.executable, "-c", "import pytest, pytest_asyncio"], capture_output=True).returncode:
+        raise UsageError("running tests needs pytest and pytest-asyncio: pip install 'antiphon[dev]'.")
+    raise typer.Exit(subprocess.run([*command, "-o", "asyncio_mode=auto"]).returncode)
+
+
+def diff(old: Path, new: Path, as_json: bool) -> None:
+    comparison = differ.compare(_read_artifact(old), _read_artifact(new))
+    if as_json:
+        _print_json(comparison)
+    else:
+        for tool in comparison.tools:
+            out.print(f"[bold]{tool.tool_id}[/] {tool.kind}")
+            for change in tool.changes:
+                mark = "[red]breaking[/]" if change.breaking else "[green]safe[/]"
+                out.print(f"  {mark} {escape(change.field)}: {escape(change.sentence)}")
+        breaks = "Some changes break callers." if comparison.breaking else "Nothing breaks callers."
+        out.print(f"{comparison.old_version} → {comparison.new_version}. {breaks}")
+    if comparison.breaking:
+        raise typer.Exit(1)
+
+
+def audit(settings: Settings, since: str | None, as_json: bool) -> None:
+    asyncio.run(_print_audit(settings, _since_ms(since), as_json))
+
+
+async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> ToolResult:
+    async with open_house(settings) as house:
+        session = house.session(mode=mode, messaging=_Screen())
+        house.executor.begin_turn(session)
+        result = await house.executor.execute(call, session)
+        request = result.error.confirmation_request if result.error is not None else None
+        if request is None or as_json or not sys.stdin.isatty():
+            return result
+        approved = typer.confirm(f"{request.preview}\nShall I?")
+        return await house.executor.resolve(request.confirmation_token, approved, session)
+
+
+class _Screen:
+    """The client of the session: shows what a tool sends, beside the result."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        err.print(f"[dim]to the client: {escape(json.dumps(message, ensure_ascii=False))}[/]")
+
+
+async def _print_audit(settings: Settings, since_ms: int, as_json: bool) -> None:
+    database = await open_stores(settings)
+    try:
+        after = 0
+        while page := await database.audit.read(since_ms, after=after):
+            for _, line in page:
+                if as_json:
+                    typer.echo(msgspec.json.encode(line).decode())
+                else:
+                    out.print(escape(_audit_text(line)))
+            after = page[-1][0]
+    finally:
+        await database.aclose()
+
+
+def _audit_text(line: AuditLine) -> str:
+    when = datetime.fromtimestamp(line.ts_ms / 1000, UTC).astimezone().isoformat(sep=" ", timespec="milliseconds")
+    notes = [
+        line.event,
+        line.confirmation and f"confirmation {line.confirmation}",
+        "from an earlier run" if line.cache_hit else None,
+        line.clamped and f"clamped {line.clamped}",
+        line.data and json.dumps(line.data, ensure_ascii=False),
+    ]
+    told = "  ".join(note for note in notes if note)
+    return f"{when}  {line.user}  {line.mode}  {line.tool}  {line.outcome}  {line.duration_ms:.1f} ms  {told}".rstrip()
+
+
+def _since_ms(since: str | None) -> int:
+    if since is None:
+        return 0
+    when = parse_datetime(since, datetime.now().astimezone())
+    if when is None:
+        raise UsageError(f'--since {since!r} is no time that I know. Try "2026-01-31", "yesterday" or "2 hours ago".')
+    return int(when.timestamp() * 1000)
+
+
+def _parse_args(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f'--args is not JSON: {error}. It is an object, such as \'{{"query": "tea"}}\'.') from None
+
+
+def _read_artifact(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path} is no tool registry: {error}.") from None
+
+
+def _find(snapshot: Snapshot, name: str) -> Tool:
+    tool = snapshot.tools.get(name.replace("-", "_"))
+    if tool is None:
+        near = process.extractOne(name, list(snapshot.tools), score_cutoff=60)
+        hint = f" Did you mean {near[0]}?" if near else " `antiphon tools list` shows them all."
+        raise UsageError(f"there is no tool called {name!r}.{hint}")
+    return tool
+
+
+def _print_result(result: ToolResult) -> None:
+    if result.error is not None:
+        err.print(f"[red]{result.error.type}[/] {escape(result.error.message)}")
+        if result.error.suggestion is not None:
+            err.print(escape(result.error.suggestion))
+        return
+    if result.spoken is not None:
+        out.print(f"[bold]{escape(result.spoken)}[/]")
+    if result.flyout is not None:
+        out.print(escape(result.flyout.content))
+    out.print_json(msgspec.json.encode(result.data).decode())
+
+
+def _print_json(value: object) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
