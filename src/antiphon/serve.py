@@ -5,18 +5,28 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from starlette.requests import Request
+
 from antiphon.clock import SystemClock
 from antiphon.compose import House, open_house
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.models.base import TextProfile
 from antiphon.models.live import LiveModel
 from antiphon.security.origin import is_loopback, own_origins
 from antiphon.security.quota import Quota
+from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
+from antiphon.server.desk import HttpDesk, Model
 from antiphon.server.door import Door
+from antiphon.server.http import routes
+from antiphon.server.lag import LagCollector, LagMonitor
 from antiphon.server.serving import DRAIN_S, Server, listen
+from antiphon.server.ws import Caller
+from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
+from antiphon.tools.spec import Mode
 
 RESTARTING: Final = "The server restarts."
 HOUSEKEEPING_S: Final = 3_600.0
@@ -56,13 +66,17 @@ async def run_server(
         stores = house.database
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
         origins = {*own_origins(host, bound), *settings.server.origins}
-        app = make_app(hub, door, [], origins=origins, quota=quota)
+        quota, lag = quota or Quota(), LagMonitor()
+        stopping = asyncio.Event()
+        desk = _desk(house, hub, door, model.profile, quota=quota, lag=lag, stopping=stopping)
+        app = make_app(hub, door, routes(desk), origins=origins, quota=quota)
 
         def started() -> None:
             for line in _describe(house, host, bound, model.profile.name, required):
                 announce(line)
 
         async def drain() -> None:
+            stopping.set()
             await hub.drain(DRAIN_S - 1, RESTARTING)
 
         server = Server(app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals)
@@ -73,6 +87,43 @@ async def run_server(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _desk(
+    house: House,
+    hub: Hub,
+    door: Door,
+    profile: TextProfile,
+    *,
+    quota: Quota,
+    lag: LagMonitor,
+    stopping: asyncio.Event,
+) -> HttpDesk:
+    stores = house.database
+
+    async def identify(request: Request) -> Caller | None:
+        return await door.identify(bearer(request.headers.get("authorization")))
+
+    async def find_problems() -> list[str]:
+        problems = ["The server is about to stop."] if stopping.is_set() else []
+        try:
+            await stores.tokens.list()
+        except StorageError as error:
+            problems.append(str(error))
+        return problems
+
+    return HttpDesk(
+        hub,
+        stores.conversations,
+        stores.voice_calls,
+        house.registry,
+        identify,
+        find_problems,
+        SystemClock(),
+        quota=quota,
+        models=lambda: [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)],
+        collectors=[LagCollector(lag.stats)],
+    )
 
 
 async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-from antiphon.protocol.closing import TOO_LARGE
+from antiphon.protocol.closing import BAD_UTF8, TOO_LARGE
 
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
@@ -118,6 +118,15 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
         else:
             self.conn.data_to_send()
 
+    def send_receive_event_to_app(self) -> None:
+        """A client's bad UTF-8 is worth a line in the log; uvicorn would write a traceback."""
+        if self.curr_msg_data_type == "text" and not _is_utf8(b"".join(self.frames)):
+            self.logger.warning("text that is not UTF-8 was refused")
+            self.conn.fail(BAD_UTF8.code, BAD_UTF8.reason)
+            self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
+
     def handle_cont(self, event: Frame) -> None:
         if self._refused:
             return
@@ -139,3 +148,11 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
             self.transport.write_eof()
         # uvicorn keeps a connection with this timer open after the application has returned.
         self.close_timer = self.loop.call_later(self.deadlines.linger_s, self.transport.abort)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

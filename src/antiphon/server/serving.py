@@ -62,6 +62,7 @@ class Server(uvicorn.Server):
         deadlines: Deadlines | None = None,
         proxies: Collection[str] = (),
         obeys_signals: bool = True,
+        lag: LagMonitor | None = None,
     ) -> None:
         """`proxies` are the addresses whose X-Forwarded-For is believed; from others it is only a claim."""
         deadlines = deadlines or Deadlines()
@@ -94,7 +95,7 @@ class Server(uvicorn.Server):
                 ws_ping_timeout=PING_S,
             )
         )
-        self.lag = LagMonitor()
+        self.lag = lag or LagMonitor()
         self._obeys_signals = obeys_signals
         self._on_drain = on_drain
         self._on_started = on_started

@@ -160,6 +160,8 @@ class _Reader:
 
     async def _enter(self) -> str | bytes | None:
         """Finds out who is there and what for. Gives a frame that was read on the way and is no hello."""
+        if not self._admit_connection(self._account):
+            return None
         frame = await self._first_frame()
         hello = c.Hello()
         if isinstance(frame, str):
@@ -174,10 +176,9 @@ class _Reader:
         if caller is None:
             self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
             return None
-        self._account = replace(self._account, user=caller.user)
-        if self._quota.take(Kind.CONNECTION, self._account, 1, self._hub.clock.monotonic()) > 0:
-            self._link.close(FULL)
+        if not self._admit_connection(Account(user=caller.user)):
             return None
+        self._account = replace(self._account, user=caller.user)
         until_ms = await self._doorman.blocked_until(caller.user)
         if until_ms is not None:
             left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
@@ -187,6 +188,13 @@ class _Reader:
         self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
         self._account = replace(self._account, session=self._live.id)
         return frame
+
+    def _admit_connection(self, account: Account) -> bool:
+        """The address is counted before the token is looked at, else wrong ones could be tried without end."""
+        if self._quota.take(Kind.CONNECTION, account, 1, self._hub.clock.monotonic()) == 0:
+            return True
+        self._link.close(FULL)
+        return False
 
     async def _first_frame(self) -> str | bytes | None:
         """Where a token is required and the header has none, hello must come in time; elsewhere it may."""

@@ -1,0 +1,129 @@
+"""What `POST /api/chat` takes and gives, and how a turn of the wire becomes one answer."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import codec, limits
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import Close
+from antiphon.server.desk import Block, Refusal, RefusalCode
+from antiphon.tools.result import Citation, ConfirmationRequest
+
+SWITCHING: Final = "Let's switch to voice mode."
+DECLINED: Final = "All right, nothing was done."
+
+
+class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the caller can do, and is doing."""
+
+    voice: bool = False
+    """The caller is in voice mode: tools that are for text only are refused."""
+    messaging: bool = True
+    """The caller shows what tools send. Without it they cannot send anything, so voice cannot be started."""
+
+
+class Confirm(Struct, frozen=True, forbid_unknown_fields=True):
+    """The person's answer to a `confirmationRequest`."""
+
+    confirmation_token: c.Secret
+    approved: bool
+
+
+class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A message, or the answer to a confirmation request, or both."""
+
+    message: Annotated[str, Meta(max_length=limits.MAX_TEXT)] = ""
+    """May be blank only beside `confirm`, which is settled first."""
+    conversation_id: c.Id | None = None
+    """An earlier conversation to go on in. Absent: a new one."""
+    confirm: Confirm | None = None
+    capabilities: Capabilities = Capabilities()
+
+
+class ToolRun(Struct, frozen=True):
+    """A tool call of this turn."""
+
+    name: str
+    args: Any
+    """As the model gave them; null for a call of an earlier turn that was approved in this one."""
+    result: Any
+    """The tool's data, or {"error": …}."""
+    ok: bool
+    duration_ms: float | None
+
+
+class ChatAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    message: str
+    conversation_id: str
+    tool_calls: tuple[ToolRun, ...]
+    citations: tuple[Citation, ...]
+    start_voice_session: bool | UnsetType = UNSET
+    """There, and true, if the client is to go on in voice."""
+    pending_request: str | UnsetType | None = UNSET
+    """Beside `startVoiceSession`: what to answer first."""
+    confirmation_request: ConfirmationRequest | UnsetType = UNSET
+    """What the person is asked to approve."""
+    timeout: Block | UnsetType = UNSET
+    """The user is blocked from now on."""
+
+
+class Collector:
+    """The link of a session whose client waits for the whole answer. `listener` is told each frame as it comes."""
+
+    def __init__(self) -> None:
+        self.told: list[s.ServerMessage] = []
+        self.closed: Close | None = None
+        self.listener: Callable[[str], None] = lambda frame: None
+
+    def send(self, frame: str | bytes) -> None:
+        if isinstance(frame, str):
+            self.told.append(codec.decode_server(frame))
+            self.listener(frame)
+
+    def close(self, close: Close) -> None:
+        self.closed = close
+
+    def answer(self, conversation_id: str, citations: tuple[Citation, ...]) -> ChatAnswer:
+        calls: dict[str | None, Any] = {}
+        runs: list[ToolRun] = []
+        texts: list[str] = []
+        found: dict[str, Any] = {}
+        for message in self.told:
+            match message:
+                case s.ToolCall(id=id, args=args):
+                    calls[id] = args
+                case s.ToolResult(name=name, result=result, id=id, ok=ok, duration_ms=duration_ms):
+                    runs.append(ToolRun(name, calls.get(id), result, ok, duration_ms))
+                case s.Response(text=text):
+                    texts.append(text)
+                case s.VoiceSessionStart(pending_request=pending_request):
+                    found |= {"start_voice_session": True, "pending_request": pending_request}
+                case s.ConfirmationRequest():
+                    request = msgspec.convert(message, ConfirmationRequest, from_attributes=True)
+                    found.setdefault("confirmation_request", request)
+                case s.ConfirmationResolved(outcome=s.Outcome.DENIED):
+                    texts.append(DECLINED)
+                case s.Timeout(until=until, duration_seconds=duration_s, message=why):
+                    found["timeout"] = Block(until, duration_s, why)
+        said = "\n\n".join(text.strip() for text in texts if text.strip())
+        if not said and "start_voice_session" in found:
+            said = SWITCHING
+        return ChatAnswer(
+            message=said, conversation_id=conversation_id, tool_calls=tuple(runs), citations=citations, **found
+        )
+
+    def refusal(self) -> Refusal | None:
+        """What went wrong, if something did."""
+        for message in self.told:
+            match message:
+                case s.Error(message=why, code=code):
+                    known = code in tuple(RefusalCode)
+                    return Refusal(RefusalCode(code) if known else RefusalCode.INTERNAL, why)
+                case s.ConfirmationResolved(outcome=s.Outcome.EXPIRED):
+                    why = "That confirmation is unknown, used or expired; nothing was done. Ask for the action again."
+                    return Refusal(RefusalCode.CONFIRMATION_GONE, why)
+        return None

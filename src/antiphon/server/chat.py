@@ -1,0 +1,175 @@
+"""`POST /api/chat`: a message in, an answer out, by one more client of the sessions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
+from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
+from antiphon.server.desk import Block, HttpDesk, Refusal, RefusalCode
+from antiphon.server.ws import Caller
+from antiphon.session.hub import Live
+from antiphon.tools.affirmation import verdict
+from antiphon.tools.context import Messaging
+from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.spec import Mode
+
+DEADLINE_S: Final = 120.0
+GIVING_UP_S: Final = 5.0
+"""So long an answer that nobody waits for may take to store what was said of it."""
+
+
+class QuietMessaging:
+    """For a caller that shows no messages. A block is no message to it but a fact, and holds all the same."""
+
+    def __init__(self, messaging: Messaging) -> None:
+        self._messaging = messaging
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        if message.get("type") != "timeout":
+            raise ToolError(ErrorType.TRANSIENT, "The client shows no messages.")
+        await self._messaging.send(message)
+
+
+class Visit:
+    """One request that was let in. `run` must be called, or the conversation stays busy."""
+
+    def __init__(self, chat: "Chat", live: Live, wanted: ChatRequest, link: Collector) -> None:
+        self.link = link
+        self._chat = chat
+        self._live = live
+        self._wanted = wanted
+
+    @property
+    def conversation_id(self) -> str:
+        return self._live.runner.keeper.conversation_id
+
+    async def run(self) -> ChatAnswer:
+        """The answer, or `Refusal`. Cancelled, it gives the answer up and keeps what was said of it."""
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await self._say_all()
+        except TimeoutError:
+            await self._give_up()
+            raise self._refuse(
+                Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
+            ) from None
+        except asyncio.CancelledError:
+            await self._give_up()
+            raise
+        finally:
+            await self._chat.leave(self._live)
+        refusal = self.link.refusal()
+        if refusal is not None:
+            raise self._refuse(refusal)
+        return self.link.answer(self.conversation_id, tuple(self._live.runner.citations))
+
+    async def _say_all(self) -> None:
+        confirm, text = self._wanted.confirm, self._wanted.message
+        if confirm is not None:
+            await self._say(c.Confirm(confirm.confirmation_token, confirm.approved))
+            # Beside the button, a yes or no is what is written on it.
+            if verdict(text) is not None or self.link.refusal() is not None:
+                return
+        if text.strip():
+            await self._say(c.TextMessage(text))
+
+    async def _say(self, message: c.ClientMessage) -> None:
+        """Returns when the session is at rest again."""
+        runner, task = self._live.runner, self._live.task
+        assert task is not None
+        taken = asyncio.Event()
+
+        async def note_taken() -> None:
+            taken.set()
+
+        runner.post(message)
+        runner.post(note_taken)
+        done = asyncio.create_task(_both(taken, runner.rest))
+        try:
+            await asyncio.wait([done, task], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            done.cancel()
+        if task.done():
+            raise self._refuse(self._broken())
+
+    def _broken(self) -> Refusal:
+        if self.link.closed is TAKEN_OVER:
+            return Refusal(RefusalCode.BUSY, "This conversation goes on in another request.", retry_after_s=1)
+        if self.link.closed is None:
+            return Refusal(RefusalCode.UNAVAILABLE, "The server stops. Try again in a moment.", retry_after_s=5)
+        return Refusal(RefusalCode.INTERNAL, "The answer broke off by a fault of the server. Try again.")
+
+    def _refuse(self, refusal: Refusal) -> Refusal:
+        if any(isinstance(message, s.Transcript) for message in self.link.told):
+            refusal.conversation_id = self.conversation_id
+        return refusal
+
+    async def _give_up(self) -> None:
+        try:
+            async with asyncio.timeout(GIVING_UP_S):
+                await self._say(c.Interrupt())
+        except (TimeoutError, Refusal):
+            pass
+
+
+class Chat:
+    def __init__(self, desk: HttpDesk) -> None:
+        self._desk = desk
+        self._busy: set[str] = set()
+
+    async def enter(self, caller: Caller, wanted: ChatRequest) -> Visit:
+        """Lets a request in, or raises `Refusal`."""
+        _check(wanted)
+        await self._refuse_blocked(caller.user)
+        id = wanted.conversation_id
+        if id is not None and (id in self._busy or self._desk.hub.is_busy(id)):
+            raise Refusal(
+                RefusalCode.BUSY, "I am still working on the last message of this conversation.", retry_after_s=1
+            )
+        if id is not None:
+            self._busy.add(id)
+        link = Collector()
+        live = None
+        try:
+            live = await self._desk.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
+        finally:
+            if live is None and id is not None:
+                self._busy.discard(id)
+        if live is None:
+            raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
+        tools = live.runner.tools
+        if wanted.capabilities.voice:
+            # The gate's mode alone: what is typed is still answered by the model for text.
+            tools.mode, tools.state.voice_active = Mode.VOICE, True
+        if not wanted.capabilities.messaging:
+            tools.messaging = QuietMessaging(tools.messaging)
+        return Visit(self, live, wanted, link)
+
+    async def leave(self, live: Live) -> None:
+        try:
+            await self._desk.hub.depart(live)
+        finally:
+            self._busy.discard(live.id)
+
+    async def _refuse_blocked(self, user: str) -> None:
+        now_ms = self._desk.clock.now_ms()
+        until_ms = await self._desk.hub.stores.blocks.blocked_until(user, now_ms)
+        if until_ms is not None:
+            left_s = (until_ms - now_ms) / 1000
+            block = Block(until_ms, left_s, BLOCKED.reason)
+            raise Refusal(RefusalCode.BLOCKED, BLOCKED.reason, retry_after_s=left_s, timeout=block)
+
+
+def _check(wanted: ChatRequest) -> None:
+    if wanted.confirm is None and not wanted.message.strip():
+        raise Refusal(RefusalCode.BAD_REQUEST, "The message is blank. Write something in `message`.")
+    if wanted.confirm is not None and wanted.conversation_id is None:
+        raise Refusal(RefusalCode.BAD_REQUEST, "`confirm` needs the `conversation_id` that it was asked in.")
+
+
+async def _both(taken: asyncio.Event, rest: Callable[[], Awaitable[None]]) -> None:
+    await taken.wait()
+    await rest()

@@ -1,0 +1,178 @@
+"""What every HTTP route stands on: the desk it works at, how it reads a request, and how it answers or refuses."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+
+from antiphon.clock import Clock
+from antiphon.errors import AntiphonError
+from antiphon.protocol.limits import MAX_FRAME_BYTES
+from antiphon.security.quota import Quota
+from antiphon.server.ws import Caller
+from antiphon.session.hub import Hub
+from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.tools.registry import Registry
+from antiphon.tools.spec import Mode
+
+MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
+"""A message may be as long over HTTP as over the socket."""
+
+Value = TypeVar("Value")
+
+
+class Voice(Struct, frozen=True):
+    name: str
+    """What `settings` takes as `voice`."""
+    language: str
+    current: bool = False
+    """Whether it speaks where nothing else is set."""
+
+
+class Model(Struct, frozen=True):
+    name: str
+    mode: Mode
+    needs_network: bool
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpDesk:
+    hub: Hub
+    conversations: ConversationStore
+    voice_calls: VoiceCallStore
+    registry: Registry
+    identify: Callable[[Request], Awaitable[Caller | None]]
+    """None for a request without a valid token, where one is required."""
+    ready: Callable[[], Awaitable[Sequence[str]]]
+    """What keeps the server from serving, a sentence each; nothing if it can."""
+    clock: Clock
+    quota: Quota = field(default_factory=Quota)
+    models: Callable[[], Sequence[Model]] = tuple
+    voices: Callable[[], Sequence[Voice]] = tuple
+    collectors: Sequence[Collector] = ()
+    """Of metrics, beside those of the tools and the sessions."""
+
+
+class RefusalCode(StrEnum):
+    BAD_REQUEST = "bad_request"
+    """The JSON, a field or a parameter is wrong; the message says which. Nothing was done."""
+    UNAUTHENTICATED = "unauthenticated"
+    """A valid token is required, as `Authorization: Bearer …`."""
+    BLOCKED = "blocked"
+    """This user is refused until the block is over."""
+    NOT_FOUND = "not_found"
+    """There is no such thing, or it is another user's."""
+    CONFIRMATION_GONE = "confirmation_gone"
+    """The confirmation is unknown, used or expired. Nothing was done."""
+    BUSY = "busy"
+    """An answer is being made in this conversation; try again when it is there."""
+    TOO_LARGE = "too_large"
+    """The body is longer than the limit."""
+    TOO_FAST = "too_fast"
+    """More requests than the pace allows; `Retry-After` says when to come back."""
+    INTERNAL = "internal"
+    """A fault of the server."""
+    MODEL_FAILED = "model_failed"
+    """The model cannot be reached, or refuses."""
+    UNAVAILABLE = "unavailable"
+    """The store cannot be reached, or the server is about to stop. Try again."""
+    DEADLINE = "deadline"
+    """The answer took too long and was given up."""
+
+
+STATUSES: Final = {
+    RefusalCode.BAD_REQUEST: 400,
+    RefusalCode.UNAUTHENTICATED: 401,
+    RefusalCode.BLOCKED: 403,
+    RefusalCode.NOT_FOUND: 404,
+    RefusalCode.CONFIRMATION_GONE: 404,
+    RefusalCode.BUSY: 409,
+    RefusalCode.TOO_LARGE: 413,
+    RefusalCode.TOO_FAST: 429,
+    RefusalCode.INTERNAL: 500,
+    RefusalCode.MODEL_FAILED: 502,
+    RefusalCode.UNAVAILABLE: 503,
+    RefusalCode.DEADLINE: 504,
+}
+
+
+class Block(Struct, frozen=True):
+    """This user is blocked."""
+
+    until: int
+    """Unix time in milliseconds."""
+    duration_seconds: float
+    message: str
+
+
+class Fault(Struct, frozen=True):
+    code: RefusalCode
+    message: str
+    """A sentence that can be shown."""
+
+
+class Refused(Struct, frozen=True):
+    """The body of every answer that is no success."""
+
+    error: Fault
+    timeout: Block | UnsetType = UNSET
+    """With the code "blocked"."""
+    conversation_id: str | UnsetType = msgspec.field(default=UNSET, name="conversationId")
+    """Where the message was kept, if it was."""
+
+
+class Refusal(AntiphonError):
+    """Raised by a route; the client gets it as its answer."""
+
+    def __init__(
+        self, code: RefusalCode, message: str, *, retry_after_s: float | None = None, timeout: Block | None = None
+    ) -> None:
+        super().__init__(message)
+        self.reason = code
+        self.retry_after_s = retry_after_s
+        self.timeout = timeout
+        self.conversation_id: str | None = None
+
+    @property
+    def body(self) -> Refused:
+        return Refused(Fault(self.reason, str(self)), self.timeout or UNSET, self.conversation_id or UNSET)
+
+    def response(self) -> Response:
+        headers = {} if self.retry_after_s is None else {"Retry-After": str(math.ceil(self.retry_after_s))}
+        if self.reason is RefusalCode.UNAUTHENTICATED:
+            headers["WWW-Authenticate"] = "Bearer"
+        return reply(self.body, STATUSES[self.reason], headers)
+
+
+def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, "application/json")
+
+
+async def read_body(request: Request, type: type[Value]) -> Value:
+    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    try:
+        return msgspec.json.decode(body, type=type)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        what = error if isinstance(error, msgspec.ValidationError) else f"The body is not JSON: {error}"
+        raise Refusal(RefusalCode.BAD_REQUEST, f"{str(what).rstrip('.')}.") from None
+
+
+def read_query(request: Request, type: type[Value]) -> Value:
+    """The parameters behind the question mark."""
+    try:
+        return msgspec.convert(dict(request.query_params), type, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {error}.") from None

@@ -1,0 +1,264 @@
+"""The HTTP side: one table of operations, from which the routes and their document are made."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from antiphon.security.quota import Caller as Account
+from antiphon.security.quota import Kind
+from antiphon.server import records
+from antiphon.server.answer import ChatAnswer, ChatRequest
+from antiphon.server.chat import Chat, Visit
+from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, Voice, read_body, reply
+from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
+from antiphon.server.ws import Caller
+from antiphon.session.hub import Hub
+from antiphon.storage.base import StorageError
+from antiphon.telemetry.log import get_logger
+from antiphon.telemetry.metrics import CallCollector
+from antiphon.tools.spec import ToolSpec
+
+NOBODY: Final = Caller("", authenticated=False)
+"""Who asks for what everybody may know."""
+
+log = get_logger(__name__)
+
+
+class Health(Struct, frozen=True):
+    status: str
+    """ok, or unready."""
+    problems: tuple[str, ...] = ()
+    """What keeps the server from serving."""
+
+
+class ToolMetrics(Struct, frozen=True):
+    """Of the calls since the process started."""
+
+    calls: int
+    errors: int
+    cache_hits: int
+    average_ms: float
+
+
+class ToolEntry(ToolSpec, frozen=True, kw_only=True, rename="camel"):
+    """A tool's contract in the words of its schema.json, what the prompt says about it, and how it fares."""
+
+    summary: str
+    metrics: ToolMetrics
+
+
+class ToolList(Struct, frozen=True):
+    version: str
+    """Of all the tools together: a changed byte changes it."""
+    tools: tuple[ToolEntry, ...]
+
+
+class ModelList(Struct, frozen=True):
+    models: tuple[Model, ...]
+
+
+class VoiceList(Struct, frozen=True):
+    voices: tuple[Voice, ...]
+
+
+Handle = Callable[[HttpDesk, Request, Caller], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    method: str
+    path: str
+    summary: str
+    handle: Handle | None
+    """None for the chat, which keeps something between requests."""
+    answer: Any
+    """A struct, or the media type of what is no JSON; None for an answer without a body."""
+    query: type | None = None
+    refusals: tuple[RefusalCode, ...] = ()
+    """Beside those that any operation may have."""
+    also: str | None = None
+    """Another media type that the answer can have."""
+    public: bool = False
+
+
+class SessionCollector(Collector):
+    """Shows to Prometheus how many sessions there are."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        sessions = list(self._hub.sessions.values())
+        parked = sum(live.runner.outbox.link is None for live in sessions)
+        gauge = GaugeMetricFamily("antiphon_sessions", "Sessions in this process", labels=["client"])
+        gauge.add_metric(["connected"], len(sessions) - parked)
+        gauge.add_metric(["parked"], parked)
+        return [gauge]
+
+
+async def health(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    return reply(Health("ok"))
+
+
+async def ready(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    problems = tuple(await desk.ready())
+    return reply(Health("unready", problems), 503) if problems else reply(Health("ok"))
+
+
+async def metrics(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    registry = CollectorRegistry()
+    calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in desk.registry.snapshot().tools.items()})
+    for collector in (calls, SessionCollector(desk.hub), *desk.collectors):
+        registry.register(collector)
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    snapshot = desk.registry.snapshot()
+    entries = (
+        ToolEntry(
+            **msgspec.structs.asdict(tool.spec), summary=tool.summary, metrics=ToolMetrics(**tool.stats.summary())
+        )
+        for tool in snapshot.tools.values()
+    )
+    return reply(ToolList(snapshot.version, tuple(entries)))
+
+
+async def models(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    return reply(ModelList(tuple(desk.models())))
+
+
+async def voices(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    return reply(VoiceList(tuple(desk.voices())))
+
+
+async def openapi(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    # Not above: the document is made from the table of operations, and this is one of them.
+    from antiphon.server.openapi import document
+
+    return reply(document())
+
+
+_GONE = (RefusalCode.NOT_FOUND,)
+_BAD = (RefusalCode.BAD_REQUEST,)
+_CONVERSATIONS = "/api/conversations"
+_CONVERSATION = "/api/conversations/{id}"
+_CALL = "/api/calls/{id}"
+
+CHAT: Final = Operation(
+    "POST",
+    "/api/chat",
+    "Say something and get the answer; with `Accept: text/event-stream` as events, the answer itself last, as `done`.",
+    None,
+    ChatAnswer,
+    refusals=(
+        RefusalCode.BAD_REQUEST,
+        RefusalCode.BLOCKED,
+        RefusalCode.NOT_FOUND,
+        RefusalCode.CONFIRMATION_GONE,
+        RefusalCode.BUSY,
+        RefusalCode.TOO_LARGE,
+        RefusalCode.TOO_FAST,
+        RefusalCode.MODEL_FAILED,
+        RefusalCode.DEADLINE,
+    ),
+    also=MEDIA_TYPE,
+)
+OPERATIONS: Final = (
+    CHAT,
+    Operation(
+        "GET", _CONVERSATIONS, "Your conversations.", records.list_conversations, records.ConversationList,
+        records.ConversationsQuery, _BAD,
+    ),
+    Operation(
+        "DELETE", _CONVERSATIONS, "Delete all of your conversations.", records.delete_conversations, records.Deleted,
+        records.DeleteQuery, _BAD,
+    ),
+    Operation(
+        "GET", _CONVERSATION, "A conversation, as JSON or Markdown.", records.show_conversation,
+        records.ConversationRecord, records.ConversationQuery, _BAD + _GONE, records.MARKDOWN,
+    ),
+    Operation("DELETE", _CONVERSATION, "Delete a conversation.", records.delete_conversation, None, refusals=_GONE),
+    Operation("GET", "/api/calls", "Your calls.", records.list_calls, records.CallList, records.CallsQuery, _BAD),
+    Operation("DELETE", "/api/calls", "Clear the call history.", records.delete_calls, records.Deleted),
+    Operation("GET", _CALL, "A call.", records.show_call, records.CallRecord, refusals=_GONE),
+    Operation("DELETE", _CALL, "Delete a call from the history.", records.delete_call, None, refusals=_GONE),
+    Operation("GET", "/api/tools", "The tools and how they fare.", tools, ToolList),
+    Operation("GET", "/api/models", "The models that can be chosen.", models, ModelList),
+    Operation("GET", "/api/voices", "The voices that can be chosen.", voices, VoiceList),
+    Operation("GET", "/api/openapi.json", "This document.", openapi, "application/json", public=True),
+    Operation("GET", "/health", "Whether the process is alive.", health, Health, public=True),
+    Operation("GET", "/ready", "Whether it can serve; 503 and the reasons if not.", ready, Health, public=True),
+    Operation("GET", "/metrics", "Metrics for Prometheus.", metrics, "text/plain"),
+)  # fmt: skip
+
+
+def routes(desk: HttpDesk) -> list[Route]:
+    chat = Chat(desk)
+
+    async def talk(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+        return await _talk(chat, desk, request, caller)
+
+    return [
+        Route(operation.path, _endpoint(desk, operation, operation.handle or talk), methods=[operation.method])
+        for operation in OPERATIONS
+    ]
+
+
+def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            caller = NOBODY if operation.public else await desk.identify(request)
+            if caller is None:
+                raise Refusal(RefusalCode.UNAUTHENTICATED, "A valid token is required: Authorization: Bearer TOKEN.")
+            return await handle(desk, request, caller)
+        except Refusal as refusal:
+            return refusal.response()
+        except StorageError as error:
+            log.warning("request_failed", path=operation.path, error=str(error))
+            return Refusal(RefusalCode.UNAVAILABLE, "The store cannot be reached. Try again.").response()
+        except ClientDisconnect:
+            return Response(status_code=204)
+        except Exception:
+            log.exception("request_failed", path=operation.path)
+            return Refusal(RefusalCode.INTERNAL, "That failed by a fault of the server.").response()
+
+    return endpoint
+
+
+async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    address = request.client.host if request.client is not None else None
+    account = Account(user=caller.user, address=address)
+    wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
+    if wait_s > 0:
+        raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
+    visit = await chat.enter(caller, await read_body(request, ChatRequest))
+    if MEDIA_TYPE in request.headers.get("accept", ""):
+        return EventStream(visit)
+    return await _answer(visit, request)
+
+
+async def _answer(visit: Visit, request: Request) -> Response:
+    """The whole answer, unless its client goes away before: then it is given up."""
+    making = asyncio.create_task(visit.run())
+    leaving = asyncio.create_task(disconnect(request.receive))
+    try:
+        await asyncio.wait([making, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not making.done():
+            raise ClientDisconnect
+        return reply(making.result())
+    finally:
+        making.cancel()
+        leaving.cancel()
+        await asyncio.wait([making, leaving])

@@ -1,0 +1,180 @@
+"""The HTTP interface as an OpenAPI document, made from the table of operations and the structs.
+
+python -m antiphon.server.openapi --write     (or --check: whether what is written is current)
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from enum import EnumMeta
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+import antiphon
+from antiphon.protocol.notes import notes
+from antiphon.server.answer import ChatRequest
+from antiphon.server.desk import STATUSES, RefusalCode, Refused
+from antiphon.server.http import CHAT, OPERATIONS, Health, Operation, ready
+
+FILE: Final = Path("docs/reference/openapi.json")
+JSON: Final = "application/json"
+REFERENCE: Final = "#/components/schemas/{name}"
+
+Schema = dict[str, Any]
+
+_TOKEN: Final = "token"
+_ANY: Final = (RefusalCode.INTERNAL, RefusalCode.UNAVAILABLE)
+
+
+@cache
+def document() -> Schema:
+    references, definitions = msgspec.json.schema_components(_types(), ref_template=REFERENCE)
+    named = dict(zip(_types(), references, strict=True))
+    paths: dict[str, Schema] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, named)
+    for owner in _owners(_types()):
+        _annotate(definitions[owner.__name__], owner)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Antiphon",
+            "version": antiphon.__version__,
+            "summary": "The HTTP interface. Conversations in real time go over the WebSocket at /ws (protocol.md).",
+        },
+        "security": [{_TOKEN: []}, {}],
+        "paths": paths,
+        "components": {
+            "schemas": definitions,
+            "securitySchemes": {_TOKEN: {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def text() -> str:
+    return msgspec.json.format(msgspec.json.encode(document()), indent=2).decode() + "\n"
+
+
+def is_current(file: Path = FILE) -> bool:
+    return file.is_file() and file.read_text(encoding="utf-8") == text()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m antiphon.server.openapi", description="The reference of the HTTP interface."
+    )
+    parser.add_argument("--file", type=Path, default=FILE, help="where it is (default: %(default)s)")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="write it")
+    what.add_argument("--check", action="store_true", help="fail if it is not current")
+    options = parser.parse_args(arguments)
+    if options.write:
+        options.file.parent.mkdir(parents=True, exist_ok=True)
+        options.file.write_text(text(), encoding="utf-8")
+    elif not is_current(options.file):
+        print(f"{options.file} is not current. Run this with --write.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _types() -> list[type]:
+    answers = [operation.answer for operation in OPERATIONS if isinstance(operation.answer, type)]
+    return list(dict.fromkeys([ChatRequest, Refused, *answers]))
+
+
+def _describe(operation: Operation, named: dict[type, Schema]) -> Schema:
+    described: Schema = {"summary": operation.summary, "operationId": _name(operation)}
+    parameters = [*_in_path(operation.path), *_in_query(operation.query)]
+    if parameters:
+        described["parameters"] = parameters
+    if operation is CHAT:
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": named[ChatRequest]}}}
+    described["responses"] = _responses(operation, named)
+    if operation.public:
+        described["security"] = []
+    return described
+
+
+def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
+    responses: Schema = {}
+    match operation.answer:
+        case None:
+            responses["204"] = {"description": "It is gone."}
+        case str(media_type):
+            responses["200"] = {"description": operation.summary, "content": {media_type: {}}}
+        case answer:
+            content: Schema = {JSON: {"schema": named[answer]}}
+            if operation.also is not None:
+                content[operation.also] = {"schema": {"type": "string"}}
+            responses["200"] = {"description": answer.__doc__ or operation.summary, "content": content}
+    if operation.handle is ready:
+        responses["503"] = {"description": "It cannot serve.", "content": {JSON: {"schema": named[Health]}}}
+    if operation.public:
+        return responses
+    codes = (RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY)
+    for status in sorted({STATUSES[code] for code in codes}):
+        told = ", ".join(f"`{code}`" for code in codes if STATUSES[code] == status)
+        responses[str(status)] = {
+            "description": f"Refused: {told}.",
+            "content": {JSON: {"schema": named[Refused]}},
+        }
+    return responses
+
+
+def _name(operation: Operation) -> str:
+    return "talk" if operation.handle is None else operation.handle.__name__
+
+
+def _in_path(path: str) -> Iterable[Schema]:
+    if "{id}" in path:
+        yield {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _in_query(query: type | None) -> Iterable[Schema]:
+    if query is None:
+        return
+    [_], definitions = msgspec.json.schema_components([query])
+    for name, schema in definitions[query.__name__]["properties"].items():
+        if "$ref" in schema.get("anyOf", [schema])[0]:
+            schema = definitions[schema["$ref"].rpartition("/")[2]] | {"default": schema.get("default")}
+        parameter = {"name": name, "in": "query", "required": False, "schema": schema}
+        if name in notes(query):
+            parameter["description"] = notes(query)[name]
+        yield parameter
+
+
+def _owners(types: Iterable[type]) -> Iterable[type]:
+    """Every struct and enum that is reachable from these, by its name in the document."""
+    seen: dict[type, None] = {}
+    waiting: list[Any] = list(types)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, EnumMeta) or (isinstance(each, type) and issubclass(each, Struct)):
+            if each in seen:
+                continue
+            seen[each] = None
+            if not isinstance(each, EnumMeta):
+                waiting += [field.type for field in msgspec.structs.fields(each)]
+        else:
+            waiting += getattr(each, "__args__", ())
+    return seen
+
+
+def _annotate(definition: Schema, owner: type) -> None:
+    """The strings under the fields become descriptions."""
+    if isinstance(owner, EnumMeta):
+        meanings = [f"{owner[name].value}: {note}" for name, note in notes(owner).items()]
+        if meanings:
+            definition["description"] = " ".join(meanings)
+        return
+    shown = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
+    for name, note in notes(owner).items():
+        definition["properties"][shown[name]]["description"] = note
+
+
+if __name__ == "__main__":
+    sys.exit(main())

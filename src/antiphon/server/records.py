@@ -1,0 +1,233 @@
+"""`/api/conversations` and `/api/calls`: what was said, as its owner reads it, takes it along and deletes it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from antiphon.protocol.client_messages import Role
+from antiphon.protocol.server_messages import HistoryTurn
+from antiphon.server.desk import HttpDesk, Refusal, RefusalCode, read_query, reply
+from antiphon.server.ws import Caller
+from antiphon.storage.conversations import Conversation, StoredTurn, VoiceCall
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+
+PAGE: Final = 50
+MAX_PAGE: Final = 200
+MARKDOWN: Final = "text/markdown"
+
+Limit = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
+
+
+class Format(StrEnum):
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class ConversationsQuery(Struct, forbid_unknown_fields=True):
+    limit: Limit = PAGE
+    before: Annotated[int, Meta(ge=0)] | None = None
+    """`next` of the page before."""
+
+
+class ConversationQuery(Struct, forbid_unknown_fields=True):
+    format: Format = Format.JSON
+
+
+class DeleteQuery(Struct, forbid_unknown_fields=True):
+    all: bool = False
+    """Must be true: it deletes every conversation of this user."""
+
+
+class CallsQuery(Struct, forbid_unknown_fields=True):
+    limit: Limit = PAGE
+
+
+class ConversationEntry(Struct, frozen=True):
+    id: str
+    title: str
+    created_ms: int
+    """Unix time."""
+    updated_ms: int
+    """Of the newest turn."""
+
+
+class ConversationList(Struct, frozen=True):
+    """The last updated first."""
+
+    conversations: tuple[ConversationEntry, ...]
+    next: int | None
+    """Give it as `before` for the next page. Null: there is none."""
+
+
+class ConversationTurn(Struct, frozen=True):
+    seq: int
+    at_ms: int
+    spoken: bool
+    message: UserMessage | AssistantMessage | ToolMessage
+
+
+class ConversationRecord(Struct, frozen=True):
+    """A conversation with all of its turns, oldest first."""
+
+    id: str
+    title: str
+    created_ms: int
+    updated_ms: int
+    turns: tuple[ConversationTurn, ...]
+
+
+class CallRecord(Struct, frozen=True):
+    """A stretch of voice in a conversation."""
+
+    id: str
+    conversation_id: str
+    started_ms: int
+    duration_ms: int | None
+    """Null while it goes on."""
+    summary: str
+    models: tuple[str, ...]
+    """Those that answered, in the order of their first use."""
+    transcript: tuple[HistoryTurn, ...]
+    """Empty if its conversation was cleared or deleted."""
+
+
+class CallList(Struct, frozen=True):
+    """The last started first."""
+
+    calls: tuple[CallRecord, ...]
+
+
+class Deleted(Struct, frozen=True):
+    deleted: int
+    """How many there were."""
+
+
+async def list_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    query = read_query(request, ConversationsQuery)
+    found = await desk.conversations.list(caller.user, query.limit + 1, query.before)
+    page = found[: query.limit]
+    more = page[-1].updated_ms if len(found) > len(page) else None
+    return reply(ConversationList(tuple(map(_entry, page)), more))
+
+
+async def show_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    query = read_query(request, ConversationQuery)
+    conversation = await desk.conversations.get(request.path_params["id"], caller.user)
+    if conversation is None:
+        raise _unknown("conversation")
+    record = _record(conversation, await desk.conversations.turns(conversation.id))
+    if query.format is Format.JSON:
+        return reply(record)
+    headers = {"Content-Disposition": f'attachment; filename="conversation-{conversation.id}.md"'}
+    return Response(markdown(record), headers=headers, media_type=MARKDOWN)
+
+
+async def delete_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    if not await _delete(desk, request.path_params["id"], caller.user):
+        raise _unknown("conversation")
+    return Response(status_code=204)
+
+
+async def delete_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    if not read_query(request, DeleteQuery).all:
+        raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Say so with ?all=true.")
+    deleted = 0
+    while found := await desk.conversations.list(caller.user, MAX_PAGE):
+        for conversation in found:
+            deleted += await _delete(desk, conversation.id, caller.user)
+    return reply(Deleted(deleted))
+
+
+async def list_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    query = read_query(request, CallsQuery)
+    calls = await desk.voice_calls.list(caller.user, query.limit)
+    return reply(CallList(tuple([await _call(desk, call) for call in calls])))
+
+
+async def show_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    call = await desk.voice_calls.get(request.path_params["id"], caller.user)
+    if call is None:
+        raise _unknown("call")
+    return reply(await _call(desk, call))
+
+
+async def delete_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    if not await desk.voice_calls.delete(request.path_params["id"], caller.user):
+        raise _unknown("call")
+    return Response(status_code=204)
+
+
+async def delete_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+    return reply(Deleted(await desk.voice_calls.clear(caller.user)))
+
+
+def markdown(record: ConversationRecord) -> str:
+    """A conversation to be read and kept."""
+    parts = [f"# {record.title}", f"{_day(record.created_ms)}, conversation {record.id}"]
+    for turn in record.turns:
+        how = " (spoken)" if turn.spoken else ""
+        match turn.message:
+            case UserMessage(text=text):
+                parts.append(f"**You{how}:** {text}")
+            case AssistantMessage(text=text) if text:
+                parts.append(f"**Assistant{how}:** {text}")
+            case ToolMessage(name=name, content=content):
+                parts.append(f"> `{name}` gave `{msgspec.json.encode(content).decode()}`")
+    return "\n\n".join(parts) + "\n"
+
+
+async def _delete(desk: HttpDesk, id: str, user: str) -> bool:
+    deleted = await desk.conversations.delete(id, user)
+    if deleted:
+        # The session of the requests to it has its id; one that is under way is fenced by this.
+        await desk.hub.stores.sessions.end(id)
+    return deleted
+
+
+async def _call(desk: HttpDesk, call: VoiceCall) -> CallRecord:
+    most = None if call.last_seq is None else max(0, call.last_seq - call.first_seq + 1)
+    turns = await desk.conversations.turns(call.conversation_id, call.first_seq - 1, most)
+    return CallRecord(
+        id=call.id,
+        conversation_id=call.conversation_id,
+        started_ms=call.started_ms,
+        duration_ms=None if call.ended_ms is None else call.ended_ms - call.started_ms,
+        summary=call.summary,
+        models=call.models,
+        transcript=tuple(
+            HistoryTurn(Role(turn.role), turn.text, turn.spoken, turn.at_ms)
+            for turn in turns
+            if turn.text and turn.role != "tool" and (call.last_seq is None or turn.seq <= call.last_seq)
+        ),
+    )
+
+
+def _entry(conversation: Conversation) -> ConversationEntry:
+    return ConversationEntry(conversation.id, conversation.title, conversation.created_ms, conversation.updated_ms)
+
+
+def _record(conversation: Conversation, turns: Sequence[StoredTurn]) -> ConversationRecord:
+    return ConversationRecord(
+        conversation.id,
+        conversation.title,
+        conversation.created_ms,
+        conversation.updated_ms,
+        tuple(
+            ConversationTurn(turn.seq, turn.at_ms, turn.spoken, msgspec.json.decode(turn.body, type=Message))
+            for turn in turns
+        ),
+    )
+
+
+def _unknown(what: str) -> Refusal:
+    return Refusal(RefusalCode.NOT_FOUND, f"You have no such {what}.")
+
+
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

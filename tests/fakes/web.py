@@ -1,0 +1,123 @@
+"""The HTTP routes over a server in the same process, and clients of them: one that waits, and one that reads along."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.types import Message
+
+from antiphon.models.text_live import TextLiveModel
+from antiphon.server.desk import HttpDesk
+from antiphon.server.http import routes
+from antiphon.server.ws import Caller
+from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
+from tests.fakes.calls import LoopClock, Server
+from tests.fakes.scripted import ScriptedModel
+
+
+class Web:
+    """Whoever comes in the header X-User is known by that name; "stranger" is not let in."""
+
+    def __init__(self, server: Server, **desk: Any) -> None:
+        self.server = server
+        self.problems: list[str] = []
+        self.desk = HttpDesk(
+            hub=server.hub,
+            conversations=server.database.conversations,
+            voice_calls=server.database.voice_calls,
+            registry=server.gate.registry,  # type: ignore[arg-type]
+            identify=self._identify,
+            ready=self._ready,
+            clock=LoopClock(),
+            **desk,
+        )
+        self.app = Starlette(routes=routes(self.desk))
+        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.app), base_url="http://test")
+
+    async def chat(self, message: str = "", *, user: str = "ann", **fields: Any) -> httpx2.Response:
+        body = {"message": message, **fields} if message else fields
+        return await self.http.post("/api/chat", json=body, headers={"X-User": user})
+
+    async def get(self, path: str, user: str = "ann") -> httpx2.Response:
+        return await self.http.get(path, headers={"X-User": user})
+
+    async def delete(self, path: str, user: str = "ann") -> httpx2.Response:
+        return await self.http.delete(path, headers={"X-User": user})
+
+    async def aclose(self) -> None:
+        await self.http.aclose()
+        await self.server.aclose()
+
+    async def _identify(self, request: Request) -> Caller | None:
+        user = request.headers.get("x-user", "ann")
+        return None if user == "stranger" else Caller(user, authenticated=True)
+
+    async def _ready(self) -> Sequence[str]:
+        return self.problems
+
+
+class Houses:
+    """Servers with their routes, closed when the test is over."""
+
+    def __init__(self) -> None:
+        self.webs: list[Web] = []
+        self.script = ScriptedModel([])
+        """The model of the server that was opened last, if it is scripted."""
+
+    def open(self, *tools: Tool, text: Any, desk: dict[str, Any] | None = None, **rest: Any) -> Web:
+        """`text` is a text model, or the script of one."""
+        if isinstance(text, list):
+            text = self.script = ScriptedModel(text)
+        web = Web(Server(*tools, models={Mode.TEXT: lambda: TextLiveModel(text)}, **rest), **(desk or {}))
+        self.webs.append(web)
+        return web
+
+    async def aclose(self) -> None:
+        for web in self.webs:
+            await web.aclose()
+
+
+class Reader:
+    """A request to `/api/chat` whose answer is read while it comes, and whose client may go away."""
+
+    def __init__(self, web: Web, body: dict[str, Any], accept: str = "text/event-stream") -> None:
+        self.sent: list[Message] = []
+        self._gone = asyncio.Event()
+        self._body: list[Message] = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/api/chat",
+            "query_string": b"",
+            "headers": [(b"accept", accept.encode())],
+            "client": ("127.0.0.1", 1),
+        }
+        self.task = asyncio.create_task(web.app(scope, self._receive, self._send))
+
+    async def _receive(self) -> Message:
+        if self._body:
+            return self._body.pop()
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    async def go_away(self) -> None:
+        self._gone.set()
+        await self.task
+
+    @property
+    def text(self) -> str:
+        return b"".join(message.get("body", b"") for message in self.sent).decode()
+
+    @property
+    def events(self) -> list[tuple[str, Any]]:
+        """Name and data of each, without the heartbeats."""
+        blocks = [block.split("\n") for block in self.text.split("\n\n") if block and not block.startswith(":")]
+        return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]

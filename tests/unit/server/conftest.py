@@ -1,0 +1,39 @@
+"""The real tools and the offline assistant, compiled once for all tests of the routes."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from antiphon.compose import TOOLKIT
+from antiphon.models.builtin import BuiltinModel
+from antiphon.tools import build
+from antiphon.tools.registry import Registry
+from tests.fakes.web import Houses, Web
+
+
+@pytest.fixture(scope="session")
+def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    path: Path = tmp_path_factory.mktemp("tools") / "tool_registry.json"
+    build.write(build.build([TOOLKIT]), path)
+    return Registry.load(path, environment="production")
+
+
+@pytest.fixture(scope="session")
+def builtin(toolkit: Registry) -> BuiltinModel:
+    model = BuiltinModel(toolkit.snapshot())
+    model.compile()
+    return model
+
+
+@pytest.fixture
+async def houses() -> AsyncIterator[Houses]:
+    houses = Houses()
+    yield houses
+    await houses.aclose()
+
+
+@pytest.fixture
+def offline(houses: Houses, toolkit: Registry, builtin: BuiltinModel) -> Callable[[], Web]:
+    """A server with the offline assistant and the built-in tools."""
+    return lambda: houses.open(*toolkit.tools.values(), text=builtin)
