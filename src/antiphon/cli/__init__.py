@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, serve, tools
+from antiphon.cli import chat, config, data, doctor, serve, token, tools, users
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -19,6 +19,11 @@ app = typer.Typer(
 app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
 app.command(name="serve")(serve.serve)
 app.command(name="chat")(chat.chat)
+app.command(name="doctor")(doctor.doctor)
+app.add_typer(config.app, name="config", help="The settings in force.")
+app.add_typer(token.app, name="token", help="Let people and programs in.")
+app.add_typer(users.app, name="users", help="See and lift blocks.")
+app.add_typer(data.app, name="data", help="Export, delete and back up what is stored.")
 
 
 def _show_version(wanted: bool) -> None:

@@ -69,8 +69,6 @@ async def dial(url: str) -> ClientConnection:
             max_size=MAX_SERVER_FRAME_BYTES,
             logger=_quiet,
         )
-    except (InvalidURI, InvalidProxy, ValueError) as error:
-        raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidStatus as error:
         status = error.response.status_code
         said = (error.response.body or b"").decode("utf-8", "replace").partition("\n")[0].strip()
@@ -81,6 +79,8 @@ async def dial(url: str) -> ClientConnection:
     except OSError as error:
         reason = error.strerror or str(error)
         raise Disconnected(f"no server can be reached at {url}: {reason}.", come_back=True) from None
+    except (InvalidURI, InvalidProxy, ValueError) as error:
+        raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidHandshake as error:
         raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
 

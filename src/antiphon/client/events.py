@@ -18,7 +18,7 @@ class Resumed:
 
     session_id: str
     n: int
-    """The number of the first message that is no repetition; it counts the session's own introduction."""
+    """The number of the session's introduction: lower ones repeat what was missed, higher ones are new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""`antiphon config …`: the settings in force."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from antiphon.cli.options import ConfigOption, JsonOption, settings_for
+
+if TYPE_CHECKING:
+    from antiphon.config import Settings
+
+app = typer.Typer(no_args_is_help=True)
+
+MASK: Final = "***"
+_SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+@app.callback()
+def _config() -> None:
+    """The settings in force."""
+    # Without this, a group that has one command is that command, and `show` need not be said.
+
+
+@app.command()
+def show(as_json: JsonOption = False, config: ConfigOption = None) -> None:
+    """Show every setting, its value, and where that came from. Secrets are masked."""
+    settings = settings_for(config)
+    origins = settings.origins()
+    values = {key: mask(key, value_of(settings, key)) for key in origins}
+    if as_json:
+        document = {key: {"value": values[key], "origin": origins[key]} for key in origins}
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"# {settings.config_path or 'no settings file'}")
+    lines = {key: f"{key} = {json.dumps(values[key], ensure_ascii=False)}" for key in origins}
+    width = max(map(len, lines.values()))
+    for key, line in lines.items():
+        typer.echo(f"{line:{width}}  # {origins[key]}")
+
+
+def value_of(settings: "Settings", key: str) -> Any:
+    """As JSON has it."""
+    value: Any = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return json.loads(json.dumps(value, default=_text))
+
+
+def mask(key: str, value: Any) -> Any:
+    """The value without secrets: those that have a name of their own, and user and password in an address."""
+    if _SECRET.search(key):
+        return MASK if value else value
+    match value:
+        case str():
+            return _CREDENTIALS.sub(f"{MASK}@", value)
+        case list():
+            return [mask(key, each) for each in value]
+        case dict():
+            return {name: mask(f"{key}.{name}", each) for name, each in value.items()}
+    return value
+
+
+def _text(value: object) -> object:
+    from pydantic import BaseModel
+
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return str(value) if isinstance(value, Path) else repr(value)

@@ -1,0 +1,225 @@
+"""`antiphon data …`: take a user's data out, delete it, back up the database."""
+
+import asyncio
+import os
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from antiphon.cli.options import ConfigOption, settings_for
+from antiphon.errors import AntiphonError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from antiphon.compose import Database
+    from antiphon.config import Settings
+
+app = typer.Typer(no_args_is_help=True)
+
+ALL: Final = 2**31 - 1
+PAGE: Final = 100
+BACKUP_PAGES: Final = 2_000
+"""Pages of the database between two steps of the progress bar: 8 MB."""
+
+LocalUserOption = Annotated[str | None, typer.Option("--user", help="Whose. [default: local]")]
+
+
+class DataError(AntiphonError):
+    """What was asked for cannot be done with the data that is there."""
+
+    code = "data"
+
+
+@app.command()
+def export(
+    user: LocalUserOption = None,
+    out: Annotated[Path | None, typer.Option(help="A new file. [default: standard output]")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write a user's conversations, with their turns, and calls: one JSON object a line."""
+    settings = settings_for(config)
+    with _writer(out) as file, progress_bar() as progress:
+        conversations, calls = asyncio.run(_export(settings, user or local_user(), file, progress))
+    typer.echo(f"Exported {_count(conversations, 'conversation')} and {_count(calls, 'call')}.", err=True)
+
+
+@app.command()
+def delete(
+    user: Annotated[str, typer.Option("--user", help="Whose.")],
+    yes: Annotated[bool, typer.Option("--yes", help="I mean it: it cannot be undone.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Delete a user's conversations, calls and tokens, and lift the user's block. The audit of tool calls stays."""
+    settings = settings_for(config)
+    if not yes:
+        raise DataError(
+            f"this deletes all conversations, calls and tokens of the user {user!r} for good. Say --yes if you mean it."
+        )
+    with progress_bar() as progress:
+        deleted = asyncio.run(_delete(settings, user, progress))
+    typer.echo("Deleted " + ", ".join(_count(number, what) for what, number in deleted.items()) + ".")
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to; a folder must be there already.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Copy the database into one file. The server may be running; the copy is of one moment."""
+    source = database_file(settings_for(config))
+    if not source.exists():
+        raise DataError(f"there is no database at {source} yet, so there is nothing to back up.")
+    if file.exists() and not force:
+        raise DataError(f"{file} exists. Choose another name, or replace it with --force.")
+    if file.is_dir() or (file.exists() and file.samefile(source)):
+        raise DataError(f"{file} cannot be replaced by a backup. Choose another name.")
+    with progress_bar() as progress:
+        task = progress.add_task("Backing up")
+        _copy(source, file, lambda done, total: progress.update(task, completed=done, total=total))
+    typer.echo(f"Backed up {source} into {file} ({file.stat().st_size:,} bytes).")
+
+
+# What the other commands about stored things share.
+
+
+@asynccontextmanager
+async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
+    """The stores of the settings' database. Raises `DataError` if nothing is kept."""
+    from antiphon.compose import open_stores
+
+    database_file(settings)
+    database = await open_stores(settings)
+    try:
+        yield database
+    finally:
+        await database.aclose()
+
+
+def database_file(settings: "Settings") -> Path:
+    path = settings.database_path
+    if path is None:
+        raise DataError('storage.url is "memory", so nothing is kept that this command could work on.')
+    return path
+
+
+def local_user() -> str:
+    from antiphon.server.door import LOCAL_USER
+
+    return LOCAL_USER
+
+
+def tell_time(at_ms: int) -> str:
+    """In the zone of this machine, to the minute."""
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+    except (ValueError, OverflowError):
+        return "for ever"
+    return moment.astimezone().isoformat(sep=" ", timespec="minutes")
+
+
+def plain(text: str) -> str:
+    """Without what a terminal would obey: names and reasons may come from a model or from another user."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def progress_bar() -> "Progress":
+    """On standard error, and only if somebody watches it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+# How it is done.
+
+
+async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> tuple[int, int]:
+    import msgspec
+
+    def write(kind: str, fields: dict[str, Any]) -> None:
+        file.write(msgspec.json.encode({"kind": kind, **fields}) + b"\n")
+
+    async with open_data(settings) as database:
+        conversations = await database.conversations.list(user, ALL)
+        task = progress.add_task("Exporting", total=len(conversations))
+        for conversation in conversations:
+            turns = [
+                {**msgspec.structs.asdict(turn), "body": msgspec.Raw(turn.body)}
+                for turn in await database.conversations.turns(conversation.id)
+            ]
+            for turn in turns:
+                del turn["conversation_id"]
+            write("conversation", {**msgspec.structs.asdict(conversation), "turns": turns})
+            progress.advance(task)
+        calls = await database.voice_calls.list(user, ALL)
+        for call in calls:
+            write("call", msgspec.structs.asdict(call))
+    return len(conversations), len(calls)
+
+
+async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict[str, int]:
+    async with open_data(settings) as database:
+        task = progress.add_task("Deleting", total=None)
+        conversations = 0
+        while page := await database.conversations.list(user, PAGE):
+            for conversation in page:
+                conversations += await database.conversations.delete(conversation.id, user)
+                progress.advance(task)
+        tokens = [token.id for token in await database.tokens.list() if token.user == user]
+        return {
+            "conversation": conversations,
+            "call": await database.voice_calls.clear(user),
+            "token": sum([await database.tokens.revoke(id) for id in tokens]),
+            "block": int(await database.blocks.unblock(user)),
+        }
+
+
+def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:
+    """Into a new file beside the target, which then takes its place: a copy that fails leaves nothing half."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(source)) as origin, closing(sqlite3.connect(partial)) as copy:
+            # A reader's transaction keeps the moment. Without it, each write of the server starts the copy again.
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            origin.backup(copy, pages=BACKUP_PAGES, progress=lambda _, left, total: on_progress(total - left, total))
+            # The mode of the original has files beside the database; a backup is one file.
+            copy.execute("PRAGMA journal_mode = DELETE")
+        os.replace(partial, target)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{source} could not be copied into {target}: {reason}.") from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+@contextmanager
+def _writer(path: Path | None) -> Iterator[IO[bytes]]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        # For this user alone: it holds what people said.
+        file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
+    except FileExistsError:
+        raise DataError(f"{path} exists. Choose another name.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.") from None
+    with file:
+        yield file
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

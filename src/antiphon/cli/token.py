@@ -1,0 +1,100 @@
+"""`antiphon token …`: let people and programs in."""
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from antiphon.cli.data import DataError, LocalUserOption, local_user, open_data, plain, tell_time
+from antiphon.cli.options import ConfigOption, settings_for
+from antiphon.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from antiphon.config import Settings
+    from antiphon.storage.people import TokenRecord
+
+app = typer.Typer(no_args_is_help=True)
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+MAX_DAYS: Final = 36_500
+
+
+@app.command()
+def new(
+    user: LocalUserOption = None,
+    name: Annotated[str, typer.Option(help='What it is for, such as "my phone".')] = "",
+    days: Annotated[int | None, typer.Option(min=1, max=MAX_DAYS, help="How long it is valid. [default: ever]")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Make an access token for a user, and show it this once. Only the token goes to standard output."""
+    settings = settings_for(config)
+    owner = (local_user() if user is None else user).strip()
+    if not owner or plain(owner) != owner:
+        raise DataError(f"{user!r} is no name of a user. Give --user a name of visible letters.")
+    token, record = asyncio.run(_make(settings, owner, name.strip(), days))
+    until = "It does not expire" if record.expires_ms is None else f"It is valid until {tell_time(record.expires_ms)}"
+    typer.echo(token)
+    typer.echo(
+        f"This is the token of the user {owner!r}, with the id {record.id}. It is shown only now, so keep it safe. "
+        f"{until}; `antiphon token revoke {record.id}` ends it.",
+        err=True,
+    )
+
+
+@app.command("list")
+def list_tokens(config: ConfigOption = None) -> None:
+    """List the tokens that were not revoked. What they open with is not kept, so it cannot be shown."""
+    records = asyncio.run(_list(settings_for(config)))
+    if not records:
+        typer.echo("There are no tokens. `antiphon token new` makes one.")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    now_ms = SystemClock().now_ms()
+    table = Table("id", "user", "name", "created", "expires")
+    for record in records:
+        expires = "never" if record.expires_ms is None else tell_time(record.expires_ms)
+        if record.expires_ms is not None and record.expires_ms <= now_ms:
+            expires += " (over)"
+        cells = (record.id, record.user, record.name, tell_time(record.created_ms), expires)
+        table.add_row(*(escape(plain(cell)) for cell in cells))
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="As `antiphon token list` shows it.")],
+    config: ConfigOption = None,
+) -> None:
+    """End a token: from now on nobody comes in with it."""
+    if not asyncio.run(_revoke(settings_for(config), id)):
+        raise DataError(f"there is no token with the id {id!r}. `antiphon token list` shows them all.")
+    typer.echo(f"Revoked {id}. Connections that are open stay open.")
+
+
+async def _make(settings: "Settings", user: str, name: str, days: int | None) -> "tuple[str, TokenRecord]":
+    from antiphon.security.tokens import hash_token, make_token
+    from antiphon.storage.people import TokenRecord
+
+    token = make_token()
+    now_ms = SystemClock().now_ms()
+    expires_ms = None if days is None else now_ms + days * DAY_MS
+    record = TokenRecord(secrets.token_hex(4), user, name, hash_token(token), now_ms, expires_ms)
+    async with open_data(settings) as database:
+        await database.tokens.add(record)
+    return token, record
+
+
+async def _list(settings: "Settings") -> "Sequence[TokenRecord]":
+    async with open_data(settings) as database:
+        return await database.tokens.list()
+
+
+async def _revoke(settings: "Settings", id: str) -> bool:
+    async with open_data(settings) as database:
+        return await database.tokens.revoke(id)
