@@ -185,6 +185,14 @@ async def test_an_earlier_owner_cannot_end_the_session(sessions: SessionStore) -
     assert await sessions.end("s1", 2) is True
 
 
+async def test_all_sessions_of_a_user_are_ended_together(sessions: SessionStore) -> None:
+    await sessions.begin(session("one", handle_hash="h1"))
+    await sessions.begin(session("two", handle_hash="h2"))
+    await sessions.begin(replace(session("other", handle_hash="h3"), user="bob"))
+    assert await sessions.end_all(session().user) == 2
+    assert [await sessions.end(id) for id in ("one", "two", "other")] == [False, False, True]
+
+
 async def test_sweep_ends_what_nobody_holds_and_nobody_can_resume(sessions: SessionStore) -> None:
     await sessions.begin(replace(session("over", handle_hash="h1"), handle_expires_ms=100, lease_until_ms=100))
     await sessions.begin(replace(session("held", handle_hash="h2"), handle_expires_ms=100, lease_until_ms=101))

@@ -174,7 +174,7 @@ async def test_deleting_a_user_leaves_the_others(terminal: Terminal) -> None:
     terminal.run("token", "new", "--user", "ada")
     terminal.run("token", "new", "--user", "bob")
     shown = terminal.run("data", "delete", "--user", "ada", "--yes")
-    assert shown.out == "Deleted 130 conversations, 1 call, 1 token, 0 blocks.\n"
+    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks.\n"
     assert terminal.run("data", "export", "--user", "ada").out == ""
     assert len(terminal.run("data", "export", "--user", "bob").out.splitlines()) == 3
     assert "bob" in terminal.run("token", "list").out

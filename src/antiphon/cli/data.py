@@ -178,6 +178,7 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
         return {
             "conversation": conversations,
             "call": await database.voice_calls.clear(user),
+            "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),
             "block": int(await database.blocks.unblock(user)),
         }

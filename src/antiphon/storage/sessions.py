@@ -93,6 +93,10 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def end_all(self, user: str) -> int:
+        """Ends every session of a user, whoever holds it, and says how many there were."""
+        ...
+
     async def sweep(self, now_ms: int) -> int:
         """Ends the sessions that nobody holds and nobody can come back to, and says how many there were."""
         ...

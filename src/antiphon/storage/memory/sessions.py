@@ -106,6 +106,12 @@ class MemorySessionStore:
         del self._records[session_id], self._ids[stored.handle_hash], self._outboxes[session_id]
         return True
 
+    async def end_all(self, user: str) -> int:
+        own = [each.id for each in self._records.values() if each.user == user]
+        for session_id in own:
+            await self.end(session_id)
+        return len(own)
+
     async def sweep(self, now_ms: int) -> int:
         left = [
             each.id for each in self._records.values() if max(each.handle_expires_ms, each.lease_until_ms) <= now_ms

@@ -36,6 +36,7 @@ _TAKE_LEASE: Final = update(sessions).where(_THIS).values(lease_token=sessions.c
 _RENEW: Final = update(sessions).where(*_HELD)
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
+_END_ALL: Final = delete(sessions).where(sessions.c.user == bindparam("owner"))
 _SWEEP: Final = delete(sessions).where(
     sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")
 )
@@ -101,6 +102,9 @@ class SqlSessionStore:
     async def end(self, session_id: str, lease_token: int | None = None) -> bool:
         end = _END if lease_token is None else _END_HELD
         return bool(await self._connections.change(end, {"session": session_id, "token": lease_token}))
+
+    async def end_all(self, user: str) -> int:
+        return await self._connections.change(_END_ALL, {"owner": user})
 
     async def sweep(self, now_ms: int) -> int:
         return await self._connections.change(_SWEEP, {"now_ms": now_ms})
