@@ -66,7 +66,7 @@ async def run_server(
         stores = house.database
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
         origins = {*own_origins(host, bound), *settings.server.origins}
-        quota, lag = quota or Quota(), LagMonitor()
+        quota, lag = Quota() if quota is None else quota, LagMonitor()
         stopping = asyncio.Event()
         desk = _desk(house, hub, door, model.profile, quota=quota, lag=lag, stopping=stopping)
         app = make_app(hub, door, routes(desk), origins=origins, quota=quota)

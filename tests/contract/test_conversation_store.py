@@ -78,6 +78,22 @@ async def test_reading_goes_on_after_a_number(conversations: ConversationStore) 
     assert [turn.seq for turn in await conversations.turns("c1", after_seq=1, limit=2)] == [2, 3]
 
 
+async def test_turns_that_belong_together_have_nothing_in_between(conversations: ConversationStore) -> None:
+    await conversations.create(conversation())
+    groups = await asyncio.gather(*(conversations.append_many("c1", [TURN] * 3, None) for _ in range(20)))
+    assert all(group == list(range(group[0], group[0] + 3)) for group in map(list, groups))
+    assert len(await conversations.turns("c1")) == 60
+
+
+async def test_turns_that_belong_together_are_all_stored_or_none(
+    conversations: ConversationStore, sessions: SessionStore
+) -> None:
+    await conversations.create(conversation())
+    with pytest.raises(Fenced):
+        await conversations.append_many("c1", [TURN, TURN], Fence("nobody", 1))
+    assert await conversations.turns("c1") == []
+
+
 async def test_100_turns_at_once_get_100_numbers(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     turns = [replace(TURN, text=str(number)) for number in range(100)]

@@ -87,7 +87,8 @@ def _show(incoming: Incoming, console: Console) -> None:
         case s.GoAway(reason=reason):
             console.print(f"[dim]{escape(reason)}[/]")
         case Reconnecting(reason=reason):
-            console.print(f"[dim]Reconnecting… {escape(reason)}[/]")
+            # On a line of its own: if an answer was cut off, it is begun anew below.
+            console.print(f"\n[dim]Reconnecting… {escape(reason)}[/]")
         case Resumed():
             console.print("[dim]Back again.[/]")
         case NewSession(reason=reason):

@@ -1,6 +1,7 @@
 """uvicorn's two kinds of connection, with the deadlines and bounds that it leaves out."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -14,6 +15,9 @@ from antiphon.protocol.closing import BAD_UTF8, TOO_LARGE
 
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
+
+MAX_WAITING: Final = 8
+"""Messages that may wait for the application before no more are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class HttpConnection(_ReadByItsPeer, H11Protocol):
         # With a mark of 0, writing counts as paused whenever the system did not take everything at once. That makes one
         # deadline do for slow readers and for a close that waits to be flushed, which asyncio lets wait for ever.
         transport.set_write_buffer_limits(high=0)
+        _send_at_once(transport)
         super().connection_made(transport)
         self._await(h11.IDLE)
 
@@ -125,7 +130,17 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
             self.conn.fail(BAD_UTF8.code, BAD_UTF8.reason)
             self.handle_parser_exception()
             return
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Lets a few messages wait. uvicorn would stop reading at the first and go on when it is taken, which changes
+        the system's list of sockets twice for every frame of a microphone: a fifth of what a frame cost."""
+        if self.read_paused or self.queue.qsize() >= MAX_WAITING:
+            super().send_receive_event_to_app()
+            return
+        self.read_paused = True
         super().send_receive_event_to_app()
+        self.read_paused = False
 
     def handle_cont(self, event: Frame) -> None:
         if self._refused:
@@ -156,3 +171,14 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _send_at_once(transport: asyncio.Transport) -> None:
+    """Switches Nagle's algorithm off, which keeps a message back until the one before it is acknowledged.
+
+    asyncio does so only for sockets that were made with TCP's own protocol number, and listening sockets may come from
+    anywhere. To a client that sends a frame every 20 ms, the audio after a message came 8 ms later without this.
+    """
+    accepted: socket.socket | None = transport.get_extra_info("socket")
+    if accepted is not None and accepted.family in (socket.AF_INET, socket.AF_INET6):
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,7 +1,16 @@
-"""The sessions of one process: begun, resumed, parked, taken over, ended."""
+"""The sessions of one process: begun, resumed, parked, taken over, ended.
+
+A session that comes back to the process that has it goes on as if nothing had been. Elsewhere, or later, it is restored
+from the store, and whoever had it before is fenced. Then what was stored is repeated, and `history` tells the turns
+that are over, since the client may have seen less than was stored, or more. An answer that was under way is made anew:
+the user's turn is told once more by its `transcript`, and the first chunk of the answer `is_first`. That turn is not
+stored a second time, and for the gate it has the same number, so that it recalls what was done instead of doing it
+again. A client that puts `history` in the place of all that it shows, a half answer included, shows nothing twice.
+"""
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -13,37 +22,22 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
+from antiphon.session.live import Live as Live
 from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.preferences import Preferences
 from antiphon.session.runner import ModelMaker, Runner
+from antiphon.storage.base import StorageError
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
 from antiphon.tools.session import ToolSession
 from antiphon.transcript import AssistantMessage, UserMessage
 
-PARKED_S: Final = 120.0
-"""So long a session waits in memory for its client; then only in the store."""
 RENEW_S: Final = LEASE_MS / 1000 / 3
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
-
-
-@dataclass(eq=False, slots=True)
-class Live:
-    """A session that this process runs."""
-
-    runner: Runner
-    user: str
-    handle_hash: str
-    task: asyncio.Task[None] | None = None
-    parking: asyncio.TimerHandle | None = None
-
-    @property
-    def id(self) -> str:
-        return self.runner.tools.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +65,23 @@ class Hub:
         """A client is there: its session, resumed if it can be, told of itself."""
         self._renewing = self._renewing or asyncio.create_task(self._renew())
         if hello.resume is not None:
-            live = await self._resume(user, hello, link)
+            live = await self._resume(user, hello, link, authenticated=authenticated)
             if live is not None:
                 return live
-        live = self._begin(user, authenticated)
-        live.runner.outbox.attach(link, hello.audio)
-        live.runner.outbox.send(s.StateChanged(s.State.IDLE))
+        handle = self.handles.new()
+        record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms())
+        live = self._start(record, Outbox(), stored=False, authenticated=authenticated)
+        outbox = live.runner.outbox
+        outbox.attach(link, hello.audio)
+        outbox.send(s.StateChanged(s.State.IDLE))
         if hello.resume is not None:
-            live.runner.outbox.send(s.Error(RESUME_REJECTED, "resume_rejected"))
-            notice = s.Notice(s.NoticeKind.WARNING, "Could not resume; this is a new session.", "new_session")
-            live.runner.outbox.send(notice)
-        await self._greet(live, hello)
+            outbox.send(s.Error(RESUME_REJECTED, "resume_rejected"))
+            outbox.send(s.Notice(s.NoticeKind.WARNING, "Could not resume; this is a new session.", "new_session"))
+        try:
+            await self._greet(live, hello, handle)
+        except BaseException:
+            self._forget(live)
+            raise
         return live
 
     async def visit(
@@ -96,7 +96,7 @@ class Hub:
         if record is None:
             return None
         stored = record.lease_token > FIRST_LEASE
-        live = self._start(record, Outbox(), stored=stored, authenticated=authenticated)
+        live = self._start(record, Outbox(keeps=False), stored=stored, authenticated=authenticated)
         live.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
             await live.runner.keeper.load()
@@ -107,7 +107,7 @@ class Hub:
 
     async def depart(self, live: Live) -> None:
         """The end of a visit. What is under way is given up; what was done is stored."""
-        await self._end(live)
+        self._forget(live)
         if live.task is not None:
             await asyncio.wait([live.task])
 
@@ -120,44 +120,35 @@ class Hub:
 
     def leave(self, live: Live, link: Link, *, for_good: bool) -> None:
         """A socket is gone. Without a goodbye, its session waits for it to come back."""
-        if not live.runner.outbox.detach(link) or live.id not in self.sessions:
+        if not live.runner.outbox.detach(link) or self.sessions.get(live.id) is not live:
             return
         if for_good:
-            live.runner.post(live.runner.keeper.end)
             live.runner.post(lambda: self._end(live))
             return
-        live.runner.post(lambda: self._save(live))
-        live.parking = asyncio.get_running_loop().call_later(PARKED_S, live.runner.post, lambda: self._end(live))
+        live.runner.post(live.save)
+        live.park(lambda: self._retire(live))
 
     async def drain(self, time_left_s: float, reason: str) -> None:
         """Tells every client to come back, and lets each session come to the end of its turn."""
         sessions = list(self.sessions.values())
         for live in sessions:
-            live.runner.outbox.send(s.GoAway(int(time_left_s * 1000), reason))
-        rests = [asyncio.create_task(live.runner.rest()) for live in sessions]
-        if rests:
-            _, busy = await asyncio.wait(rests, timeout=time_left_s)
-            for task in busy:
-                task.cancel()
-        await asyncio.gather(*(self._save(live) for live in sessions), return_exceptions=True)
+            live.runner.outbox.send(s.GoAway(int(time_left_s * 1000), reason), once=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(time_left_s):
+                await asyncio.gather(*(live.settle() for live in sessions), return_exceptions=True)
+        # Answers that take longer are made anew elsewhere. What was said of them is stored, so that it is numbered on.
+        unsaved = [live.runner.keeper.save_messages(live.runner.outbox) for live in self.sessions.values()]
+        await asyncio.gather(*unsaved, return_exceptions=True)
 
     async def aclose(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
-        tasks = [live.task for live in self.sessions.values() if live.task is not None]
         for live in self.sessions.values():
-            if live.parking is not None:
-                live.parking.cancel()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, *([self._renewing] if self._renewing else []), return_exceptions=True)
+            live.stop()
+        tasks = [self._renewing, *(live.task for live in self.sessions.values())]
+        await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
     # Beginning.
-
-    def _begin(self, user: str, authenticated: bool) -> Live:
-        handle_hash = self.handles.hash(self.handles.new())
-        record = new_record(user, self.owner, handle_hash, self.clock.now_ms())
-        return self._start(record, Outbox(), stored=False, authenticated=authenticated)
 
     def _start(self, record: SessionRecord, outbox: Outbox, *, stored: bool, authenticated: bool) -> Live:
         tools = ToolSession(
@@ -173,37 +164,22 @@ class Hub:
         runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock)
         live = Live(runner, record.user, record.handle_hash)
         live.task = asyncio.create_task(self._run(live))
+        if record.id in self.sessions:
+            # Another process had it in the meantime, and it has come back before this one noticed.
+            self._forget(self.sessions[record.id], TAKEN_OVER)
         self.sessions[record.id] = live
         return live
 
-    async def _greet(self, live: Live, hello: c.Hello) -> None:
+    async def _greet(self, live: Live, hello: c.Hello, handle: str) -> None:
         keeper = live.runner.keeper
         if hello.conversation_id is not None and not await keeper.load(hello.conversation_id):
             live.runner.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
         for brought in hello.initial_messages:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
             keeper.bring(made(brought.content))
-        await self._introduce(live, resumed=False)
+        live.introduce(handle, resumed=False)
         if keeper.messages:
             live.runner.tell_history()
-
-    async def _introduce(self, live: Live, *, resumed: bool) -> None:
-        """A new handle with every introduction: whoever has an older one cannot come in with it."""
-        handle = self.handles.new()
-        live.handle_hash = self.handles.hash(handle)
-        await live.runner.keeper.rename(live.handle_hash)
-        tools = live.runner.tools
-        live.runner.outbox.send(
-            s.Session(
-                session_id=tools.id,
-                conversation_id=live.runner.keeper.conversation_id,
-                resume=handle,
-                resumed=resumed,
-                mode=c.Mode(tools.mode),
-                tools_version=tools.snapshot.version,
-                expires_in_s=HANDLE_MS // 1000,
-            )
-        )
 
     # Coming back.
 
@@ -219,40 +195,67 @@ class Hub:
         except Fenced:
             return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
 
-    async def _resume(self, user: str, hello: c.Hello, link: Link) -> Live | None:
-        assert hello.resume is not None
-        live = await self._find(user, self.handles.hash(hello.resume))
+    async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> Live | None:
+        handle, last_n = self.handles.new(), hello.last_n or 0
+        live = await self._find(user, hello, handle, authenticated=authenticated)
         if live is None:
             return None
-        if live.parking is not None:
-            live.parking.cancel()
-            live.parking = None
+        # No waiting from here on: nothing is said in between, and whoever closes the socket finds the session.
         outbox = live.runner.outbox
-        before = outbox.attach(link, hello.audio)
+        before, said_before = outbox.attach(link, hello.audio), outbox.last_n
         if before is not None:
             before.close(TAKEN_OVER)
-        said_before = outbox.last_n
-        await self._introduce(live, resumed=True)
-        outbox.replay(hello.last_n or 0, said_before)
-        outbox.send(s.StateChanged(s.State(live.runner.session.phase)))
+        live.introduce(handle, resumed=True)
+        outbox.replay(last_n, said_before)
+        if outbox.lacks(last_n):
+            live.runner.tell_history()
+        if live.runner.keeper.unanswered is None:
+            outbox.send(s.StateChanged(s.State(live.runner.session.phase)))
         return live
 
-    async def _find(self, user: str, handle_hash: str) -> Live | None:
+    async def _find(self, user: str, hello: c.Hello, handle: str, *, authenticated: bool) -> Live | None:
+        """The session of the client's handle, which is used up by this and gives way to the new one."""
+        assert hello.resume is not None
+        used = self.handles.hash(hello.resume)
         for live in self.sessions.values():
-            if live.handle_hash == handle_hash and live.user == user:
-                return live
-        now_ms = self.clock.now_ms()
-        # The handle is used up by this, whoever else tries it at the same moment.
-        used = self.handles.hash(self.handles.new())
-        record = await self.stores.sessions.rotate(handle_hash, used, user, now_ms, now_ms + HANDLE_MS)
+            if live.handle_hash == used and live.user == user:
+                return await self._hold(live, handle)
+        now_ms, sessions = self.clock.now_ms(), self.stores.sessions
+        record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
         if record is None:
             return None
-        record = await self.stores.sessions.take_lease(record.id, self.owner, now_ms, now_ms + LEASE_MS)
+        try:
+            record = await sessions.take_lease(record.id, self.owner, now_ms, now_ms + LEASE_MS)
+        except Fenced:
+            return None
+        return await self._restore(record, hello.last_n or 0, authenticated=authenticated)
+
+    async def _hold(self, live: Live, handle: str) -> Live | None:
+        """A session in memory, no longer parked; None if it has gone on elsewhere."""
+        live.unpark()
+        live.handle_hash = self.handles.hash(handle)
+        try:
+            is_ours = await live.runner.keeper.rename(live.handle_hash)
+        except BaseException:
+            if live.runner.outbox.link is None:
+                live.park(lambda: self._retire(live))
+            raise
+        if not is_ours:
+            self._forget(live, TAKEN_OVER)
+        return live if self.sessions.get(live.id) is live else None
+
+    async def _restore(self, record: SessionRecord, seen_n: int, *, authenticated: bool) -> Live:
         outbox = Outbox()
-        outbox.restore(list(await self.stores.messages.after(record.id, 0)))
-        live = self._start(record, outbox, stored=True, authenticated=False)
+        outbox.restore(await self.stores.messages.after(record.id, 0), seen_n)
+        live = self._start(record, outbox, stored=True, authenticated=authenticated)
         live.runner.preferences = msgspec.json.decode(record.state, type=Preferences)
-        await live.runner.keeper.load()
+        try:
+            await live.runner.keeper.restore()
+        except BaseException:
+            self._forget(live)
+            raise
+        if live.runner.keeper.unanswered is not None:
+            live.runner.post(c.TextMessage(live.runner.keeper.unanswered))
         return live
 
     # Going on, and ending.
@@ -267,25 +270,29 @@ class Hub:
             log.exception("session_failed", session=live.id)
             self._forget(live, INTERNAL)
 
-    async def _save(self, live: Live) -> None:
-        await live.runner.save()
-        await live.runner.keeper.save_messages(live.runner.outbox)
+    async def _retire(self, live: Live) -> None:
+        """Nobody came back in time, unless somebody does at this moment. The store has the session from now on."""
+        await live.save()
+        if live.parking is not None:
+            self._forget(live)
 
     async def _end(self, live: Live) -> None:
-        self.sessions.pop(live.id, None)
-        if live.task is not None:
-            live.task.cancel()
+        await live.runner.keeper.end()
+        self._forget(live)
 
-    def _forget(self, live: Live, close: Close) -> None:
-        self.sessions.pop(live.id, None)
-        link = live.runner.outbox.link
-        if link is not None:
-            link.close(close)
+    def _forget(self, live: Live, close: Close | None = None) -> None:
+        if self.sessions.get(live.id) is live:
+            del self.sessions[live.id]
+        live.stop(close)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
             for live in list(self.sessions.values()):
-                if not await live.runner.keeper.renew():
+                try:
+                    is_ours = await live.runner.keeper.renew()
+                except StorageError as error:
+                    log.warning("lease_not_renewed", session=live.id, error=str(error))
+                    continue
+                if not is_ours:
                     self._forget(live, TAKEN_OVER)
-                    await self._end(live)

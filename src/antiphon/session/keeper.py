@@ -1,5 +1,6 @@
 """What a session leaves behind: its turns, its record, its messages. Every write shows the session's lease."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,8 @@ import msgspec
 from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer, note
 from antiphon.session.outbox import Outbox
-from antiphon.storage.conversations import Conversation, ConversationStore, Turn, VoiceCallStore
+from antiphon.session.preferences import Preferences
+from antiphon.storage.conversations import Conversation, ConversationStore, StoredTurn, Turn, VoiceCallStore
 from antiphon.storage.people import BlockStore
 from antiphon.storage.sessions import Fence, MessageStore, SessionRecord, SessionStore
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
@@ -19,6 +21,13 @@ LEASE_MS: Final = 60_000
 FIRST_LEASE: Final = 1
 HANDLE_MS: Final = 2 * 60 * 60 * 1000
 TITLE_CHARS: Final = 60
+
+
+class State(Preferences):
+    """What the record of a session has as its `state`."""
+
+    settled_seq: int = 0
+    """The last turn when nothing was under way. A user's turn after it may still be waiting for its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,10 @@ class Keeper:
         """The number of the newest turn in the store."""
         self._answer: tuple[int, int] | None = None
         """The turn of the answer that was stored last, and its number there."""
+        self._left: list[Message] = []
+        """The user's turn that another process has left unanswered, and what was done for it."""
+        self._naming = asyncio.Lock()
+        """Held while the handle is written: a client may come back in the moment when the session is first stored."""
 
     @property
     def conversation_id(self) -> str:
@@ -61,13 +74,36 @@ class Keeper:
         if conversation_id is not None and await self.stores.conversations.get(wanted, self._record.user) is None:
             return False
         self._record = msgspec.structs.replace(self._record, conversation_id=wanted)
-        turns = await self.stores.conversations.turns(wanted)
-        self.messages = [msgspec.json.decode(turn.body, type=Message) for turn in turns]
-        self.last_seq = turns[-1].seq if turns else 0
+        await self._read()
+        if conversation_id is not None and self._stored:
+            self._record = msgspec.structs.replace(self._record, state=self._settle(self._record.state))
+            await self.stores.sessions.save(self._record)
         return True
+
+    @property
+    def unanswered(self) -> str | None:
+        """The user's turn that another process was answering. It is none of the messages until it is kept once more."""
+        return self._left[0].text if self._left and isinstance(self._left[0], UserMessage) else None
+
+    async def restore(self) -> None:
+        """Reads what another process has left."""
+        turns = await self._read()
+        asked = next((turn for turn in reversed(turns) if turn.role == "user"), None)
+        if asked is None or asked.seq <= msgspec.json.decode(self._record.state, type=State).settled_seq:
+            return
+        place = max(place for place, message in enumerate(self.messages) if isinstance(message, UserMessage))
+        if any(isinstance(message, AssistantMessage) and message.text for message in self.messages[place:]):
+            return
+        self.messages, self._left = self.messages[:place], self.messages[place:]
 
     async def keep_user(self, text: str, *, spoken: bool) -> None:
         """Durable when it returns."""
+        left, self._left = self._left, []
+        self.messages += left
+        if left[:1] == [UserMessage(text)]:
+            # Once more after what was done for it: a model does not do that again, and finds the question at the end.
+            self.messages += left[:1] if len(left) > 1 else []
+            return
         await self._begin(text)
         await self._append(UserMessage(text), text, spoken=spoken)
 
@@ -75,8 +111,9 @@ class Keeper:
         """Calls and their results together: history never has a call that nobody answered."""
         at = len(self.messages)
         note(self.messages, "", answers)
-        for message in self.messages[at:]:
-            await self._store(message, "", spoken=False)
+        turns = [self._turn_of(message, "", spoken=False) for message in self.messages[at:]]
+        numbers = await self.stores.conversations.append_many(self.conversation_id, turns, self.fence)
+        self.last_seq = numbers[-1]
 
     async def keep_answer(self, turn: int, text: str, *, spoken: bool) -> None:
         """Stores the answer of a turn; a second time it is put in the place of what was stored."""
@@ -90,16 +127,18 @@ class Keeper:
             seq = await self._append(AssistantMessage(text), text, spoken=spoken)
             self._answer = (turn, seq)
 
-    async def rename(self, handle_hash: str) -> None:
-        """From now on only the new handle leads here."""
-        if self._stored:
-            now_ms = self._clock.now_ms()
-            record = self._record
-            await self.stores.sessions.rotate(record.handle_hash, handle_hash, record.user, now_ms, now_ms + HANDLE_MS)
-        self._record = msgspec.structs.replace(self._record, handle_hash=handle_hash)
+    async def rename(self, handle_hash: str) -> bool:
+        """From now on only the new handle leads here; False if the old one does not any more."""
+        async with self._naming:
+            if self._stored:
+                now_ms, old, user = self._clock.now_ms(), self._record.handle_hash, self._record.user
+                if await self.stores.sessions.rotate(old, handle_hash, user, now_ms, now_ms + HANDLE_MS) is None:
+                    return False
+            self._record = msgspec.structs.replace(self._record, handle_hash=handle_hash)
+        return True
 
     async def save(self, *, mode: str, turn: int, tools_version: str, state: bytes) -> None:
-        """What another process needs to go on."""
+        """What another process needs to go on. To be called only while no turn is under way: all are settled by it."""
         if not self._stored:
             return
         now_ms = self._clock.now_ms()
@@ -108,7 +147,7 @@ class Keeper:
             mode=mode,
             turn=turn,
             tools_version=tools_version,
-            state=state,
+            state=self._settle(state),
             handle_expires_ms=now_ms + HANDLE_MS,
             updated_ms=now_ms,
         )
@@ -119,11 +158,16 @@ class Keeper:
             await self.stores.messages.append_many(self._record.id, unsaved, self._record.lease_token)
 
     async def renew(self) -> bool:
-        """Whether this process still has the session."""
+        """Whether this process still has the session. The handle of one that is held does not expire."""
         if not self._stored:
             return True
-        until_ms = self._clock.now_ms() + LEASE_MS
-        return await self.stores.sessions.renew(self._record.id, self._record.lease_token, until_ms)
+        now_ms = self._clock.now_ms()
+        if not await self.stores.sessions.renew(self._record.id, self._record.lease_token, now_ms + LEASE_MS):
+            return False
+        if self._record.handle_expires_ms - now_ms < HANDLE_MS // 2:
+            self._record = msgspec.structs.replace(self._record, handle_expires_ms=now_ms + HANDLE_MS)
+            await self.stores.sessions.save(self._record)
+        return True
 
     async def clear(self) -> None:
         self.messages.clear()
@@ -143,8 +187,10 @@ class Keeper:
         if await self.stores.conversations.get(id, user) is None:
             conversation = Conversation(id, user, title[:TITLE_CHARS], now_ms, now_ms)
             await self.stores.conversations.create(conversation)
-        await self.stores.sessions.begin(self._record)
-        self._stored = True
+        async with self._naming:
+            self._record = msgspec.structs.replace(self._record, state=self._settle(self._record.state))
+            await self.stores.sessions.begin(self._record)
+            self._stored = True
         early, self._early = self._early, []
         for message in filter(_words_of, early):
             await self._store(message, _words_of(message), spoken=False)
@@ -165,6 +211,17 @@ class Keeper:
         turn = self._turn_of(message, text, spoken)
         self.last_seq = await self.stores.conversations.append(self.conversation_id, turn, self.fence)
         return self.last_seq
+
+    async def _read(self) -> Sequence[StoredTurn]:
+        turns = await self.stores.conversations.turns(self.conversation_id)
+        self.messages = [msgspec.json.decode(turn.body, type=Message) for turn in turns]
+        self.last_seq = turns[-1].seq if turns else 0
+        return turns
+
+    def _settle(self, state: bytes) -> bytes:
+        settled = msgspec.json.decode(state, type=State)
+        settled.settled_seq = self.last_seq
+        return msgspec.json.encode(settled)
 
     def _turn_of(self, message: Message, text: str, spoken: bool) -> Turn:
         match message:

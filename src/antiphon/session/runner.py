@@ -43,6 +43,8 @@ VOICE_UNAVAILABLE: Final = "Voice is not available on this server. You can go on
 
 log = get_logger(__name__)
 
+ASKING: Final = (c.TextMessage, c.StartListening, c.StartVoice, c.Confirm)
+"""What a user who is blocked may not do."""
 OF_AN_ANSWER: Final = (e.Said, e.Voiced, e.ToolsWanted, e.Made, e.TurnOver, e.Failed)
 
 
@@ -145,12 +147,18 @@ class Runner:
         if isinstance(event, e.TurnOver):
             self._answering = False
         elif isinstance(event, e.Heard) and event.is_final:
+            if await self._is_blocked():
+                # By another session of the same user: its call does not outlast that.
+                await self._end_voice("blocked", None)
+                return
             self._answering = True
         await self._step(event)
 
     # What the client wants.
 
     async def _take(self, message: c.ClientMessage) -> None:
+        if isinstance(message, ASKING) and await self._is_blocked():
+            return
         match message:
             case c.StartListening():
                 await self._step(e.StartListening())
@@ -158,13 +166,14 @@ class Runner:
                 await self._step(e.StopListening(self._heard_bytes >= MIN_SPEECH_MS * BYTES_PER_MS))
             case c.Interrupt(played_ms=played_ms):
                 await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
+                self._forget_speech()
             case c.PlaybackDone(turn=turn):
                 await self._step(e.PlaybackDone(turn))
+                self._forget_speech()
             case c.Playback(turn=turn, played_ms=played_ms):
                 await self._step(e.Playback(turn, int(played_ms)))
             case c.TextMessage(text=text):
-                if not await self._is_blocked():
-                    await self._step(e.TextMessage(text))
+                await self._step(e.TextMessage(text))
             case c.Settings():
                 self.outbox.send(self.preferences.change(message))
             case c.ClearConversation():
@@ -181,9 +190,14 @@ class Runner:
             case c.TestAudio():
                 self._notify("voice_unavailable", VOICE_UNAVAILABLE)
             case c.Ping(t=t):
-                self.outbox.send(s.Pong(t))
+                self.outbox.send(s.Pong(t), once=True)
             case c.Hello():
                 self.outbox.send(s.Error("hello must be the first message.", "hello_late"))
+
+    def _forget_speech(self) -> None:
+        """Unless the client has more to play: it says that it is done after every clip, if it knows no better."""
+        if self.session.phase is not Phase.SPEAKING:
+            self.outbox.forget_speech()
 
     async def _step(self, event: e.Event) -> None:
         self.session, effects = step(self.session, event, self._clock.now_ms())
@@ -217,7 +231,8 @@ class Runner:
                 self.outbox.send(s.ResponseChunk(text, is_first))
             case fx.TellAudio(turn=turn, seq=seq, pcm=pcm):
                 self._stopwatch.voice(self._clock.now_ms())
-                if not self.tools.state.suppress_audio:
+                # A farewell is still heard: silence begins after it.
+                if self._client.farewell is not None or not self.tools.state.suppress_audio:
                     self.outbox.send_audio(turn, seq, pcm)
             case fx.TellAnswer(turn=turn, text=text):
                 self.outbox.send(s.Response(text))
@@ -413,6 +428,7 @@ class Runner:
         self.tools.mode = mode
         self.tools.state.voice_active = mode is Mode.VOICE
         self.tools.state.ending = None
+        self.tools.state.suppress_audio = False
 
     async def _load(self, conversation_id: str) -> None:
         if self.session.phase not in (Phase.IDLE, Phase.LISTENING):
@@ -447,6 +463,7 @@ class Runner:
             tools_version=self.tools.pinned_version,
             state=msgspec.json.encode(self.preferences),
         )
+        await self.keeper.save_messages(self.outbox)
 
     async def _is_blocked(self) -> bool:
         until_ms = await self.keeper.stores.blocks.blocked_until(self.tools.user, self._clock.now_ms())

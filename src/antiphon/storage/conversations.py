@@ -69,6 +69,10 @@ class ConversationStore(Protocol):
         """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`."""
         ...
 
+    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
+        """The same for several turns that belong together: all of them or none, with nothing in between."""
+        ...
+
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
         """Puts another turn in the place of one, cut at what was heard; False if it is gone. Raises `Fenced`."""
         ...

@@ -116,7 +116,7 @@ async def test_an_error_within_an_answer_is_followed_to_the_state() -> None:
     async def fail(caller: Caller) -> None:
         await caller.greet()
         await caller.hear()
-        error = Error("The model is busy.", ErrorCode.MODEL)
+        error = Error("The model is busy.", ErrorCode.MODEL_FAILED)
         await caller.say(StateChanged(State.PROCESSING), error, StateChanged(State.IDLE))
         await caller.stay()
 

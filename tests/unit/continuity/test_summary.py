@@ -1,7 +1,7 @@
 from antiphon.continuity.summary import MAX_CHARS, extract
-from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
-TALK = [
+TALK: list[Message] = [
     UserMessage("What time is it in Tokyo?"),
     AssistantMessage("", ()),
     ToolMessage("c1", "get_current_time", {}, ok=True),

@@ -63,6 +63,9 @@ class MemoryConversationStore:
         kept.conversation = replace(kept.conversation, updated_ms=turn.at_ms)
         return seq
 
+    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
+        return [await self.append(conversation_id, turn, fence) for turn in turns]
+
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
         self._sessions.check(fence)
         kept = self._kept.get(conversation_id)

@@ -1,9 +1,10 @@
 """The way to the database: mostly one statement at a time, and its errors in our own words."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import URL, AsyncAdaptedQueuePool, Executable, Row, Table, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -19,6 +20,7 @@ BUSY_TIMEOUT_S: Final = 10
 """How long a statement waits for another process to finish writing."""
 
 Params = Mapping[str, Any]
+Done = TypeVar("Done")
 
 
 class KeyTakenError(StorageError):
@@ -37,13 +39,20 @@ class Connections:
         self._name = name
 
     async def fetch(self, statement: Executable, params: Params) -> Sequence[Row[*tuple[Any, ...]]]:
-        async with self._use() as connection:
-            return (await connection.execute(statement, params)).fetchall()
+        async def run() -> Sequence[Row[*tuple[Any, ...]]]:
+            async with self._use() as connection:
+                return (await connection.execute(statement, params)).fetchall()
+
+        return await _to_the_end(run())
 
     async def change(self, statement: Executable, params: Params) -> int:
         """Runs it, and says how many rows it touched. Raises `KeyTakenError`."""
-        async with self._use() as connection:
-            return (await connection.execute(statement, params)).rowcount
+
+        async def run() -> int:
+            async with self._use() as connection:
+                return (await connection.execute(statement, params)).rowcount
+
+        return await _to_the_end(run())
 
     async def change_all(self, statement: Executable, params: Sequence[Params]) -> None:
         """Runs it for each of the parameters: for all of them, or for none."""
@@ -75,6 +84,19 @@ class Connections:
                 yield connection
         except SQLAlchemyError as error:
             raise explain(error, self._name) from error
+
+
+async def _to_the_end(work: Coroutine[Any, Any, Done]) -> Done:
+    """A caller that is cancelled waits for its statement, a millisecond or so.
+
+    SQLAlchemy would throw the connection away instead, and log an error each time that somebody interrupts an answer.
+    """
+    running = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 def insert_into(table: Table, dialect: str) -> "sqlite.Insert | postgresql.Insert":

@@ -79,13 +79,21 @@ class SqlConversationStore:
         return [Conversation(*row) for row in rows]
 
     async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        (seq,) = await self.append_many(conversation_id, [turn], fence)
+        return seq
+
+    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
+        numbers: list[int] = []
         async with self._connections.together() as connection:
             await hold(connection, fence)
-            seq: int | None = await connection.scalar(_NUMBER, {"conversation": conversation_id, "at_ms": turn.at_ms})
-            if seq is None:
-                raise ConversationGone(conversation_id)
-            await connection.execute(_APPEND, asdict(turn) | {"conversation_id": conversation_id, "seq": seq})
-        return seq
+            for turn in turns:
+                at = {"conversation": conversation_id, "at_ms": turn.at_ms}
+                seq: int | None = await connection.scalar(_NUMBER, at)
+                if seq is None:
+                    raise ConversationGone(conversation_id)
+                await connection.execute(_APPEND, asdict(turn) | {"conversation_id": conversation_id, "seq": seq})
+                numbers.append(seq)
+        return numbers
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
         async with self._connections.together() as connection:

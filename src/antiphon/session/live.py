@@ -1,0 +1,81 @@
+"""A session that this process runs: how it is introduced, waits for its client, and is left to another process."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Final
+
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import Close
+from antiphon.session.keeper import HANDLE_MS
+from antiphon.session.machine import BUSY
+from antiphon.session.runner import Runner
+
+PARKED_S: Final = 120.0
+"""So long a session waits in memory for its client; then only in the store."""
+
+
+@dataclass(eq=False, slots=True)
+class Live:
+    runner: Runner
+    user: str
+    handle_hash: str
+    task: asyncio.Task[None] | None = None
+    parking: asyncio.TimerHandle | None = None
+    """None while a client is there, or has just come."""
+
+    @property
+    def id(self) -> str:
+        return self.runner.tools.id
+
+    def introduce(self, handle: str, *, resumed: bool) -> None:
+        tools = self.runner.tools
+        introduction = s.Session(
+            session_id=tools.id,
+            conversation_id=self.runner.keeper.conversation_id,
+            resume=handle,
+            resumed=resumed,
+            mode=c.Mode(tools.mode),
+            tools_version=tools.snapshot.version,
+            expires_in_s=HANDLE_MS // 1000,
+        )
+        # Once: the store would have the handle itself, and a replay would bring back one that is used up.
+        self.runner.outbox.send(introduction, once=True)
+
+    def park(self, retire: Callable[[], Coroutine[object, object, None]]) -> None:
+        """`retire` is a letter to the session, if nobody comes back in time."""
+        self.parking = asyncio.get_running_loop().call_later(PARKED_S, self.runner.post, retire)
+
+    def unpark(self) -> None:
+        if self.parking is not None:
+            self.parking.cancel()
+            self.parking = None
+
+    async def save(self) -> None:
+        """A letter: between two of them, a turn is either under way or settled."""
+        if self.runner.session.phase in BUSY:
+            await self.runner.keeper.save_messages(self.runner.outbox)
+        else:
+            await self.runner.save()
+
+    async def settle(self) -> None:
+        """Until the answer under way is over, and all is stored that another process needs."""
+        await self.runner.rest()
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def save() -> None:
+            await self.save()
+            saved.set_result(None)
+
+        self.runner.post(save)
+        if self.task is not None:
+            await asyncio.wait([saved, self.task], return_when=asyncio.FIRST_COMPLETED)
+
+    def stop(self, close: Close | None = None) -> None:
+        self.unpark()
+        link = self.runner.outbox.link
+        if link is not None and close is not None:
+            link.close(close)
+        if self.task is not None:
+            self.task.cancel()

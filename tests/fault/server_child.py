@@ -1,0 +1,68 @@
+"""A whole server with a slow model: `python -m tests.fault.server_child FOLDER DRAIN_S`. It says its port, and serves.
+
+The model does what the last typed words say. "tell NAME COUNT" is answered by so many numbered words, a tenth of a
+second each. With "look first" before it, the time is looked up once. "who said what" is answered by the roles of all
+messages that the model was given.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from antiphon.clock import SystemClock
+from antiphon.compose import open_house
+from antiphon.config import Settings
+from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
+from antiphon.security.origin import own_origins
+from antiphon.security.quota import Quota
+from antiphon.server.app import make_app
+from antiphon.server.door import Door
+from antiphon.server.serving import Server, listen
+from antiphon.telemetry import log
+from antiphon.tools.call import ToolCall
+from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
+from tests.fakes.paced import Paced
+from tests.fault.servers import LOOK_FIRST, RESTARTING, ROLES, story
+
+NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
+
+
+class Storyteller:
+    profile = TextProfile("storyteller", needs_network=False)
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        asked = next(message.text for message in reversed(prompt.messages) if isinstance(message, UserMessage))
+        looked = any(isinstance(message, ToolMessage) for message in prompt.messages)
+        if asked.startswith(LOOK_FIRST) and not looked:
+            yield CallRequested(ToolCall(None, "get_current_time", {}))
+            yield TurnComplete(StopReason.CALLS)
+            return
+        roles = " ".join(NAMES[type(message)] for message in prompt.messages)
+        answer = roles if asked == ROLES else story(asked)
+        for word in answer.split():
+            yield OutputText(f"{word} ")
+        yield TurnComplete(StopReason.DONE)
+
+
+async def main(folder: Path, drain_s: float) -> None:
+    log.configure(json=True, level="info")
+    async with open_house(Settings(project_dir=folder, data_dir=folder)) as house:
+        sockets = listen("127.0.0.1", 0)
+        port = int(sockets[0].getsockname()[1])
+        hub = house.hub(Paced(Storyteller()))
+        door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
+        app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
+
+        async def drain() -> None:
+            await hub.drain(drain_s, RESTARTING)
+
+        def started() -> None:
+            os.write(1, f"{port}\n".encode())
+
+        await Server(app, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2])))

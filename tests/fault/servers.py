@@ -1,0 +1,237 @@
+"""Servers in processes of their own over one database, and clients that lose them."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+ROOT: Final = Path(__file__).parents[2]
+PATIENCE_S: Final = 15.0
+"""For one message. Other tests may have the machine's cores."""
+LOOK_FIRST: Final = "look first and "
+ROLES: Final = "who said what"
+RESTARTING: Final = "The server restarts."
+
+Message = dict[str, Any]
+
+
+def story(asked: str) -> str:
+    """What the model of these servers answers to "tell NAME COUNT"."""
+    name, count = asked.removeprefix(LOOK_FIRST).split()[1:]
+    return "".join(f"{name}.{number} " for number in range(int(count)))
+
+
+@dataclass(frozen=True)
+class Served:
+    process: Process
+    port: int
+
+    async def kill(self) -> None:
+        """kill -9: no handler runs, nothing is flushed."""
+        self.process.kill()
+        await self.process.wait()
+
+    def terminate(self) -> None:
+        """As an orchestrator does it."""
+        self.process.send_signal(signal.SIGTERM)
+
+
+class Servers:
+    """Any number of server processes with one folder, hence one database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: list[Served] = []
+
+    async def start(self, *, drain_s: float = 5.0) -> Served:
+        with (self.folder / "log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s)),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        assert process.stdout is not None
+        port = await process.stdout.readline()
+        assert port, f"the server did not start:\n{self.log}"
+        served = Served(process, int(port))
+        self._started.append(served)
+        return served
+
+    async def end(self) -> None:
+        for served in self._started:
+            if served.process.returncode is None:
+                await served.kill()
+            # The pipe is closed with its last reader only.
+            await served.process.communicate()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def turns(self, conversation_id: str) -> list[Message]:
+        """All messages of a conversation, as they are stored."""
+        rows = self.rows("SELECT body FROM turns WHERE conversation_id = ? ORDER BY seq", conversation_id)
+        return [json.loads(body) for (body,) in rows]
+
+    def words(self, conversation_id: str) -> list[tuple[str, str]]:
+        """Who said what, as it is stored."""
+        return [(turn["role"], turn["text"]) for turn in self.turns(conversation_id) if turn.get("text")]
+
+    def rows(self, query: str, *params: object) -> list[Any]:
+        with closing(sqlite3.connect(self.folder / "antiphon.db", timeout=10)) as connection:
+            return connection.execute(query, params).fetchall()
+
+
+@asynccontextmanager
+async def servers_in(folder: Path) -> AsyncIterator[Servers]:
+    servers = Servers(folder)
+    try:
+        yield servers
+    finally:
+        await servers.end()
+
+
+class Client:
+    """A client as a person sees it: connection after connection, it shows one conversation."""
+
+    def __init__(self) -> None:
+        self.told: list[Message] = []
+        """Over all connections."""
+        self.shown: list[tuple[str, str]] = []
+        """Who said what, as far as it is over."""
+        self.half: str | None = None
+        """What there is of an answer that is being given."""
+        self.handle = ""
+        self.last_n = 0
+        self.state = ""
+        self.session: Message = {}
+        self._socket: ClientConnection | None = None
+
+    async def connect(self, served: Served, **hello: Any) -> "Client":
+        self._socket = await connect(f"ws://127.0.0.1:{served.port}/ws", compression=None, max_size=None)
+        await self.send("hello", **hello)
+        self.session = await self.until("session")
+        return self
+
+    async def resume(self, served: Served) -> "Client":
+        return await self.connect(served, resume=self.handle, last_n=self.last_n)
+
+    def twin(self) -> "Client":
+        """Another window of the same person, who takes along what this one knows."""
+        twin = Client()
+        twin.told, twin.shown, twin.half = [*self.told], [*self.shown], self.half
+        twin.handle, twin.last_n = self.handle, self.last_n
+        return twin
+
+    async def send(self, type: str, **fields: Any) -> None:
+        assert self._socket is not None
+        await self._socket.send(json.dumps({"type": type, **fields}))
+
+    async def hear(self) -> Message:
+        assert self._socket is not None
+        message: Message = json.loads(await asyncio.wait_for(self._socket.recv(), PATIENCE_S))
+        self.told.append(message)
+        self._show(message)
+        return message
+
+    async def hear_some(self, count: int) -> None:
+        for _ in range(count):
+            await self.hear()
+
+    async def until(self, type: str, **fields: Any) -> Message:
+        while True:
+            message = await self.hear()
+            if message["type"] == type and fields.items() <= message.items():
+                return message
+
+    async def ask(self, text: str) -> None:
+        """A turn, from the first to the last message of it."""
+        await self.send("text_message", text=text)
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Until the answer that has begun, or is about to, is over."""
+        await self.until("state", state="processing")
+        await self.until("state", state="idle")
+
+    async def hear_out(self) -> int | None:
+        """All that comes until the connection is gone, and its close code; None if it was cut."""
+        try:
+            while True:
+                await self.hear()
+        except ConnectionClosed as closed:
+            return None if closed.rcvd is None else closed.rcvd.code
+
+    def cut(self) -> None:
+        """The connection is gone, without a word to the server."""
+        assert self._socket is not None
+        self._socket.transport.abort()
+
+    async def leave(self) -> None:
+        assert self._socket is not None
+        await self._socket.close()
+
+    def every(self, type: str) -> list[Message]:
+        return [message for message in self.told if message["type"] == type]
+
+    @property
+    def conversation_id(self) -> str:
+        return str(self.session["conversation_id"])
+
+    @property
+    def numbers(self) -> list[int]:
+        return [message["n"] for message in self.told]
+
+    def _show(self, message: Message) -> None:
+        match message:
+            case {"type": "session"}:
+                # Its number is ahead of what is repeated after it.
+                self.handle = message["resume"]
+                return
+            case {"type": "state"}:
+                self.state = message["state"]
+            case {"type": "history"}:
+                self.shown = [(turn["role"], turn["content"]) for turn in message["turns"]]
+                self.half = None
+            case {"type": "transcript", "is_final": True}:
+                self.shown.append(("user", message["text"]))
+            case {"type": "response_chunk"}:
+                assert message["is_first"] or self.half is not None
+                self.half = message["text"] if message["is_first"] else f"{self.half}{message['text']}"
+            case {"type": "response"}:
+                assert self.half in (None, message["text"])
+                self.shown.append(("assistant", message["text"]))
+                self.half = None
+        self.last_n = max(self.last_n, message["n"])
+
+
+@asynccontextmanager
+async def leaving(clients: Iterable[Client]) -> AsyncIterator[None]:
+    """Closes their connections in the end."""
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(client.leave() for client in clients))
+
+
+def dangling_calls(turns: list[Message]) -> list[str]:
+    """Calls that are not followed by their results before anything else is said."""
+    dangling = []
+    for place, turn in enumerate(turns):
+        calls = [call["id"] for call in turn.get("calls", ())]
+        results = [after.get("call_id") for after in turns[place + 1 : place + 1 + len(calls)]]
+        dangling += [] if sorted(calls) == sorted(map(str, results)) else calls
+    return dangling
