@@ -1,0 +1,104 @@
+"""A client for tests, made of JSON and nothing else: what it sends, and all that it is told."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close
+
+PATIENCE_S = 10.0
+
+Message = dict[str, Any]
+
+
+class Caller:
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.told: list[Message] = []
+        self.audio: list[bytes] = []
+        """Binary frames."""
+
+    async def send(self, type: str, **fields: Any) -> None:
+        await self.socket.send(json.dumps({"type": type, **fields}))
+
+    async def hear(self) -> Message | bytes:
+        """The next frame."""
+        frame = await asyncio.wait_for(self.socket.recv(), PATIENCE_S)
+        if isinstance(frame, bytes):
+            self.audio.append(frame)
+            return frame
+        message: Message = json.loads(frame)
+        self.told.append(message)
+        return message
+
+    async def until(self, type: str, **fields: Any) -> Message:
+        """The next message of this type that has these fields; what comes before it is kept in `told`."""
+        while True:
+            message = await self.hear()
+            if isinstance(message, dict) and message["type"] == type and fields.items() <= message.items():
+                return message
+
+    async def ask(self, text: str) -> str:
+        """A typed turn: the answer to it."""
+        await self.send("text_message", text=text)
+        answer: str = (await self.until("response"))["text"]
+        await self.until("state")
+        return answer
+
+    async def is_answered(self) -> bool:
+        """Whether the session still takes messages, and has said all that it had to say before."""
+        mark = len(self.told)
+        await self.send("ping", t=mark)
+        await self.until("pong", t=mark)
+        return True
+
+    async def closing(self) -> Close:
+        """How the server closes, after what it still has to say."""
+
+        async def hear_on() -> None:
+            while True:
+                await self.hear()
+
+        with pytest.raises(ConnectionClosed) as closed:
+            await hear_on()
+        assert closed.value.rcvd is not None, "the connection was cut without a close frame"
+        return closed.value.rcvd
+
+    def every(self, type: str) -> list[Message]:
+        return [message for message in self.told if message["type"] == type]
+
+    @property
+    def states(self) -> list[str]:
+        return [message["state"] for message in self.every("state")]
+
+    @property
+    def session(self) -> Message:
+        """What the server has said of the session, the last time."""
+        return self.every("session")[-1]
+
+
+@asynccontextmanager
+async def call(url: str, hello: Message | None = None, **options: Any) -> AsyncIterator[Caller]:
+    """A client that has said hello, if it is given one, and knows its session. It leaves with a goodbye."""
+    async with connect(url, max_size=None, **options) as socket:
+        caller = Caller(socket)
+        if hello is not None:
+            await caller.send("hello", **hello)
+        await caller.until("session")
+        yield caller
+
+
+async def closing_after(url: str, *frames: str | bytes, **options: Any) -> tuple[int, Caller]:
+    """The code with which the server closes after these frames, and the client that has sent them."""
+    async with connect(url, **options) as socket:
+        caller = Caller(socket)
+        # It may close before it has read them all, or any.
+        with suppress(ConnectionClosed):
+            for frame in frames:
+                await socket.send(frame)
+        return (await caller.closing()).code, caller

@@ -1,0 +1,142 @@
+"""A whole server for tests, as a process with a folder of its own; or the one at `WIRE_URL`, where any will do."""
+
+import asyncio
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import psutil
+
+from antiphon import config
+from antiphon.config import Settings
+from antiphon.security.quota import Kind, Limit
+from antiphon.security.tokens import hash_token, make_token
+from antiphon.storage.people import TokenRecord
+from antiphon.storage.sql import open_database
+from tests.fakes.scripted_live import Step
+
+URL_VARIABLE: Final = "WIRE_URL"
+"""Tests that need nothing but the wire are run against this server, if it is set."""
+ROOT: Final = Path(__file__).parents[2]
+
+UNLIMITED: Final[Mapping[Kind, Limit]] = {}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a server is started with."""
+
+    settings: Settings
+    voice: Sequence[Step] | None = None
+    """What the voice of every call hears and says; None is a server without a voice."""
+    limits: Mapping[Kind, Limit] | None = None
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log_path: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1].removesuffix("/ws"))
+
+    @property
+    def log(self) -> str:
+        """Everything that it has logged, one JSON object a line."""
+        return self.log_path.read_text()
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The lines of the log that no client should be able to bring about."""
+        lines = [json.loads(line) for line in self.log.splitlines()]
+        return [line for line in lines if line["level"] in ("error", "critical") or "exception" in line]
+
+    @property
+    def resident_bytes(self) -> int:
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    @property
+    def connections(self) -> Sequence[Any]:
+        """As the system has them: those that the server has let go are gone, whatever the client knows of it."""
+        return psutil.Process(self.process.pid).net_connections("tcp")
+
+    def stop(self) -> None:
+        """As an orchestrator does it; returns when the process is gone."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(20)
+
+
+@contextmanager
+def serve(
+    folder: Path,
+    *,
+    voice: Sequence[Step] | None = None,
+    limits: Mapping[Kind, Limit] | None = None,
+    **sections: Any,
+) -> Iterator[Served]:
+    """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
+
+    `sections` are tables of the settings: `server={"auth": "required"}`. The same folder may be served again.
+    """
+    made = {name: getattr(config, name.capitalize())(**table) for name, table in sections.items()}
+    settings = Settings(project_dir=folder, data_dir=folder / "data", **made)
+    log_path = folder / "log"
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.wire.served_child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(pickle.dumps(Plan(settings, voice, limits)))
+        process.stdin.close()
+        announced = process.stdout.readline().decode()
+        found = re.search(r"ws://\S+/ws", announced)
+        assert found is not None, f"the server did not start:\n{announced}{log_path.read_text()}"
+        yield Served(found[0], process, log_path)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def served_anywhere(folder: Path) -> Iterator[str]:
+    """The address of a server that asks for no token."""
+    if given := os.environ.get(URL_VARIABLE):
+        yield given
+        return
+    with serve(folder) as served:
+        yield served.url
+
+
+def add_token(folder: Path, user: str) -> str:
+    """A token for the server of this folder, which need not run yet."""
+    token = make_token()
+
+    async def add() -> None:
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+        database = await open_database(folder / "data" / "antiphon.db")
+        await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None))
+        await database.aclose()
+
+    asyncio.run(add())
+    return token

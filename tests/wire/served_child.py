@@ -1,0 +1,29 @@
+"""The whole server in a process of its own. Its plan comes pickled on stdin; its announcement goes to stdout."""
+
+import asyncio
+import pickle
+import sys
+
+from antiphon.security.quota import Quota
+from antiphon.serve import run_server
+from antiphon.telemetry import log
+from tests.fakes.scripted_live import ScriptedLive
+from tests.wire.served import Plan
+
+
+def main() -> None:
+    plan: Plan = pickle.load(sys.stdin.buffer)
+    log.configure(json=True, level="info")
+    asyncio.run(
+        run_server(
+            plan.settings,
+            port=0,
+            announce=lambda line: print(line, flush=True),
+            make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
+            quota=None if plan.limits is None else Quota(plan.limits),
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""A user whom the model has had enough of: refused by the server, whatever the client does, until the time is over."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from websockets.asyncio.client import connect
+
+from antiphon.storage.sql import Database, open_database
+from tests.fakes.chat_server import Answer, ChatServer, Request, call_delta, delta, stream, words
+from tests.fakes.scripted_live import Call, Hear, Say
+from tests.wire.caller import Caller, Message, call
+from tests.wire.served import Served, add_token, serve
+
+pytestmark = pytest.mark.real_time
+
+FAREWELL: Final = "That is enough for today."
+ARGS: Final = {"duration_seconds": 3600, "farewell_message": FAREWELL}
+VOICE: Final = (
+    *(Hear("You fool."), Call("ignore_user", ARGS), Say(FAREWELL, audio_ms=500)),
+    *(Hear("Are you there?"), Say("I am here.", audio_ms=500)),
+)
+SPEECH: Final = b"\x00" + bytes(2 * 16 * 900)
+
+
+def answer(request: Request) -> Answer:
+    """A model that does not let itself be called a fool."""
+    last = request.messages[-1]
+    if last["role"] == "user" and "fool" in last["content"]:
+        call = {"index": 0, "id": "call_1", "type": "function"}
+        arguments = f'{{"duration_seconds": 3600, "farewell_message": "{FAREWELL}"}}'
+        return stream(
+            call_delta({**call, "function": {"name": "ignore_user", "arguments": arguments}}), delta("tool_calls")
+        )
+    return words(FAREWELL if last["role"] == "tool" else "Hello.")
+
+
+@asynccontextmanager
+async def serving(folder: Path, **options: Any) -> AsyncIterator[Served]:
+    """A server with that model."""
+    async with ChatServer(answer) as model:
+        with serve(folder, model={"text": f"openai:{model.url}#m"}, **options) as served:
+            yield served
+
+
+@asynccontextmanager
+async def database_of(folder: Path) -> AsyncIterator[Database]:
+    database = await open_database(folder / "data" / "antiphon.db")
+    yield database
+    await database.aclose()
+
+
+async def insult(url: str, hello: Message | None = None) -> Caller:
+    """A user who is blocked, and who has left."""
+    async with call(url, {"mode": "text", **(hello or {})}) as caller:
+        await caller.send("text_message", text="You fool.")
+        await caller.until("timeout")
+    return caller
+
+
+async def how_it_is_refused(url: str, hello: Message | None = None) -> tuple[int, list[str]]:
+    """The code of the close, and the types of what is told before it."""
+    async with connect(url) as socket:
+        caller = Caller(socket)
+        await caller.send("hello", **(hello or {}))
+        return (await caller.closing()).code, [message["type"] for message in caller.told]
+
+
+async def is_let_in(url: str, hello: Message | None = None) -> bool:
+    async with call(url, {"mode": "text", **(hello or {})}) as caller:
+        return (await caller.ask("Hello?")).strip() == "Hello."
+
+
+async def test_the_farewell_comes_before_the_end(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        caller = await insult(served.url)
+    told = [message["type"] for message in caller.told]
+    assert told.index("tool_result") < told.index("response") < told.index("timeout")
+    assert caller.every("response")[0]["text"].strip() == FAREWELL
+
+
+async def test_the_client_is_told_until_when(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        (timeout,) = (await insult(served.url)).every("timeout")
+    assert timeout["duration_seconds"] == 3600
+    assert timeout["until"] == pytest.approx(time.time() * 1000 + 3_600_000, abs=60_000)
+    assert timeout["message"] == FAREWELL
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "text_message", "text": "Sorry."},
+        {"type": "start_voice", "pending_request": "Sorry."},
+        {"type": "start_voice"},
+        {"type": "start_listening"},
+    ],
+    ids=str,
+)
+async def test_nothing_is_answered_on_the_open_socket_either(tmp_path: Path, message: Message) -> None:
+    async with serving(tmp_path, voice=VOICE[3:]) as served, call(served.url, {"mode": "text"}) as caller:
+        await caller.send("text_message", text="You fool.")
+        await caller.until("timeout")
+        mark = len(caller.told)
+        await caller.send(**message)
+        assert (await caller.until("error"))["code"] == "blocked"
+        told = {each["type"] for each in caller.told[mark:]}
+        assert not told & {"response_chunk", "response", "audio", "transcript"}
+        assert "listening" not in caller.states
+
+
+async def test_a_reconnect_is_refused_with_the_time(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        caller = await insult(served.url)
+        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
+        assert await how_it_is_refused(served.url, {"resume": caller.session["resume"]}) == (4403, ["timeout"])
+
+
+async def test_a_restart_of_the_server_does_not_help(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await insult(served.url)
+        served.stop()
+    async with serving(tmp_path) as served:
+        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
+
+
+async def test_not_even_one_that_is_killed(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await insult(served.url)
+        served.process.kill()
+    async with serving(tmp_path) as served:
+        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
+
+
+async def test_when_the_time_is_over_the_user_is_let_in_again(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await insult(served.url)
+        async with database_of(tmp_path) as database:
+            # The tool blocks for half a minute at least; the rest of this test is not worth that.
+            await database.blocks.unblock("local")
+            await database.blocks.block("local", int(time.time() * 1000) + 1_500, FAREWELL)
+        assert (await how_it_is_refused(served.url))[0] == 4403
+        await asyncio.sleep(1.6)
+        assert await is_let_in(served.url)
+
+
+async def test_a_block_can_be_lifted_while_the_server_runs(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await insult(served.url)
+        async with database_of(tmp_path) as database:
+            assert await database.blocks.unblock("local")
+        assert await is_let_in(served.url)
+
+
+async def test_others_are_not_blocked(tmp_path: Path) -> None:
+    ann, bob = await asyncio.to_thread(lambda: [add_token(tmp_path, user) for user in ("ann", "bob")])
+    async with serving(tmp_path, server={"auth": "required"}) as served:
+        await insult(served.url, {"token": ann})
+        assert (await how_it_is_refused(served.url, {"token": ann}))[0] == 4403
+        assert await is_let_in(served.url, {"token": bob})
+
+
+async def test_in_voice_the_farewell_is_heard_and_the_call_ends(tmp_path: Path) -> None:
+    async with serving(tmp_path, voice=VOICE) as served, call(served.url) as caller:
+        await caller.send("start_listening")
+        await caller.until("state", state="listening")
+        await caller.socket.send(SPEECH)
+        await caller.until("response")
+        await asyncio.sleep(0.5)
+        await caller.send("playback_done")
+        await caller.until("end_voice_session")
+        told = [message["type"] for message in caller.told]
+        assert told.index("audio") < told.index("timeout") < told.index("end_voice_session")
+
+
+async def test_another_call_of_the_same_user_is_not_answered_any_more(tmp_path: Path) -> None:
+    async with serving(tmp_path, voice=VOICE[3:]) as served, call(served.url) as caller:
+        await caller.send("start_listening")
+        await caller.until("state", state="listening")
+        await insult(served.url)
+        await caller.socket.send(SPEECH)
+        await caller.until("end_voice_session")
+        assert not caller.every("response")
+        assert [error["code"] for error in caller.every("error")] == ["blocked"]

@@ -1,0 +1,68 @@
+"""Sessions that come and go leave nothing behind."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.wire.caller import call
+from tests.wire.served import UNLIMITED, Served, serve
+
+pytestmark = [pytest.mark.real_time, pytest.mark.timeout(180)]
+
+SESSIONS: Final = 300
+ROUNDS: Final = 3
+MAX_GROWTH_BYTES: Final = 20 << 20
+MAX_SESSION_BYTES: Final = 1 << 20
+AT_ONCE: Final = 25
+"""Handshakes under way at the same time."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("served"), limits=UNLIMITED) as served:
+        yield served
+
+
+async def hold_sessions(served: Served) -> int:
+    """Opens them all, lets each have a turn while all are open, and closes them; gives the size in between."""
+    gate, everybody = asyncio.Semaphore(AT_ONCE), asyncio.Barrier(SESSIONS + 1)
+
+    async def attend() -> None:
+        await gate.acquire()
+        async with call(served.url, {"mode": "text"}) as caller:
+            assert await caller.ask("What is 2 plus 3?") == "2 plus 3 is 5."
+            gate.release()
+            await everybody.wait()
+            await everybody.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(SESSIONS):
+            group.create_task(attend())
+        await everybody.wait()
+        size = served.resident_bytes
+        await everybody.wait()
+    return size
+
+
+async def settled(served: Served) -> int:
+    """The size when every socket is let go."""
+    give_up_s = time.monotonic() + 20
+    while any(connection.status == "ESTABLISHED" for connection in served.connections):
+        assert time.monotonic() < give_up_s, "sockets are left open"
+        await asyncio.sleep(0.1)
+    return served.resident_bytes
+
+
+async def test_sessions_that_come_and_go_leave_nothing_behind(served: Served) -> None:
+    empty = served.resident_bytes
+    full = await hold_sessions(served)
+    first = await settled(served)
+    for _ in range(ROUNDS - 1):
+        await hold_sessions(served)
+    last = await settled(served)
+    assert last - first < MAX_GROWTH_BYTES
+    assert (full - empty) / SESSIONS < MAX_SESSION_BYTES
+    assert served.failures == []

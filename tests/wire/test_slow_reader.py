@@ -1,0 +1,103 @@
+"""A client that asks and asks and never reads: others do not notice, and the server does not fill up with answers."""
+
+import asyncio
+import json
+import socket
+import statistics
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from websockets.client import ClientProtocol
+from websockets.uri import parse_uri
+
+from tests.wire.caller import Caller, call
+from tests.wire.served import UNLIMITED, Served, serve
+
+pytestmark = pytest.mark.real_time
+
+LONG: Final = "a long story " * 600
+ASKED: Final = 1_500
+"""Times that the history is asked for, about 25 KB each: far more than sockets and queues hold."""
+MAX_GROWTH_BYTES: Final = 40 << 20
+"""Of a queue of 4 MB, and of what a session keeps to say again, in a few copies."""
+CUT_S: Final = 30
+"""By then a client that does not read is gone: 20 s are given to it for what was written."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("served"), limits=UNLIMITED) as served:
+        yield served
+
+
+class Deaf:
+    """A WebSocket with the smallest of receive buffers, from which nothing but the handshake is ever read."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._socket = socket.socket()
+        self._socket.settimeout(10)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        self._socket.connect(("127.0.0.1", served.port))
+        self._protocol = ClientProtocol(parse_uri(served.url))
+        self._protocol.send_request(self._protocol.connect())
+        self._flush()
+        self._protocol.receive_data(self._socket.recv(4096))
+
+    def send(self, **message: object) -> None:
+        self._protocol.send_text(json.dumps(message).encode())
+        self._flush()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the server still has its side of the connection. Ours would tell only to somebody who reads."""
+        port = self._socket.getsockname()[1]
+        return any(each.raddr and each.raddr.port == port for each in self._served.connections)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _flush(self) -> None:
+        for data in self._protocol.data_to_send():
+            self._socket.sendall(data)
+
+
+async def seconds_of_turn(caller: Caller) -> float:
+    begun_s = time.perf_counter()
+    await caller.ask("What is 2 plus 3?")
+    return time.perf_counter() - begun_s
+
+
+async def told_a_story(served: Served) -> str:
+    """A conversation with a long history."""
+    async with call(served.url, {"mode": "text"}) as caller:
+        for _ in range(3):
+            await caller.ask(LONG)
+    conversation_id: str = caller.session["conversation_id"]
+    return conversation_id
+
+
+async def test_a_client_that_never_reads_disturbs_nobody_and_is_closed(served: Served) -> None:
+    conversation_id = await told_a_story(served)
+    async with call(served.url, {"mode": "text"}) as other:
+        quiet_s = [await seconds_of_turn(other) for _ in range(20)]
+        before = served.resident_bytes
+        deaf = Deaf(served)
+        disturbed_s: list[float] = []
+        sizes: list[int] = []
+        try:
+            deaf.send(type="hello", mode="text")
+            for _ in range(ASKED):
+                deaf.send(type="load_conversation", conversation_id=conversation_id)
+            async with asyncio.timeout(CUT_S):
+                while deaf.is_held:
+                    disturbed_s.append(await seconds_of_turn(other))
+                    sizes.append(served.resident_bytes)
+                    await asyncio.sleep(0.05)
+        finally:
+            deaf.close()
+    # The middle of many: a single turn may meet anything on a busy machine.
+    assert statistics.median(disturbed_s[:20]) < 5 * statistics.median(quiet_s) + 0.1
+    assert max(sizes) - before < MAX_GROWTH_BYTES
