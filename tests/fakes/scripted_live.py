@@ -182,6 +182,8 @@ class ScriptedLive:
     async def end_audio(self) -> None:
         if self._unheard_ms and self._script and isinstance(step := self._script[0], Hear):
             self._hear(step)
+        else:
+            self._emit(TurnComplete())
 
     async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         self._require_connection()

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -43,7 +44,10 @@ class Site:
         """What the server answers to these bytes until it closes, or has nothing more to say for a moment."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(request)
-        answer = await asyncio.wait_for(reader.read(65_536), 5)
+        answer = b""
+        with suppress(TimeoutError):
+            while piece := await asyncio.wait_for(reader.read(65_536), 1 if answer else 5):
+                answer += piece
         writer.close()
         return answer
 

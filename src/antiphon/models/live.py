@@ -161,7 +161,7 @@ class LiveModel(Protocol):
         ...
 
     async def end_audio(self) -> None:
-        """No more audio comes for now: what was heard is the user's turn, if anything was."""
+        """No more audio comes for now: what was heard is the user's turn. If nothing was, `TurnComplete` follows."""
         ...
 
     async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:

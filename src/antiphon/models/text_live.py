@@ -78,6 +78,7 @@ class TextLiveModel:
 
     async def end_audio(self) -> None:
         """Nothing was heard, so there is no turn."""
+        self._emit(TurnComplete())
 
     async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         async with self._changing:

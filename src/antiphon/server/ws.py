@@ -149,7 +149,7 @@ class _Reader:
         self._account = Account(address=socket.client.host if socket.client else None)
         self._ahead = dict.fromkeys(TAKEN_AHEAD, 0.0)
         """What is left of what was taken in advance."""
-        self._refused = 0
+        self._refused = 0.0
 
     async def read(self) -> None:
         for_good = False
@@ -245,6 +245,8 @@ class _Reader:
         """Whether the pace allows it. Who does not slow down when told is closed."""
         assert self._live is not None
         if self._is_within(kind, amount):
+            # Ten good frames make up for a bad one, so that a long session is not closed for its old sins.
+            self._refused = max(0.0, self._refused - 0.1)
             return True
         self._refused += 1
         if self._refused == 1:

@@ -225,6 +225,7 @@ class Runner:
                 await self._ask(text)
             case fx.EndAudio():
                 if self._model is not None:
+                    self._answering = True
                     await self._model.end_audio()
             case fx.TellChunk(text=text, is_first=is_first):
                 self._stopwatch.say(self._clock.now_ms())

@@ -428,3 +428,11 @@ async def test_a_model_that_hangs_up_is_connected_anew_at_the_next_turn(house: H
     house.voice = ScriptedLive([Say("Here again.")])
     await client.write("are you there")
     assert client.last(s.Response).text.strip() == "Here again."
+
+
+async def test_sound_without_words_ends_as_nothing_was_said(house: House) -> None:
+    client = await Client(house.open(text=["Yes?"], voice=[])).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.say(c.StopListening())
+    assert client.states == ["idle", "listening", "processing", "idle"]
