@@ -1,9 +1,7 @@
 """kill -9 at any moment of a turn: what a client has seen as final is there, and the next server goes on."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -18,7 +16,7 @@ from tests.fakes import calls
 from tests.fakes.gates import Counted, make_action
 from tests.fakes.paced import Paced
 from tests.fakes.scripted import ScriptedModel
-from tests.fault.servers import LOOK_FIRST, ROLES, Client, Served, Servers, dangling_calls, leaving, servers_in, story
+from tests.fault.servers import LOOK_FIRST, Client, Served, Servers, dangling_calls, leaving, servers_in, story
 
 pytestmark = pytest.mark.real_time
 
@@ -90,20 +88,6 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
             assert said == [pair for _, text in said[::2] for pair in (("user", text), ("assistant", story(text)))]
             assert client.shown == said
             assert len(client.numbers) == len(set(client.numbers))
-
-
-async def test_a_call_whose_result_was_not_stored_is_not_left_open_for_the_model(servers: Servers) -> None:
-    victim, heir = await asyncio.gather(servers.start(), servers.start())
-    client = await Client().connect(victim)
-    async with leaving([client]):
-        await client.ask(f"{LOOK_FIRST}tell s 1")
-        await victim.kill()
-        assert await client.hear_out() is None
-        with closing(sqlite3.connect(servers.folder / "antiphon.db")) as connection, connection:
-            connection.execute("DELETE FROM turns WHERE role = 'tool'")
-        await come_back(client, servers, heir)
-        await client.ask(ROLES)
-        assert client.shown[-1][1].split() == ["user", "assistant", "tool", "assistant", "user"]
 
 
 async def test_what_was_done_for_a_turn_is_not_done_again_when_another_server_answers_it() -> None:

@@ -1,0 +1,61 @@
+"""What one run of the load has shown."""
+
+from collections.abc import Mapping, Sequence
+from statistics import quantiles
+from typing import Self
+
+from msgspec import Struct
+
+from bench.load.call import Ledger
+
+
+class Spread(Struct, frozen=True):
+    count: int
+    p50: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """All zero if there are none. Of fewer than 100 values, p99 is near the greatest."""
+        if len(values) < 2:
+            only = values[0] if values else 0.0
+            return cls(len(values), only, only, only)
+        cuts = quantiles(values, n=100, method="inclusive")
+        return cls(len(values), cuts[49], cuts[98], max(values))
+
+
+class Load(Struct, frozen=True):
+    sessions: int
+    streaming: bool = True
+    """Otherwise they are silent after one turn."""
+    storage: str = "sqlite"
+
+    def __str__(self) -> str:
+        return f"{self.sessions}{'' if self.streaming else ' idle'}{', in memory' if self.storage == 'memory' else ''}"
+
+
+class Figures(Struct, frozen=True):
+    load: Load
+    server_cpu: float
+    """The share of its core that the server was at work."""
+    generator_cpu: float
+    """The same for this process. Near 1 it is this that is measured, not the server."""
+    generator_late_ms: Spread
+    rss_kb_a_session: float
+    """Beyond what the server held before they came, in thousands of bytes."""
+    took_ms: Spread
+    """From the cause of a message to the message, of all kinds together."""
+    took_ms_by_kind: Mapping[str, Spread]
+    turns: int
+    problems: Sequence[str]
+
+    @property
+    def cpu_a_session(self) -> float:
+        return self.server_cpu / self.load.sessions
+
+
+def spreads(ledger: Ledger) -> tuple[Spread, Mapping[str, Spread]]:
+    """Of all messages together, and of each kind."""
+    whole = [took for kind in ledger.took_ms.values() for took in kind]
+    return Spread.of(whole), {kind: Spread.of(of) for kind, of in sorted(ledger.took_ms.items())}

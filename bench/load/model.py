@@ -1,0 +1,125 @@
+"""A scripted `LiveModel` for load: it hears a fixed length of audio, then answers at fixed times, and costs little.
+
+Everything that it says carries the moment at which it was due, in nanoseconds of the monotonic clock, which all
+processes of a machine share. So whoever gets the message knows how long it took. What counts is when it was due, not
+when the event loop came to it: a loop that is late would otherwise hide its own lateness.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from struct import Struct as Layout
+from typing import Final
+
+from antiphon.models.base import OutputText
+from antiphon.models.live import (
+    GenerationComplete,
+    InputTranscript,
+    LiveContext,
+    LiveEvent,
+    LiveProfile,
+    OutputAudio,
+    ToolAnswer,
+    TurnComplete,
+)
+
+HEARS_MS: Final = 800
+"""Of audio make a turn of the user."""
+SPEECH_AT_MS: Final = (150, 250, 350)
+"""After the transcript. Each piece comes as text, and as audio at the same moment."""
+PIECE_MS: Final = 400
+RESTS_MS: Final = 2_000
+"""After the transcript it does not listen for so long: the client plays the answer, with half a second to spare."""
+
+STAMP: Final = Layout("<Q")
+"""The first samples of a piece of audio, either way: when it was due, or sent."""
+
+_BYTES_PER_MS: Final = 2 * 16
+_OUTPUT_HZ: Final = 22_050
+_SILENCE: Final = bytes(2 * _OUTPUT_HZ * PIECE_MS // 1000 - STAMP.size)
+
+
+class LoadModel:
+    profile = LiveProfile(
+        name="load",
+        speaks=True,
+        hears=True,
+        output_hz=_OUTPUT_HZ,
+        resumable=False,
+        needs_network=False,
+        tool_schemas="openai_realtime",
+    )
+
+    def __init__(self) -> None:
+        self._outbox: deque[LiveEvent] = deque()
+        self._stirred = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._listening = True
+        self._heard_bytes = 0
+        self._closed = False
+
+    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
+        """Keeps nothing of the context, as a model does that is somewhere else."""
+
+    async def events(self) -> AsyncIterator[LiveEvent]:
+        while not self._closed:
+            while self._outbox:
+                yield self._outbox.popleft()
+            self._stirred.clear()
+            await self._stirred.wait()
+
+    async def send_audio(self, pcm: bytes) -> None:
+        if not self._listening:
+            return
+        self._heard_bytes += len(pcm)
+        if self._heard_bytes >= HEARS_MS * _BYTES_PER_MS:
+            self._heard_bytes = 0
+            self._listening = False
+            # Not when it is heard, but when the client sent it: the way in is a part of what a session costs.
+            self._emit(InputTranscript(str(*STAMP.unpack_from(pcm)), is_final=True))
+            self._speak_at(asyncio.get_running_loop().time(), 0)
+
+    async def end_audio(self) -> None:
+        self._heard_bytes = 0
+
+    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        raise NotImplementedError("The clients of this bench only speak.")
+
+    async def say(self, text: str) -> None:
+        raise NotImplementedError("Nothing makes the server of this bench speak of its own accord.")
+
+    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
+        raise NotImplementedError("This model calls no tools.")
+
+    async def interrupt(self) -> None:
+        """Nobody interrupts but a session that ends, which closes the model next."""
+
+    async def close(self) -> None:
+        self._closed = True
+        self._stirred.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _speak_at(self, begun_s: float, piece: int) -> None:
+        due_s = begun_s + SPEECH_AT_MS[piece] / 1000
+        self._timer = asyncio.get_running_loop().call_at(due_s, self._speak, begun_s, due_s, piece)
+
+    def _speak(self, begun_s: float, due_s: float, piece: int) -> None:
+        # The loop's time is the monotonic clock in seconds.
+        due_ns = int(due_s * 1e9)
+        text = f"{due_ns} "
+        self._emit(OutputText(text))
+        self._emit(OutputAudio(STAMP.pack(due_ns) + _SILENCE, text))
+        if piece + 1 < len(SPEECH_AT_MS):
+            self._speak_at(begun_s, piece + 1)
+            return
+        self._emit(GenerationComplete())
+        self._emit(TurnComplete())
+        self._timer = asyncio.get_running_loop().call_at(begun_s + RESTS_MS / 1000, self._listen)
+
+    def _listen(self) -> None:
+        self._listening = True
+
+    def _emit(self, event: LiveEvent) -> None:
+        self._outbox.append(event)
+        self._stirred.set()

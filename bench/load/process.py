@@ -1,0 +1,91 @@
+"""The server under load as its parent sees it: started on a core of its own, asked for its figures, ended."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from time import monotonic
+from typing import IO, Final
+
+import psutil
+
+ROOT: Final = Path(__file__).parents[2]
+LISTENS: Final = re.compile(r"listens on http://(\S+):(\d+) ")
+STOPPING_S: Final = 30.0
+
+
+class Crashed(Exception):
+    """The server has ended before its time; the message has the last line that it wrote."""
+
+
+class ServerProcess:
+    def __init__(self, process: Popen[str], log: IO[str]) -> None:
+        self._process = process
+        self._log = log
+        self._seen = psutil.Process(process.pid)
+        found = LISTENS.search(self._read("listens on"))
+        assert found is not None
+        self.address = (found[1], int(found[2]))
+
+    def rss_bytes(self) -> int:
+        """What it holds in memory, after garbage was collected."""
+        assert self._process.stdin is not None
+        print(file=self._process.stdin, flush=True)
+        self._read("collected")
+        return int(self._seen.memory_info().rss)
+
+    def cpu_s(self) -> float:
+        times = self._seen.cpu_times()
+        return float(times.user + times.system)
+
+    def _read(self, wanted: str) -> str:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if wanted in line:
+                return line
+        self._log.seek(0)
+        raise Crashed((self._log.read().strip() or "The server said nothing.").splitlines()[-1])
+
+
+@contextmanager
+def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """A server that is ready. It and all its threads have one core."""
+    with TemporaryFile("w+") as log, _spawn(command, core, env, log) as process:
+        try:
+            yield ServerProcess(process, log)
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOPPING_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def load_server(folder: Path, storage: str, profile: Path | None = None) -> list[str]:
+    command = [sys.executable, "-m", "bench.load.server", str(folder), storage]
+    return command if profile is None else [*command, "--profile", str(profile)]
+
+
+def measure_start_s(folder: Path, core: int) -> float:
+    """From the start of `antiphon serve` to its being ready, with nothing in its data folder."""
+    command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
+    # Its lines must come when they are written, though nobody reads them on a terminal.
+    env = {**os.environ, "ANTIPHON_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    begun_s = monotonic()
+    with started(command, core, env):
+        return monotonic() - begun_s
+
+
+def _spawn(command: Sequence[str], core: int, env: Mapping[str, str] | None, log: IO[str]) -> Popen[str]:
+    """A child has its parent's cores, so the parent goes to that core for a moment."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        return Popen(command, cwd=ROOT, env=env, stdin=PIPE, stdout=PIPE, stderr=log, text=True)
+    finally:
+        os.sched_setaffinity(0, mine)
