@@ -1,6 +1,7 @@
 """The server as a whole: stores, tools, model, sessions and sockets, from the first to the last."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -72,6 +73,9 @@ async def run_server(
         app = make_app(hub, door, routes(desk), origins=origins, quota=quota)
 
         def started() -> None:
+            # What is there now stays: left to the collector, each of its full rounds would stop all callers for 0.1 s.
+            gc.collect()
+            gc.freeze()
             for line in _describe(house, host, bound, model.profile.name, required):
                 announce(line)
 

@@ -41,7 +41,7 @@ MAX_REFUSED: Final = 200
 
 TAKEN_AHEAD: Final = {Kind.MESSAGE: 10.0, Kind.AUDIO_S: 0.2}
 """What a socket takes from the quota in advance: ten frames of a microphone. To ask for each of them, twice and on
-three accounts, was a quarter of what a frame cost."""
+three accounts, was a fifth of what a frame cost."""
 
 log = get_logger(__name__)
 

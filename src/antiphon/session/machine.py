@@ -118,6 +118,9 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
             return _finish_silently(session)
         case Phase.SPEAKING, TurnOver() if session.answer and not session.answer.complete:
             return _make(session, session.answer)
+        case Phase.SPEAKING, TurnOver():
+            # The model is done; the client is still playing.
+            return session, []
         case ((Phase.PROCESSING | Phase.SPEAKING), Failed(message=message, retryable=retryable)):
             rested, effects = _finish_silently(session)
             return rested, [TellError("model_failed", message, retryable), *effects]

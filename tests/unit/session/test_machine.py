@@ -172,6 +172,12 @@ def test_the_end_of_the_turn_tells_it_if_the_model_never_said_that_it_was_made(s
     assert TellAnswer(1, "It is noon. Time to eat.") in speaking.do(e.TurnOver())
 
 
+def test_a_model_that_is_done_waits_for_the_client_to_have_played(speaking: Talk) -> None:
+    speaking.do(e.Made())
+    assert speaking.do(e.TurnOver()) == []
+    assert speaking.phase is SPEAKING
+
+
 def test_speaking_playback_done(speaking: Talk) -> None:
     speaking.do(e.Made())
     assert speaking.do(e.PlaybackDone(), after_ms=2_000) == [Say(LISTENING), EndTurn(1)]
