@@ -1,5 +1,6 @@
 """The other routes: history, tools, health, and the document of them all."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
@@ -62,6 +63,7 @@ async def test_a_list_goes_on_where_its_page_ended(houses: Houses) -> None:
     web = houses.open(text=[])
     for message in ("one", "two", "three"):
         await web.chat(message)
+        await asyncio.sleep(0.01)  # pages are told apart by the millisecond
     first = (await web.get("/api/conversations?limit=2")).json()
     second = (await web.get(f"/api/conversations?limit=2&before={first['next']}")).json()
     assert [entry["title"] for entry in first["conversations"]] == ["three", "two"]
