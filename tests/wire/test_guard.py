@@ -228,10 +228,11 @@ async def test_a_frame_of_64_kib_is_read(site: Site) -> None:
         assert await caller.recv() == "65536"
 
 
-@pytest.mark.parametrize("size", [65_537, 1_000_000, 4_000_000])
+@pytest.mark.parametrize("size", [65_537, 1_000_000])
 async def test_a_longer_frame_is_closed_with_1009(site: Site, size: int) -> None:
     async with connect(site.url) as caller:
-        await caller.send(bytes(size))
+        with suppress(ConnectionClosed):  # the server may be quicker than the sender
+            await caller.send(bytes(size))
         assert (await closing(caller)).code == 1009
 
 
