@@ -19,11 +19,10 @@ from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
 from antiphon.server.desk import HttpDesk, Model
-from antiphon.server.door import Door
+from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
 from antiphon.server.serving import DRAIN_S, Server, listen
-from antiphon.server.ws import Caller
 from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger

@@ -12,8 +12,8 @@ from starlette.types import Message
 
 from antiphon.models.text_live import TextLiveModel
 from antiphon.server.desk import HttpDesk
+from antiphon.server.door import Caller
 from antiphon.server.http import routes
-from antiphon.server.ws import Caller
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.calls import LoopClock, Server

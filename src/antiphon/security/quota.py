@@ -34,7 +34,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Account:
     """On whose account something is taken; what is not known yet is None and not counted."""
 
     session: str | None = None
@@ -103,7 +103,7 @@ class Quota:
             if (rate := getattr(limit, account)) is not None
         }
 
-    def take(self, kind: Kind, who: Caller, amount: float, now_s: float) -> float:
+    def take(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
         """Seconds to wait: 0 if it was admitted, which counts for all accounts; else nothing was counted for any.
 
         Infinite if `amount` is more than can ever be admitted at once. `now_s` is a clock that only grows.

@@ -9,7 +9,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
 from antiphon.server.desk import Block, HttpDesk, Refusal, RefusalCode
-from antiphon.server.ws import Caller
+from antiphon.server.door import Caller
 from antiphon.session.hub import Live
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging

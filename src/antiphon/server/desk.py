@@ -16,7 +16,7 @@ from antiphon.clock import Clock
 from antiphon.errors import AntiphonError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.security.quota import Quota
-from antiphon.server.ws import Caller
+from antiphon.server.door import Caller
 from antiphon.session.hub import Hub
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.tools.registry import Registry

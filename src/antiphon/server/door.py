@@ -1,19 +1,26 @@
 """Who may come in, and as whom."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from antiphon.clock import Clock
 from antiphon.security.tokens import hash_token, is_token
-from antiphon.server.ws import Caller
 from antiphon.storage.people import BlockStore, TokenStore
 
 LOCAL_USER: Final = "local"
 """Everybody, where no token is asked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    user: str
+    authenticated: bool
+
+
 class Door:
     def __init__(self, tokens: TokenStore, blocks: BlockStore, clock: Clock, *, required: bool) -> None:
         self.required = required
+        """Whether a token must be shown."""
         self._tokens = tokens
         self._blocks = blocks
         self._clock = clock

@@ -15,14 +15,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from antiphon.security.quota import Caller as Account
-from antiphon.security.quota import Kind
+from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
 from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, Voice, read_body, reply
+from antiphon.server.door import Caller
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
-from antiphon.server.ws import Caller
 from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
 from antiphon.server.desk import HttpDesk, Refusal, RefusalCode, read_query, reply
-from antiphon.server.ws import Caller
+from antiphon.server.door import Caller
 from antiphon.storage.conversations import Conversation, StoredTurn, VoiceCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 

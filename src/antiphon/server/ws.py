@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -22,9 +22,9 @@ from antiphon.protocol.closing import (
 )
 from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import Error, Timeout
-from antiphon.security.quota import Caller as Account
-from antiphon.security.quota import Kind, Quota
+from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.door import Door
 from antiphon.session.hub import Hub, Live
 from antiphon.telemetry.log import get_logger
 
@@ -44,23 +44,6 @@ TAKEN_AHEAD: Final = {Kind.MESSAGE: 10.0, Kind.AUDIO_S: 0.2}
 three accounts, was a fifth of what a frame cost."""
 
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    user: str
-    authenticated: bool
-
-
-class Doorman(Protocol):
-    """Who may come in, and as whom."""
-
-    required: bool
-    """Whether a token must be shown."""
-
-    async def identify(self, token: str | None) -> Caller | None: ...
-
-    async def blocked_until(self, user: str) -> int | None: ...
 
 
 class SocketLink:
@@ -111,16 +94,16 @@ class SocketLink:
 class Endpoint:
     """`/ws`."""
 
-    def __init__(self, hub: Hub, doorman: Doorman, quota: Quota) -> None:
+    def __init__(self, hub: Hub, door: Door, quota: Quota) -> None:
         self._hub = hub
-        self._doorman = doorman
+        self._door = door
         self._quota = quota
 
     async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())
-        reader = asyncio.create_task(_Reader(self._hub, self._doorman, self._quota, socket, link).read())
+        reader = asyncio.create_task(_Reader(self._hub, self._door, self._quota, socket, link).read())
         try:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
             if link.closing is None and reader.done():
@@ -139,9 +122,9 @@ class Endpoint:
 class _Reader:
     """The receiving side: knows who the client is, and hands on what it says."""
 
-    def __init__(self, hub: Hub, doorman: Doorman, quota: Quota, socket: WebSocket, link: SocketLink) -> None:
+    def __init__(self, hub: Hub, door: Door, quota: Quota, socket: WebSocket, link: SocketLink) -> None:
         self._hub = hub
-        self._doorman = doorman
+        self._door = door
         self._quota = quota
         self._socket = socket
         self._link = link
@@ -184,14 +167,14 @@ class _Reader:
             if isinstance(decoded, c.Hello):
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
-        caller = await self._doorman.identify(token)
+        caller = await self._door.identify(token)
         if caller is None:
             self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
             return None
         if not self._admit_connection(Account(user=caller.user)):
             return None
         self._account = replace(self._account, user=caller.user)
-        until_ms = await self._doorman.blocked_until(caller.user)
+        until_ms = await self._door.blocked_until(caller.user)
         if until_ms is not None:
             left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
             self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
@@ -210,7 +193,7 @@ class _Reader:
 
     async def _first_frame(self) -> str | bytes | None:
         """Where a token is required and the header has none, hello must come in time; elsewhere it may."""
-        must = self._doorman.required and _bearer_of(self._socket) is None
+        must = self._door.required and _bearer_of(self._socket) is None
         try:
             async with asyncio.timeout(limits.HELLO_LIMIT_S if must else HELLO_GRACE_S):
                 return await self._receive()

@@ -21,12 +21,13 @@ from antiphon.clock import Clock
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
+from antiphon.session.brain import ModelMaker
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
 from antiphon.session.live import Live as Live
 from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.preferences import Preferences
-from antiphon.session.runner import ModelMaker, Runner
+from antiphon.session.runner import Runner
 from antiphon.storage.base import StorageError
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger

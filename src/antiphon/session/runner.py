@@ -1,16 +1,13 @@
 """The runner of a session: its one mailbox, every task it has, and the place where the machine's wishes come true."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from antiphon.clock import Clock
-from antiphon.models import live
-from antiphon.models.base import ModelError, OutputText
+from antiphon.models.base import ModelError
 from antiphon.models.live import LiveContext, LiveModel, ToolAnswer
 from antiphon.prompts.composer import compose
 from antiphon.protocol import client_messages as c
@@ -18,10 +15,11 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED
 from antiphon.session import effects as fx
 from antiphon.session import events as e
+from antiphon.session.brain import Brain, FromModel, ModelMaker, Work
 from antiphon.session.calls import CallLog
 from antiphon.session.history import history_of
 from antiphon.session.keeper import Keeper
-from antiphon.session.machine import step
+from antiphon.session.machine import BUSY, RESTING, step
 from antiphon.session.outbox import Outbox
 from antiphon.session.preferences import Preferences
 from antiphon.session.state import Phase, Session
@@ -45,20 +43,9 @@ log = get_logger(__name__)
 
 ASKING: Final = (c.TextMessage, c.StartListening, c.StartVoice, c.Confirm)
 """What a user who is blocked may not do."""
-OF_AN_ANSWER: Final = (e.Said, e.Voiced, e.ToolsWanted, e.Made, e.TurnOver, e.Failed)
 
-
-@dataclass(frozen=True, slots=True)
-class FromModel:
-    model: LiveModel
-    event: e.Event
-
-
-Letter = e.Tick | FromModel | c.ClientMessage | Callable[[], Coroutine[object, object, None]]
-"""What comes into the mailbox. A callable is work that must not run beside the rest."""
-
-ModelMaker = Callable[[Mode], LiveModel | None]
-"""A model of a mode, not connected yet; None if this server has none."""
+Letter = e.Tick | FromModel | c.ClientMessage | Work
+"""What comes into the mailbox. `Work` must not run beside the rest."""
 
 
 class Runner:
@@ -77,7 +64,7 @@ class Runner:
         self.preferences = Preferences()
         self.session = Session(mode=tools.mode)
         self._executor = executor
-        self._make_model = make_model
+        self._brain = Brain(make_model, self._describe, self.post)
         self._clock = clock
         self._client = ClientMessages(outbox, keeper.stores, tools.user)
         tools.messaging = self._client
@@ -85,17 +72,11 @@ class Runner:
         self._calls = CallLog(keeper.stores.voice_calls, keeper, clock)
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[Letter] = asyncio.Queue()
-        self._model: LiveModel | None = None
-        self._listener: asyncio.Task[None] | None = None
         self._tool_tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._resting = asyncio.Event()
         self._resting.set()
         self._heard_bytes = 0
-        self._answering = False
-        """Whether the model owes the end of an answer."""
-        self._void = 0
-        """Answers that were given up and whose ends have not come yet."""
 
     # What others call.
 
@@ -104,13 +85,8 @@ class Runner:
 
     async def hear(self, pcm: bytes) -> None:
         """Microphone audio, past the mailbox: it changes no state, and twenty frames a second must not wait in line."""
-        model = self._model
-        if model is not None and model.profile.hears and self.session.phase is not Phase.IDLE:
+        if self.session.phase is not Phase.IDLE and await self._brain.hear(pcm):
             self._heard_bytes += len(pcm)
-            try:
-                await model.send_audio(pcm)
-            except ModelError as error:
-                self.post(FromModel(model, e.Failed(str(error), error.retryable)))
 
     @property
     def citations(self) -> Sequence[Citation]:
@@ -127,8 +103,8 @@ class Runner:
             while True:
                 letter = await self._mailbox.get()
                 match letter:
-                    case FromModel(model=model, event=event):
-                        if model is self._model:
+                    case FromModel(event=event):
+                        if self._brain.admits(letter):
                             await self._take_from_model(event)
                     case c.ClientMessage():
                         await self._take(letter)
@@ -140,18 +116,10 @@ class Runner:
             await self._stop()
 
     async def _take_from_model(self, event: e.Event) -> None:
-        """Every answer ends with one `TurnOver`; up to the one of a void answer, what belongs to answers is dropped."""
-        if isinstance(event, OF_AN_ANSWER) and self._void:
-            self._void -= isinstance(event, e.TurnOver)
+        if isinstance(event, e.Heard) and event.is_final and await self._is_blocked():
+            # By another session of the same user: its call does not outlast that.
+            await self._end_voice("blocked", None)
             return
-        if isinstance(event, e.TurnOver):
-            self._answering = False
-        elif isinstance(event, e.Heard) and event.is_final:
-            if await self._is_blocked():
-                # By another session of the same user: its call does not outlast that.
-                await self._end_voice("blocked", None)
-                return
-            self._answering = True
         await self._step(event)
 
     # What the client wants.
@@ -201,11 +169,11 @@ class Runner:
 
     async def _step(self, event: e.Event) -> None:
         self.session, effects = step(self.session, event, self._clock.now_ms())
-        if self.session.phase in (Phase.PROCESSING, Phase.SPEAKING):
+        if self.session.phase in BUSY:
             self._resting.clear()
         for effect in effects:
             await self._perform(effect)
-        if self.session.phase in (Phase.IDLE, Phase.LISTENING):
+        if self.session.phase in RESTING:
             self._resting.set()
 
     async def _perform(self, effect: fx.Effect) -> None:
@@ -224,9 +192,7 @@ class Runner:
             case fx.Ask(text=text):
                 await self._ask(text)
             case fx.EndAudio():
-                if self._model is not None:
-                    self._answering = True
-                    await self._model.end_audio()
+                await self._brain.end_audio()
             case fx.TellChunk(text=text, is_first=is_first):
                 self._stopwatch.say(self._clock.now_ms())
                 self.outbox.send(s.ResponseChunk(text, is_first))
@@ -260,78 +226,43 @@ class Runner:
     async def _ask(self, text: str) -> None:
         """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
         try:
-            model = await self._connected()
-            await self._tell_unheard(model)
+            await self._brain.wake(self.session.mode)
+            await self._tell_unheard()
             heard = await self._executor.hear(text, self.tools)
             ran: list[ToolAnswer] = []
             if heard is not None:
                 ran = [self._work.tell(*heard)]
                 self._client.resolve(heard[0].name, approved=heard[1].meta is not None)
                 await self.keeper.keep_runs(ran)
-            self._answering = True
-            await model.send_text(text, ran)
+            await self._brain.ask(text, ran)
         except ModelError as error:
             await self._step(e.Failed(str(error), error.retryable))
 
-    async def _tell_unheard(self, model: LiveModel) -> None:
+    async def _tell_unheard(self) -> None:
         """Results of actions that went on when their turn was interrupted."""
         unheard, self.tools.unheard = self.tools.unheard, []
         if unheard:
             answers = [self._work.tell(call, result) for call, result in unheard]
             await self.keeper.keep_runs(answers)
-            await model.send_tool_results(answers)
+            await self._brain.tell(answers)
 
-    async def _connected(self) -> LiveModel:
-        if self._model is None:
-            model = self._make_model(self.session.mode)
-            if model is None:
-                raise ModelError("This server has no model for this mode.", retryable=False)
-            await self._connect(model, self.session.mode)
-            self._model = model
-        return self._model
-
-    async def _connect(self, model: LiveModel, mode: Mode) -> None:
+    def _describe(self, model: LiveModel, mode: Mode) -> LiveContext:
         snapshot = self.tools.snapshot
         # The last turn is the one being asked; the model gets it by itself.
         history = self.keeper.messages
         if history and self.session.phase is Phase.PROCESSING:
             history = history[:-1]
-        context = LiveContext(
+        return LiveContext(
             system=compose(mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode)),
             messages=tuple(history),
             tools=snapshot.provider_schemas(model.profile.tool_schemas, mode),
             mode=mode,
         )
-        await model.connect(context)
-        self._listener = asyncio.create_task(self._listen(model))
-
-    async def _listen(self, model: LiveModel) -> None:
-        async for event in model.events():
-            translated = _translate(event, model.profile.output_hz)
-            if translated is not None:
-                self.post(FromModel(model, translated))
-        self.post(lambda: self._lose(model))
-
-    async def _lose(self, model: LiveModel) -> None:
-        """The model has closed by itself; the next turn connects another."""
-        if model is self._model:
-            await self._disconnect()
-
-    async def _disconnect(self) -> None:
-        listener, self._listener = self._listener, None
-        model, self._model = self._model, None
-        self._answering, self._void = False, 0
-        if listener is not None:
-            listener.cancel()
-            with suppress(asyncio.CancelledError):
-                await listener
-        if model is not None:
-            await model.close()
 
     async def _reconnect(self) -> None:
         """The model forgets, or learns of another conversation: it is connected anew when it is next asked."""
         await self._silence()
-        await self._disconnect()
+        await self._brain.close()
 
     # Tools.
 
@@ -346,8 +277,8 @@ class Runner:
 
     async def _tools_done(self, turn: int, answers: list[ToolAnswer]) -> None:
         await self.keeper.keep_runs(answers)
-        if turn == self.session.turn and self._model is not None:
-            await self._model.send_tool_results(answers)
+        if turn == self.session.turn:
+            await self._brain.tell(answers)
 
     async def _confirm(self, token: str, approved: bool) -> None:
         """The person's answer by a button. What came of it is told as a turn of ours."""
@@ -359,26 +290,23 @@ class Runner:
             return
         call = ToolCall(None, result.meta.tool, {})
         answer = self._work.tell(call, result)
-        model = None
-        if self.session.phase in (Phase.IDLE, Phase.LISTENING):
+        awake = False
+        if self.session.phase in RESTING:
             try:
                 # Before the run is kept: the history that a model begins with must not have it yet.
-                model = await self._connected()
+                await self._brain.wake(self.session.mode)
+                awake = True
             except ModelError as error:
                 self.outbox.send(s.Error(str(error), "model_failed", error.retryable))
         await self.keeper.keep_runs([answer])
-        if model is not None:
+        if awake:
             await self._step(e.SpeakFirst())
-            self._answering = True
-            await model.send_text("", [answer])
+            await self._brain.ask("", [answer])
 
     async def _silence(self) -> None:
         for task in list(self._tool_tasks):
             task.cancel()
-        if self._model is not None:
-            self._void += self._answering
-            self._answering = False
-            await self._model.interrupt()
+        await self._brain.interrupt()
 
     # Voice and text.
 
@@ -387,19 +315,18 @@ class Runner:
         if self.session.mode is Mode.VOICE:
             await self._step(e.StartListening())
             return
-        model = self._make_model(Mode.VOICE)
+        model = self._brain.make_model(Mode.VOICE)
         if model is None:
             self._notify("voice_unavailable", VOICE_UNAVAILABLE)
             return
         await self._reconnect()
         self._set_mode(Mode.VOICE)
         try:
-            await self._connect(model, Mode.VOICE)
+            await self._brain.connect(model, Mode.VOICE)
         except ModelError as error:
             self._set_mode(Mode.TEXT)
             self._notify("voice_unavailable", str(error))
             return
-        self._model = model
         self._calls.begin(self.tools.user, model.profile.name)
         await self._step(e.ModeChanged(Mode.VOICE, listening=True))
         if pending_request and pending_request.strip():
@@ -410,7 +337,7 @@ class Runner:
     async def _end_voice(self, reason: str, final_message: str | None) -> None:
         if self.session.mode is not Mode.VOICE:
             return
-        if self.session.phase in (Phase.PROCESSING, Phase.SPEAKING):
+        if self.session.phase in BUSY:
             await self._step(e.Interrupt())
         await self._reconnect()
         await self._calls.end()
@@ -421,9 +348,8 @@ class Runner:
     async def _speak(self, text: str) -> None:
         """Words of the server's own."""
         await self._step(e.SpeakFirst())
-        model = await self._connected()
-        self._answering = True
-        await model.say(text)
+        await self._brain.wake(self.session.mode)
+        await self._brain.say(text)
 
     def _set_mode(self, mode: Mode) -> None:
         self.tools.mode = mode
@@ -432,7 +358,7 @@ class Runner:
         self.tools.state.suppress_audio = False
 
     async def _load(self, conversation_id: str) -> None:
-        if self.session.phase not in (Phase.IDLE, Phase.LISTENING):
+        if self.session.phase not in RESTING:
             await self._step(e.Interrupt())
         if not await self.keeper.load(conversation_id):
             self.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
@@ -491,27 +417,4 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._disconnect()
-
-
-def _translate(event: live.LiveEvent, output_hz: int) -> e.Event | None:
-    match event:
-        case live.InputTranscript(text=text, is_final=is_final):
-            return e.Heard(text, is_final)
-        case OutputText(text=text):
-            return e.Said(text)
-        case live.OutputAudio(pcm=pcm, text=text):
-            return e.Voiced(pcm, len(pcm) * 1000 // (2 * output_hz), text)
-        case live.ToolCalls(calls=calls):
-            return e.ToolsWanted(calls)
-        case live.Interrupted():
-            return e.BargedIn()
-        case live.GenerationComplete():
-            return e.Made()
-        case live.TurnComplete():
-            return e.TurnOver()
-        case live.TurnFailed(message=message, retryable=retryable):
-            return e.Failed(message, retryable)
-        case live.Closed(reason=reason, retryable=retryable):
-            return e.Failed(reason, retryable)
-    return None
+        await self._brain.close()

@@ -2,16 +2,16 @@ import math
 
 import pytest
 
-from antiphon.security.quota import LIMITS, Buckets, Caller, Kind, Limit, Quota, Rate
+from antiphon.security.quota import LIMITS, Account, Buckets, Kind, Limit, Quota, Rate
 
-ANN = Caller(session="s1", user="ann", address="192.0.2.1")
+ANN = Account(session="s1", user="ann", address="192.0.2.1")
 
 
 def quota(max_buckets: int = 100, **limits: Rate) -> Quota:
     return Quota({Kind.MESSAGE: Limit(**limits)}, max_buckets)
 
 
-def take(quota: Quota, who: Caller, amount: float = 1, now_s: float = 0) -> float:
+def take(quota: Quota, who: Account, amount: float = 1, now_s: float = 0) -> float:
     return quota.take(Kind.MESSAGE, who, amount, now_s)
 
 
@@ -64,8 +64,8 @@ def test_a_rest_saves_up_no_more_than_the_burst() -> None:
 
 def test_users_do_not_share_a_bucket() -> None:
     limits = quota(user=Rate(1, 1))
-    take(limits, Caller(user="ann"))
-    assert take(limits, Caller(user="bob")) == 0
+    take(limits, Account(user="ann"))
+    assert take(limits, Account(user="bob")) == 0
 
 
 def test_kinds_do_not_share_a_bucket() -> None:
@@ -76,8 +76,8 @@ def test_kinds_do_not_share_a_bucket() -> None:
 
 def test_a_user_is_no_address_of_the_same_name() -> None:
     limits = quota(user=Rate(1, 1), address=Rate(1, 1))
-    take(limits, Caller(user="x"))
-    assert take(limits, Caller(address="x")) == 0
+    take(limits, Account(user="x"))
+    assert take(limits, Account(address="x")) == 0
 
 
 def test_the_longest_wait_of_all_accounts_counts() -> None:
@@ -88,14 +88,14 @@ def test_the_longest_wait_of_all_accounts_counts() -> None:
 
 def test_what_the_address_is_refused_does_not_cost_the_user() -> None:
     limits = quota(user=Rate(1, 1), address=Rate(1, 1))
-    take(limits, Caller(address="192.0.2.1"))
+    take(limits, Account(address="192.0.2.1"))
     assert take(limits, ANN) == 1
-    assert take(limits, Caller(user="ann")) == 0
+    assert take(limits, Account(user="ann")) == 0
 
 
 def test_an_account_that_is_not_known_is_not_counted() -> None:
     limits = quota(user=Rate(1, 1))
-    assert [take(limits, Caller(address="192.0.2.1")) for _ in range(3)] == [0, 0, 0]
+    assert [take(limits, Account(address="192.0.2.1")) for _ in range(3)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,15 @@ def test_an_account_that_is_not_known_is_not_counted() -> None:
 )
 def test_addresses_of_one_line_share_a_bucket(first: str, second: str) -> None:
     limits = quota(address=Rate(1, 1))
-    take(limits, Caller(address=first))
-    assert take(limits, Caller(address=second)) == 1
+    take(limits, Account(address=first))
+    assert take(limits, Account(address=second)) == 1
 
 
 @pytest.mark.parametrize(("first", "second"), [("2001:db8::1", "2001:db8:0:1::1"), ("192.0.2.1", "192.0.2.2")])
 def test_addresses_of_two_lines_do_not(first: str, second: str) -> None:
     limits = quota(address=Rate(1, 1))
-    take(limits, Caller(address=first))
-    assert take(limits, Caller(address=second)) == 0
+    take(limits, Account(address=first))
+    assert take(limits, Account(address=second)) == 0
 
 
 @pytest.mark.parametrize("amount", [-1, -0.001, math.nan, math.inf, -math.inf])
@@ -129,14 +129,14 @@ def test_no_amount_gives_anything_back(amount: float) -> None:
 def test_idle_buckets_are_forgotten() -> None:
     limits = quota(max_buckets=100_000, user=Rate(1, 1))
     for number in range(10_000):
-        take(limits, Caller(user=f"u{number}"), 1, number)
+        take(limits, Account(user=f"u{number}"), 1, number)
     assert len(limits) <= 2
 
 
 def test_memory_is_bounded_under_attack_from_everywhere() -> None:
     limits = quota(max_buckets=100, user=Rate(0.001, 1))
     for number in range(1_000):
-        take(limits, Caller(user=f"u{number}"))
+        take(limits, Account(user=f"u{number}"))
     assert len(limits) <= 100
 
 
@@ -144,8 +144,8 @@ def test_who_goes_on_asking_is_remembered_under_attack() -> None:
     limits = quota(max_buckets=10, user=Rate(0.001, 5))
     admitted = 0
     for number in range(100):
-        take(limits, Caller(user=f"u{number}"))
-        admitted += take(limits, Caller(user="greedy")) == 0
+        take(limits, Account(user=f"u{number}"))
+        admitted += take(limits, Account(user="greedy")) == 0
     assert admitted == 5
 
 
