@@ -28,7 +28,7 @@ from antiphon.session.toolwork import ClientMessages, ToolWork
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.tools.executor import Executor
-from antiphon.tools.result import After, Citation
+from antiphon.tools.result import Citation
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
@@ -372,14 +372,13 @@ class Runner:
     # The end of a turn, and of everything.
 
     async def _end_turn(self) -> None:
-        state = self.tools.state
         metrics = self._stopwatch.read(self.session.turn)
         if metrics is not None:
             self.outbox.send(metrics)
         if self._client.farewell is not None:
             self.outbox.send(self._client.farewell)
             self._client.farewell = None
-        if state.ending in (After.CURRENT_TURN, After.FAREWELL_SPOKEN, After.IMMEDIATE):
+        if self.tools.state.ending is not None:
             await self._end_voice("user_request", None)
         await self.save()
 
