@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from antiphon.config import load
 from tests.fakes.virtual_loop import LOOPS
 
 
@@ -26,3 +28,9 @@ async def no_task_left_behind() -> AsyncIterator[None]:
     for task in left:
         task.cancel()
     assert not left, f"tasks left running: {[task.get_coro() for task in left]}"
+
+
+@pytest.fixture(scope="session")
+def models_dir() -> Path:
+    """Where the model files are: `make test` has pulled them."""
+    return load(None).models_dir

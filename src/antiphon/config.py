@@ -19,6 +19,7 @@ from antiphon.errors import AntiphonError
 FILE_NAME: Final = "antiphon.toml"
 VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
+MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
 
 
@@ -45,6 +46,23 @@ Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", 
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
 ]
+VoiceName = Annotated[str, Field(min_length=1, description='a model that speaks, such as "cascade"')]
+Ears = Annotated[
+    str,
+    Field(
+        pattern=r"^(moonshine|wyoming:.+|openai:.+)$",
+        description='"moonshine", "wyoming:tcp://HOST:PORT" or "openai:URL#MODEL"',
+    ),
+]
+Mouth = Annotated[
+    str,
+    Field(
+        pattern=r"^(piper|none|wyoming:.+|openai:.+)$",
+        description='"piper", "wyoming:tcp://HOST:PORT", "openai:URL#MODEL" or "none"',
+    ),
+]
+VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "joe"')]
+Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
 Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
@@ -73,6 +91,15 @@ class Server(Section):
 
 class Model(Section):
     text: ModelName = "builtin"
+    voice: VoiceName = "cascade"
+
+
+class Speech(Section):
+    stt: Ears = "moonshine"
+    tts: Mouth = "piper"
+    voice: VoiceId = "joe"
+    short_silence_ms: Silence = 300
+    long_silence_ms: Silence = 900
 
 
 class Tools(Section):
@@ -99,6 +126,7 @@ class _Document(BaseSettings):
 
     server: Server
     model: Model
+    speech: Speech
     tools: Tools
     storage: Storage
     audit: Audit
@@ -127,19 +155,29 @@ _FIELDS: Final = {
 }
 
 
+_FOLDERS: Final = {"data_dir": DATA_DIR_VARIABLE, "models_dir": MODELS_DIR_VARIABLE}
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     project_dir: Path
     """Relative paths in the settings start here: the folder of the settings file, else the current one."""
     data_dir: Path
     config_path: Path | None = None
+    shared_models_dir: Path | None = None
     server: Server = field(default_factory=Server)
     model: Model = field(default_factory=Model)
+    speech: Speech = field(default_factory=Speech)
     tools: Tools = field(default_factory=Tools)
     storage: Storage = field(default_factory=Storage)
     audit: Audit = field(default_factory=Audit)
     given: Mapping[str, str] = field(default_factory=dict)
     """The keys that somebody set, and where."""
+
+    @property
+    def models_dir(self) -> Path:
+        """Model files: beside the other data, or where all users and projects of a machine share them."""
+        return self.shared_models_dir or self.data_dir / "models"
 
     @property
     def artifact_path(self) -> Path:
@@ -161,7 +199,7 @@ class Settings:
 
     def origins(self) -> Mapping[str, str]:
         """Where the value of each key came from: "default", the file's name, or the variable's."""
-        return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, "data_dir")}
+        return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, *_FOLDERS)}
 
 
 def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
@@ -182,12 +220,12 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     if problems:
         raise ConfigError(problems)
 
-    data_dir = env.get(DATA_DIR_VARIABLE)
-    if data_dir:
-        given["data_dir"] = DATA_DIR_VARIABLE
+    folders = {key: cwd / Path(env[name]).expanduser() for key, name in _FOLDERS.items() if env.get(name)}
+    given |= {key: _FOLDERS[key] for key in folders}
     return Settings(
         project_dir=path.parent if path else cwd,
-        data_dir=cwd / Path(data_dir).expanduser() if data_dir else _user_data_dir(),
+        data_dir=folders.get("data_dir") or _user_data_dir(),
+        shared_models_dir=folders.get("models_dir"),
         config_path=path,
         given=given,
         **sections,
@@ -242,7 +280,7 @@ def _unknown(file: str, name: str, is_section: bool = False) -> str:
 
 
 def _unknown_variables(env: Mapping[str, str]) -> list[str]:
-    known = {_variable(key): key for key in _FIELDS} | {DATA_DIR_VARIABLE: "data_dir"}
+    known = {_variable(key): key for key in _FIELDS} | {name: key for key, name in _FOLDERS.items()}
     return [
         f"{name}: there is no such setting. The nearest is {_nearest(name, list(known))}."
         for name in sorted(env)

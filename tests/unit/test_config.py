@@ -259,6 +259,12 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "server.auth": "default",
         "server.environment": "default",
         "model.text": "default",
+        "model.voice": "default",
+        "speech.stt": "default",
+        "speech.tts": "default",
+        "speech.voice": "default",
+        "speech.short_silence_ms": "default",
+        "speech.long_silence_ms": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",
@@ -266,6 +272,7 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "storage.retention_days": "default",
         "audit.arguments": "default",
         "data_dir": "ANTIPHON_DATA_DIR",
+        "models_dir": "default",
     }
 
 

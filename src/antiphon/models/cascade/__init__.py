@@ -1,0 +1,1 @@
+"""The local voice: ears, a text model, and a mouth, put together as one `LiveModel`."""

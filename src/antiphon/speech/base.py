@@ -1,0 +1,88 @@
+"""The seams to speech engines. One engine of each kind serves all sessions of a process."""
+
+from collections.abc import AsyncIterator, Sequence
+from enum import IntEnum
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from antiphon.errors import AntiphonError
+
+INPUT_HZ: Final = 16_000
+"""What a recogniser is given: PCM16, mono, little-endian."""
+
+
+class SpeechError(AntiphonError):
+    """An engine cannot be reached, refuses, or fails. The text can be shown to the user."""
+
+    code = "speech"
+
+
+class SpeechBusy(SpeechError):
+    """There is more to do than this machine can do in time. It may be tried again when others are done."""
+
+    code = "busy"
+
+
+class Urgency(IntEnum):
+    """Who goes first where there is more to do than threads to do it. A lower number is more urgent."""
+
+    NOW = 0
+    """Somebody waits for it."""
+    SOON = 1
+    """It will probably be wanted in a moment."""
+    IDLE = 2
+    """Nice to have: it is refused at once unless a worker is free."""
+
+
+class Voice(Struct, frozen=True):
+    id: str
+    name: str
+    language: str
+    """As in "en-US"."""
+
+
+class Sound(Struct, frozen=True):
+    """The next stretch of a text that is being spoken."""
+
+    pcm: bytes
+    """PCM16, mono, little-endian, at the synthesiser's rate."""
+    left_ms: int | None
+    """How much of the text is still to come after this; None if the engine cannot say."""
+
+
+class Recognizer(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        """What is said in this stretch of 16 kHz speech, "" if nothing is. A caller that is cancelled gives it up.
+
+        Raises `SpeechError`, and `SpeechBusy` where there is no room for it.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Synthesizer(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def output_hz(self) -> int: ...
+
+    @property
+    def voices(self) -> Sequence[Voice]:
+        """Those that can be chosen, the usual one first."""
+        ...
+
+    def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        """The text as sound, in pieces as soon as they are there. Speed 2 takes half the time.
+
+        A voice that it does not have is spoken with the usual one. Raises `SpeechError` and `SpeechBusy`. A caller
+        that stops reading gives the rest up.
+        """
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,85 @@
+"""Threads for inference, shared by all sessions: the most urgent first, and no more waiting than can be done."""
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from threading import Event
+from typing import Final, Generic, TypeVar
+
+from antiphon.speech.base import SpeechBusy, Urgency
+
+MAX_WAITING: Final = 16
+"""Somebody behind so many would wait for seconds, and is told so at once instead."""
+
+BUSY: Final = "Too many people are talking to this server at once. Please try again in a moment."
+
+Done = TypeVar("Done")
+Job = Callable[[Event], Done]
+"""Work for one thread. The event is set when nobody wants the result any more: long work looks, and stops."""
+
+
+class _Waiting(Generic[Done]):
+    def __init__(self, job: Job[Done]) -> None:
+        self.job = job
+        self.abandoned = Event()
+        self.done: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+
+
+class Workers:
+    """Belongs to one event loop. Its threads are started when they are first needed."""
+
+    def __init__(self, threads: int, max_waiting: int = MAX_WAITING) -> None:
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="speech")
+        self._max_waiting = max_waiting
+        self._waiting: list[tuple[int, int, _Waiting[object]]] = []
+        self._order = count()
+        self._working = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether something begun now would start at once."""
+        return self._working < self.threads
+
+    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW) -> Done:
+        """Raises `SpeechBusy` if too many wait. If the caller is cancelled, the job is told to stop."""
+        if not self.is_idle and (urgency is Urgency.IDLE or len(self._waiting) >= self._max_waiting):
+            raise SpeechBusy(BUSY)
+        waiting = _Waiting(job)
+        entry = (urgency, next(self._order), waiting)
+        heapq.heappush(self._waiting, entry)  # type: ignore[misc]
+        self._start()
+        try:
+            return await waiting.done
+        finally:
+            waiting.abandoned.set()
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+                heapq.heapify(self._waiting)
+
+    async def aclose(self) -> None:
+        """Waits for what is running; what waits is refused."""
+        for _, _, waiting in self._waiting:
+            waiting.done.cancel()
+        self._waiting.clear()
+        await asyncio.to_thread(self._pool.shutdown)
+
+    def _start(self) -> None:
+        while self._waiting and self.is_idle:
+            _, _, waiting = heapq.heappop(self._waiting)
+            self._working += 1
+            running = asyncio.get_running_loop().run_in_executor(self._pool, waiting.job, waiting.abandoned)
+            running.add_done_callback(lambda running, waiting=waiting: self._finish(running, waiting))  # type: ignore[misc]
+
+    def _finish(self, running: "asyncio.Future[object]", waiting: _Waiting[object]) -> None:
+        self._working -= 1
+        self._start()
+        error = running.exception()
+        if waiting.done.done():
+            return
+        if error is not None:
+            waiting.done.set_exception(error)
+        else:
+            waiting.done.set_result(running.result())
