@@ -4,18 +4,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check bench web clean
+.PHONY: help serve test check models system bench web clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-serve: $(INSTALLED) ## build the tools and serve them
+serve: models ## build the tools and serve them
 	$(BIN)/antiphon serve
 
-test: check ## check, then run every test
+test: system check models ## check, then run every test
 	$(BIN)/pytest -q
 
 check: $(INSTALLED) ## style, types, import rules and file sizes
@@ -25,14 +26,20 @@ check: $(INSTALLED) ## style, types, import rules and file sizes
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/gates
 
+models: $(INSTALLED) ## pull the model files of the voice
+	@$(BIN)/antiphon models pull
+
+system: ## install the programs that the tests run (flite, espeak-ng, chromium)
+	@.ci/packages
+
 bench: $(INSTALLED) ## measure every figure that the README claims
 	@set -e; for program in $(BENCHES); do echo "$$program"; $(BIN)/python $$program; done
 
-web: ## build the page
-	@echo "There is no page yet, so there is nothing to build."
+web: $(NODE_INSTALLED) ## check, test and build the page
+	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent build
 
 clean: ## remove what was made, the virtual environment too
-	rm -rf $(VENV) bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
+	rm -rf $(VENV) web/node_modules bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -43,4 +50,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing Antiphon and its tools into $(VENV). This takes about a minute, once."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,local]'
+	@touch $@
+
+$(NODE_INSTALLED): web/package-lock.json
+	@command -v npm >/dev/null || { \
+	  echo "The page is built with Node.js 20.19 or newer, and npm is not here. To run the server, neither is needed."; exit 1; }
+	cd web && npm ci
 	@touch $@

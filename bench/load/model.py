@@ -68,7 +68,10 @@ class LoadModel:
             self._stirred.clear()
             await self._stirred.wait()
 
-    async def send_audio(self, pcm: bytes) -> None:
+    def set_voice(self, voice: str | None, speed: float) -> None:
+        """Its speech is silence, at any speed."""
+
+    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         if not self._listening:
             return
         self._heard_bytes += len(pcm)
@@ -91,7 +94,7 @@ class LoadModel:
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
         raise NotImplementedError("This model calls no tools.")
 
-    async def interrupt(self) -> None:
+    async def interrupt(self, heard: str | None = None) -> None:
         """Nobody interrupts but a session that ends, which closes the model next."""
 
     async def close(self) -> None:

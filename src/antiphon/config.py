@@ -46,7 +46,7 @@ Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", 
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
 ]
-VoiceName = Annotated[str, Field(min_length=1, description='a model that speaks, such as "cascade"')]
+VoiceName = Annotated[Literal["cascade", "none"], Field(description='"cascade" or "none"')]
 Ears = Annotated[
     str,
     Field(

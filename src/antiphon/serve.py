@@ -2,19 +2,21 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
 
 from antiphon.clock import SystemClock
-from antiphon.compose import House, open_house
+from antiphon.compose import House, Voice, open_house, open_voice
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
-from antiphon.models.base import TextProfile
+from antiphon.models.base import TextModel, TextProfile
+from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import LiveModel
-from antiphon.security.origin import is_loopback, own_origins
+from antiphon.security.origin import is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
@@ -22,11 +24,12 @@ from antiphon.server.desk import HttpDesk, Model
 from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
-from antiphon.server.serving import DRAIN_S, Server, listen
+from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
+from antiphon.words import dates
 
 RESTARTING: Final = "The server restarts."
 HOUSEKEEPING_S: Final = 3_600.0
@@ -58,32 +61,43 @@ async def run_server(
     `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
-    async with open_house(settings) as house, house.text_model() as model:
+    async with AsyncExitStack() as stack:
+        house = await stack.enter_async_context(open_house(settings))
+        model = await stack.enter_async_context(house.text_model())
         required = await _asks_for_tokens(house, host, insecure)
         sockets = listen(host, port)
         bound = int(sockets[0].getsockname()[1])
-        hub = house.hub(model, make_voice)
+        voice = None if make_voice else await _find_voice(house, model, stack, announce)
+        if voice is not None:
+            hub = house.hub(model, voice.make_model, voice.make_sample if voice.speech.synthesizer else None)
+        else:
+            hub = house.hub(model, make_voice)
         stores = house.database
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
-        origins = {*own_origins(host, bound), *settings.server.origins}
-        quota, lag = Quota() if quota is None else quota, LagMonitor()
+        addresses = machine_addresses(sockets)
+        own = own_origins(host, bound, machine_names(), addresses)
+        quota, lag = quota or Quota(), LagMonitor()
         stopping = asyncio.Event()
-        desk = _desk(house, hub, door, model.profile, quota=quota, lag=lag, stopping=stopping)
-        app = make_app(hub, door, routes(desk), origins=origins, quota=quota)
+        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag, stopping=stopping)
+        app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
             # What is there now stays: left to the collector, each of its full rounds would stop all callers for 0.1 s.
             gc.collect()
             gc.freeze()
-            for line in _describe(house, host, bound, model.profile.name, required):
+            for line in _describe(house, host, bound, addresses, model.profile.name, voice, required):
                 announce(line)
+            # Beside the event loop, and after the start, which does not need it.
+            tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
             stopping.set()
             await hub.drain(DRAIN_S - 1, RESTARTING)
 
-        server = Server(app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals)
-        tasks = [asyncio.create_task(_keep_house(house)), asyncio.create_task(_stop_when(stop, server))]
+        server = Server(
+            app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
+        )
+        tasks = [asyncio.create_task(each) for each in (_keep_house(house), _stop_when(stop, server))]
         try:
             await server.serve(sockets)
         finally:
@@ -92,11 +106,29 @@ async def run_server(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def _find_voice(
+    house: House, model: TextModel, stack: AsyncExitStack, announce: Callable[[str], None]
+) -> Voice | None:
+    """The voice of the settings. If it cannot be had, the server goes on in text, and says why."""
+    if house.settings.model.voice == "none":
+        return None
+    announce("Loading the voice…")
+    assistant = model if isinstance(model, BuiltinModel) else await house.assistant()
+    try:
+        return await stack.enter_async_context(
+            open_voice(house.settings, model, lambda text: assistant.matches_whole(text, Mode.VOICE))
+        )
+    except AntiphonError as error:
+        announce(f"There is no voice, only text: {error}")
+        return None
+
+
 def _desk(
     house: House,
     hub: Hub,
     door: Door,
     profile: TextProfile,
+    voice: Voice | None,
     *,
     quota: Quota,
     lag: LagMonitor,
@@ -115,6 +147,11 @@ def _desk(
             problems.append(str(error))
         return problems
 
+    models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
+    if voice is not None:
+        speaker = voice.make_model().profile
+        models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
+    synthesizer = voice.speech.synthesizer if voice else None
     return HttpDesk(
         hub,
         stores.conversations,
@@ -124,7 +161,8 @@ def _desk(
         find_problems,
         SystemClock(),
         quota=quota,
-        models=lambda: [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)],
+        models=lambda: models,
+        voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
     )
 
@@ -149,6 +187,8 @@ async def _keep_house(house: House) -> None:
                 before_ms = now_ms - days * DAY_MS
                 forgotten = await stores.conversations.delete_before(before_ms)
                 forgotten += await stores.voice_calls.delete_before(before_ms)
+                forgotten += await stores.calls.delete_before(before_ms)
+                forgotten += await stores.audit.delete_before(before_ms)
             if ended or forgotten:
                 log.info("house_kept", sessions_ended=ended, forgotten=forgotten)
         except StorageError as error:
@@ -176,12 +216,13 @@ async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
 
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[str]:
-    """A server of this program's own, for as long as the block lasts: gives the address of its socket."""
+    """A server of this program's own, for text, as long as the block lasts: gives the address of its socket."""
+    settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
 
     def announce(line: str) -> None:
-        if not address.done():
+        if "WebSocket: " in line:
             address.set_result(line.rpartition("WebSocket: ")[2].rstrip(")."))
 
     running = asyncio.create_task(
@@ -198,13 +239,22 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         await running
 
 
-def _describe(house: House, host: str, port: int, model: str, required: bool) -> list[str]:
+def _describe(
+    house: House, host: str, port: int, addresses: Sequence[str], model: str, voice: Voice | None, required: bool
+) -> Iterator[str]:
     snapshot = house.registry.snapshot()
-    shown = f"[{host}]" if ":" in host else host
+    here = own_authority(host, port)
+    yield f"Antiphon listens on http://{here} (WebSocket: ws://{here}/ws)."
+    outside = [own_authority(each, port) for each in addresses if not is_loopback(each)]
+    if is_wildcard(host) and outside:
+        yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
     kept = house.settings.database_path or "memory only"
-    return [
-        f"Antiphon listens on http://{shown}:{port} (WebSocket: ws://{shown}:{port}/ws).",
-        f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}.",
-        "Clients must show a token." if required else "Anybody on this machine may talk to it.",
-        f"Try it: antiphon chat --url ws://{shown}:{port}/ws",
-    ]
+    yield f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
+    if voice is not None:
+        mouth = voice.speech.synthesizer.name if voice.speech.synthesizer else "nothing"
+        yield f"Voice: {voice.speech.recognizer.name} listens, {mouth} speaks."
+    if required:
+        yield "Clients must show a token."
+    else:
+        yield f"Anybody {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
+    yield f"Try it: antiphon chat --url ws://{here}/ws{' --token TOKEN' if required else ''}"

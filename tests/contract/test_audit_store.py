@@ -82,3 +82,24 @@ async def test_concurrent_batches_stay_whole(audit: AuditStore) -> None:
     await asyncio.gather(*(audit.append(batch) for batch in batches))
     read = [each for _, each in await audit.read()]
     assert sorted((read[start : start + 10] for start in range(0, 200, 10)), key=repr) == sorted(batches, key=repr)
+
+
+async def test_lines_of_earlier_times_are_deleted_and_counted(audit: AuditStore) -> None:
+    await audit.append([line(10), line(30), line(19), line(20)])
+    assert await audit.delete_before(20) == 2
+    assert [each.ts_ms for _, each in await audit.read()] == [30, 20]
+    assert await audit.delete_before(20) == 0
+
+
+async def test_any_number_of_old_lines_is_deleted(audit: AuditStore) -> None:
+    await audit.append([line(ms) for ms in range(1_203)])
+    assert await audit.delete_before(1_202) == 1_202
+    assert [each.ts_ms for _, each in await audit.read()] == [1_202]
+
+
+async def test_the_numbers_of_deleted_lines_are_not_used_again(audit: AuditStore) -> None:
+    await audit.append([line(1), line(2)])
+    seen = (await audit.read())[-1][0]
+    await audit.delete_before(3)
+    await audit.append([line(4)])
+    assert [each.ts_ms for _, each in await audit.read(after=seen)] == [4]

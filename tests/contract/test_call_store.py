@@ -205,3 +205,13 @@ async def test_an_unfinished_call_is_never_dropped(calls: CallStore) -> None:
     for n in range(300):
         await calls.finish(record(f"id{n}", f"p{n}", f"h{n}", started_ms=n + 1, result=b"{}"))
     assert await calls.find("s1", "p-old", None) == unfinished
+
+
+async def test_calls_of_earlier_times_are_deleted_in_every_session_and_their_keys_are_free(calls: CallStore) -> None:
+    old = [record(f"old{n}", "p1", "h1", session_id=f"s{n}", started_ms=99) for n in range(1_003)]
+    kept = record("new", "p2", "h2", started_ms=100)
+    for each in (*old, kept):
+        await calls.start(each)
+    assert await calls.delete_before(100) == 1_003
+    assert await calls.find("s1", "p2", None) == kept
+    assert await calls.start(record("again", "p1", "h1")) is None

@@ -161,7 +161,28 @@ async def test_a_list_goes_on_from_the_last_one_seen(conversations: Conversation
         await conversations.create(conversation(f"c{number}", updated_ms=number))
     page = await conversations.list("ann", 2)
     assert [each.id for each in page] == ["c4", "c3"]
-    assert [each.id for each in await conversations.list("ann", 2, page[-1].updated_ms)] == ["c2", "c1"]
+    assert [each.id for each in await conversations.list("ann", 2, page[-1].place)] == ["c2", "c1"]
+
+
+async def test_conversations_of_one_millisecond_are_all_on_one_page_or_the_other(
+    conversations: ConversationStore,
+) -> None:
+    for number in range(9):
+        await conversations.create(conversation(f"c{number * 7 % 9}", updated_ms=20 if number < 7 else 10))
+    await conversations.create(conversation("other", user="bob", updated_ms=20))
+    whole = list(await conversations.list("ann", 10))
+    paged: list[Conversation] = []
+    while page := await conversations.list("ann", 2, paged[-1].place if paged else None):
+        paged += page
+    assert paged == whole
+    assert len(whole) == 9
+
+
+async def test_a_list_goes_on_from_one_that_was_deleted_since(conversations: ConversationStore) -> None:
+    for number in range(3):
+        await conversations.create(conversation(f"c{number}"))
+    await conversations.delete("c1", "ann")
+    assert [each.id for each in await conversations.list("ann", 2, conversation("c1").place)] == ["c2"]
 
 
 async def test_a_deleted_conversation_is_gone_with_its_turns(conversations: ConversationStore) -> None:
@@ -185,6 +206,14 @@ async def test_what_had_no_turn_for_long_is_deleted_and_counted(conversations: C
     await conversations.append("c3", TURN, None)
     assert await conversations.delete_before(100) == 1
     assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c2"]
+
+
+async def test_any_number_of_old_conversations_is_deleted_with_their_turns(conversations: ConversationStore) -> None:
+    for number in range(45):
+        await conversations.create(conversation(f"c{number}"))
+        await conversations.append(f"c{number}", TURN, None)
+    assert await conversations.delete_before(TURN.at_ms + 1) == 45
+    assert list(await conversations.turns("c7")) == []
 
 
 async def test_the_owner_of_the_lease_writes(conversations: ConversationStore, sessions: SessionStore) -> None:

@@ -23,7 +23,7 @@ from antiphon.models.live import (
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import AssistantMessage, Message, UserMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes.paced import Listener, Paced, listening, results_of
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import Call, Hear, Say, ScriptedLive, Step
@@ -46,7 +46,7 @@ class Turn(StrEnum):
 class Subject:
     model: LiveModel
     given: Callable[[], Sequence[Message]]
-    """The conversation as the brain behind it was last given it."""
+    """The conversation as the brain behind it was last given it, or has it."""
 
 
 Make = Callable[..., Subject]
@@ -72,7 +72,7 @@ def make_scripted(*turns: Turn) -> Subject:
         script += [Call(CALL.name, CALL.args)] if turn is Turn.CALL else []
         script += [Say("Hello there, my friend.")]
     model = ScriptedLive(script)
-    return Subject(model, lambda: model.context.messages if model.context else ())
+    return Subject(model, lambda: model.messages)
 
 
 MODELS: Final[dict[str, Make]] = {"text": make_text, "builtin": make_builtin, "scripted": make_scripted}
@@ -174,6 +174,87 @@ async def test_an_interrupt_between_answers_does_nothing(make: Make) -> None:
         await talk.settle()
         assert talk.events == before
         assert talk.events.count(TurnComplete()) == 1
+
+
+def answers_among(messages: Sequence[Message]) -> list[str]:
+    """The words of the assistant, message by message."""
+    return [message.text.strip() for message in messages if isinstance(message, AssistantMessage)]
+
+
+async def test_what_was_not_heard_of_the_last_answer_is_forgotten(make: Make) -> None:
+    subject = make(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model) as talk:
+        await talk.ask(Turn.WORDS)
+        heard = " ".join(talk.text.split()[:2])
+        await subject.model.interrupt(heard)
+        await talk.ask(Turn.CALL)
+        assert answers_among(subject.given()) == [heard]
+
+
+async def test_what_was_not_heard_of_the_answer_under_way_is_forgotten(make: Make) -> None:
+    subject = make(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model) as talk:
+        await talk.model.send_text(Turn.WORDS)
+        await asyncio.sleep(0.25)
+        assert talk.text
+        heard = talk.text.split()[0]
+        await subject.model.interrupt(heard)
+        await talk.ask(Turn.CALL)
+        assert answers_among(subject.given()) == [heard]
+
+
+async def test_an_answer_of_which_nothing_was_heard_is_forgotten_whole(make: Make) -> None:
+    subject = make(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model) as talk:
+        await talk.ask(Turn.WORDS)
+        await subject.model.interrupt("")
+        await talk.ask(Turn.CALL)
+        assert list(subject.given()) == [UserMessage(Turn.WORDS), UserMessage(Turn.CALL)]
+
+
+async def test_what_was_read_as_it_came_is_remembered(make: Make) -> None:
+    subject = make(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model) as talk:
+        await talk.ask(Turn.WORDS)
+        said = talk.text
+        await subject.model.interrupt(None)
+        await talk.ask(Turn.CALL)
+        assert answers_among(subject.given()) == [said]
+
+
+async def test_what_tools_did_is_remembered_though_nothing_was_heard(make: Make) -> None:
+    subject = make(Turn.CALL, Turn.CALL)
+    async with listening(subject.model) as talk:
+        await ask_for_a_tool(talk)
+        await talk.give_results()
+        assert talk.text
+        await subject.model.interrupt("")
+        await talk.ask(Turn.CALL)
+        assert [type(message) for message in subject.given()] == [
+            UserMessage,
+            AssistantMessage,
+            ToolMessage,
+            UserMessage,
+        ]
+
+
+async def test_earlier_answers_are_not_cut(make: Make) -> None:
+    subject = make(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model, UserMessage("I am Ada."), AssistantMessage("Hello Ada.")) as talk:
+        await subject.model.interrupt("")
+        await talk.ask(Turn.WORDS)
+        await subject.model.interrupt("")
+        await talk.ask(Turn.CALL)
+        assert answers_among(subject.given()) == ["Hello Ada."]
+
+
+async def test_a_voice_may_be_set_at_any_time(make: Make) -> None:
+    model = make(Turn.WORDS).model
+    model.set_voice("nobody", 0.5)
+    async with listening(model) as talk:
+        model.set_voice(None, 2.0)
+        await talk.ask(Turn.WORDS)
+        assert talk.text
 
 
 async def test_text_during_an_answer_ends_it_and_is_answered(make: Make) -> None:
@@ -284,7 +365,7 @@ async def test_a_model_without_ears_says_so(name: str) -> None:
 async def test_what_was_heard_is_final_before_it_is_answered(name: str) -> None:
     async with listening(MODELS[name](Turn.WORDS).model) as talk:
         for _ in range(100):
-            await talk.model.send_audio(FRAME)
+            await talk.model.send_audio(FRAME, playing=False)
         await talk.settle()
         finals = [event for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
         assert finals == [InputTranscript(Turn.WORDS, is_final=True)]
@@ -317,6 +398,7 @@ async def test_the_audio_is_whole_samples_and_says_the_text(name: str) -> None:
         audio = [event for event in talk.events if isinstance(event, OutputAudio)]
         assert all(piece.pcm and len(piece.pcm) % 2 == 0 for piece in audio)
         assert "".join(piece.text for piece in audio).strip() == talk.text
+        assert not any(piece.last for piece in audio[:-1])
 
 
 async def test_a_model_may_be_connected_in_either_mode(make: Make) -> None:

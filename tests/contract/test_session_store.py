@@ -199,3 +199,9 @@ async def test_sweep_ends_what_nobody_holds_and_nobody_can_resume(sessions: Sess
     await sessions.begin(replace(session("left", handle_hash="h3"), handle_expires_ms=101, lease_until_ms=100))
     assert await sessions.sweep(100) == 1
     assert [await sessions.end(id) for id in ("over", "held", "left")] == [False, True, True]
+
+
+async def test_any_number_of_sessions_is_swept(sessions: SessionStore) -> None:
+    for number in range(45):
+        await sessions.begin(session(f"s{number}", handle_hash=f"h{number}"))
+    assert await sessions.sweep(1 << 40) == 45

@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+COMMAND = str(Path(sys.executable).with_name("antiphon"))
 
 
 @dataclass(frozen=True)
@@ -25,26 +29,53 @@ class Terminal:
     folder: Path
 
     def run(self, *words: str, typed: str = "", **variables: str) -> Shown:
-        return self.shell([str(Path(sys.executable).with_name("antiphon")), *words], typed, **variables)
+        return self.shell([COMMAND, *words], typed, **variables)
 
     def shell(self, command: str | list[str], typed: str = "", **variables: str) -> Shown:
         """A list is run as it is, a text by the shell."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANTIPHON_")}
-        environment = {
-            **inherited,
-            "ANTIPHON_DATA_DIR": str(self.folder / "data"),
-            "COLUMNS": "200",
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            **variables,
-        }
         done = subprocess.run(
             command,
             shell=isinstance(command, str),
             cwd=self.folder,
-            env=environment,
+            env=self.environment(**variables),
             input=typed,
             text=True,
             capture_output=True,
             timeout=60,
         )
         return Shown(done.returncode, done.stdout, done.stderr)
+
+    @contextmanager
+    def serve(self, *words: str, **variables: str) -> Iterator[list[str]]:
+        """A server, for as long as the block lasts; gives what it has announced."""
+        with (
+            (self.folder / "log").open("ab") as log,
+            subprocess.Popen(
+                [COMMAND, "serve", *words],
+                cwd=self.folder,
+                env={"ANTIPHON_MODEL__VOICE": "none", **self.environment(**variables), "PYTHONUNBUFFERED": "1"},
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            ) as process,
+        ):
+            assert process.stdout is not None
+            try:
+                announced: list[str] = []
+                while not announced or not announced[-1].startswith("Try it"):
+                    line = process.stdout.readline()
+                    assert line, f"the server did not start:\n{(self.folder / 'log').read_text()}"
+                    announced.append(line.rstrip("\n"))
+                yield announced
+            finally:
+                process.terminate()
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANTIPHON_")}
+        return {
+            **inherited,
+            "ANTIPHON_DATA_DIR": str(self.folder / "data"),
+            "COLUMNS": "200",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            **variables,
+        }

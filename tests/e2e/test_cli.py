@@ -21,6 +21,42 @@ def test_help_names_the_commands(terminal: Terminal) -> None:
     assert "tools" in shown.out
 
 
+def test_help_tells_what_is_taken_where_nothing_is_said(terminal: Terminal) -> None:
+    assert "[default: the setting server.host]" in terminal.run("serve", "--help").out
+
+
+def test_a_group_without_a_command_shows_its_help_and_fails(terminal: Terminal) -> None:
+    shown = terminal.run("token")
+    assert shown.code == 2
+    assert "revoke" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "help"),
+    [
+        (["serv"], "serve", "antiphon --help"),
+        (["serve", "now"], "now", "antiphon serve --help"),
+        (["serve", "--ports", "1"], "--ports", "antiphon serve --help"),
+        (["serve", "--port", "eighty"], "--port", "antiphon serve --help"),
+        (["serve", "--port", "65536"], "65535", "antiphon serve --help"),
+        (["serve", "--host"], "--host", "--help"),
+        (["token", "revoke"], "ID", "antiphon token revoke --help"),
+        (["token", "new", "--days", "0"], "--days", "antiphon token new --help"),
+        (["data", "delete"], "--user", "antiphon data delete --help"),
+        (["tools", "run", "calculate", "--mode", "song"], "voice", "antiphon tools run --help"),
+    ],
+)
+def test_a_command_that_is_not_understood_is_one_clear_line(
+    terminal: Terminal, words: list[str], told: str, help: str
+) -> None:
+    shown = terminal.run(*words)
+    assert shown.code == 2
+    assert shown.err.startswith("antiphon: ")
+    assert len(shown.err.strip().splitlines()) == 1
+    assert told in shown.err
+    assert shown.err.endswith(f"{help}`.\n")
+
+
 def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
     shown = terminal.run("tools", "run", "calculate", "--args", '{"expression":"2**10"}', "--json")
     assert shown.code == 0
@@ -65,6 +101,11 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
         (["tools", "audit", "--since", "banana"], "no time that I know"),
         (["tools", "new", "9lives"], "9lives"),
         (["tools", "list", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["serve", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["serve", "--host", "no-such-host.invalid", "--insecure"], "Check --host"),
+        (["serve", "--host", "0.0.0.0"], "antiphon token new"),
+        (["chat", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
+        (["chat", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
     ],
 )
 def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told: str) -> None:

@@ -1,22 +1,27 @@
 """A client of a session in the same process, on the virtual clock: what it says, and all that it is told."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from antiphon.models.live import LiveModel
+from antiphon.models.live import LiveModel, LiveProfile
+from antiphon.models.text_live import TextLiveModel
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.hub import Handles, Hub, Live
 from antiphon.session.keeper import Stores
+from antiphon.session.sampler import MakeSample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.gates import Gate
+from tests.fakes.scripted import ScriptedModel
+from tests.fakes.scripted_live import PROFILE, ScriptedLive
 
 Message = TypeVar("Message", bound=s.ServerMessage)
 
@@ -53,10 +58,17 @@ class FakeLink:
 class Server:
     """A process: a hub over stores that may be shared with another."""
 
-    def __init__(self, *tools: Tool, models: dict[Mode, Any], database: Any = None, owner: str = "one") -> None:
+    def __init__(
+        self,
+        *tools: Tool,
+        models: dict[Mode, Any],
+        database: Any = None,
+        owner: str = "one",
+        make_sample: MakeSample | None = None,
+    ) -> None:
         self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
         self.database = self.gate.database
-        self._models = models
+        self.models = models
         self.hub = Hub(
             executor=self.gate.executor,
             stores=Stores(
@@ -73,10 +85,11 @@ class Server:
             clock=LoopClock(),
             owner=owner,
             zone=ZoneInfo("UTC"),
+            make_sample=make_sample,
         )
 
     def _make(self, mode: Mode) -> LiveModel | None:
-        maker = self._models.get(mode)
+        maker = self.models.get(mode)
         return None if maker is None else maker()
 
     async def aclose(self) -> None:
@@ -105,11 +118,11 @@ class Client:
     async def write(self, text: str, seconds: float = 5) -> None:
         await self.say(c.TextMessage(text), seconds)
 
-    async def speak(self, seconds: float) -> None:
+    async def speak(self, seconds: float, *, playing: bool = False) -> None:
         """Microphone audio at the pace of speech."""
         assert self.live is not None
         for _ in range(round(seconds * 50)):
-            await self.live.runner.hear(b"\0" * 640)
+            await self.live.runner.hear(b"\0" * 640, playing=playing)
             await asyncio.sleep(0.02)
 
     async def settle(self, seconds: float = 0.01) -> None:
@@ -140,3 +153,36 @@ class Client:
     @property
     def last_n(self) -> int:
         return max(message.n for message in self.told)
+
+
+class House:
+    """Servers with scripted models, which are closed together. A text model serves all the sessions of its server."""
+
+    def __init__(self) -> None:
+        self.servers: list[Server] = []
+        self.script = ScriptedModel([])
+        self.voice = ScriptedLive()
+        """The last one that was connected, or is about to be."""
+
+    def open(
+        self,
+        *tools: Tool,
+        text: Sequence[Any] | None = None,
+        voice: Sequence[Any] | None = None,
+        profile: LiveProfile = PROFILE,
+        **rest: Any,
+    ) -> Server:
+        models: dict[Mode, Any] = {}
+        if text is not None:
+            self.script = script = ScriptedModel(list(text))
+            models[Mode.TEXT] = lambda: TextLiveModel(script)
+        if voice is not None:
+            self.voice = ScriptedLive(voice, profile=profile)
+            models[Mode.VOICE] = lambda: self.voice
+        server = Server(*tools, models=models, **rest)
+        self.servers.append(server)
+        return server
+
+    async def aclose(self) -> None:
+        for server in self.servers:
+            await server.aclose()

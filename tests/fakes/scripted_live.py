@@ -20,12 +20,16 @@ from antiphon.models.live import (
     LiveEvent,
     LiveProfile,
     OutputAudio,
+    Timings,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
     TurnFailed,
+    forget_unheard,
+    note,
 )
 from antiphon.tools.call import ToolCall, number
+from antiphon.transcript import Message, UserMessage
 
 INPUT_HZ: Final = 16_000
 OUTPUT_HZ: Final = 22_050
@@ -54,6 +58,8 @@ class Hear:
 
     text: str
     after_ms: int = 800
+    timings: Timings | None = None
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,13 @@ class Barge:
 
 
 @dataclass(frozen=True, slots=True)
+class GoOn:
+    """The user goes on speaking, this long after what seemed to be the end of the turn. Nothing of an answer comes."""
+
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class GoAwayIn:
     """Told as soon as the script comes to it. The connection really ends when the time is over."""
 
@@ -111,7 +124,7 @@ class HangUp:
     retryable: bool = True
 
 
-Step = Hear | Say | Call | Stall | Fail | Barge | GoAwayIn | HangUp
+Step = Hear | Say | Call | Stall | Fail | Barge | GoOn | GoAwayIn | HangUp
 
 
 class ScriptedLive:
@@ -125,6 +138,8 @@ class ScriptedLive:
     ) -> None:
         self.profile = profile
         self.context: LiveContext | None = None
+        self.messages: list[Message] = []
+        """The conversation as it remembers it."""
         self.resumed_with: str | None = None
         self.audio_bytes = 0
         self.texts: list[str] = []
@@ -132,6 +147,11 @@ class ScriptedLive:
         self.results: list[ToolAnswer] = []
         """All that came, those that nobody waited for too."""
         self.interrupts = 0
+        self.heard: list[str | None] = []
+        """Of each answer that was interrupted, what the user heard."""
+        self.voice: tuple[str | None, float] | None = None
+        self.playing_bytes = 0
+        """Of the audio, what came while the client was playing."""
         self.closed = False
         self._script = deque(script)
         self._refuses = refuses
@@ -143,6 +163,10 @@ class ScriptedLive:
         self._calls: tuple[ToolCall, ...] = ()
         """Those that wait for results."""
         self._answered = asyncio.Event()
+        self._begun_at = 0
+        """Where the last answer begins among the messages."""
+        self._said = ""
+        """Of the message under way."""
         self._barging: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
 
@@ -155,6 +179,8 @@ class ScriptedLive:
         if self._refuses is not None:
             raise self._refuses
         self.context, self.resumed_with = context, resume
+        self.messages = list(context.messages)
+        self._begun_at = len(self.messages)
         self._play_unasked()
 
     async def events(self) -> AsyncIterator[LiveEvent]:
@@ -165,9 +191,13 @@ class ScriptedLive:
                 self._stirred.clear()
                 await self._stirred.wait()
 
-    async def send_audio(self, pcm: bytes) -> None:
+    def set_voice(self, voice: str | None, speed: float) -> None:
+        self.voice = (voice, speed)
+
+    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         self._require_connection()
         self.audio_bytes += len(pcm)
+        self.playing_bytes += len(pcm) * playing
         if self._turn is not None or not self._script:
             return
         step = self._script[0]
@@ -192,6 +222,10 @@ class ScriptedLive:
         await self._stop()
         if self._script and isinstance(self._script[0], Hear):
             self._script.popleft()
+        if text:
+            self.messages.append(UserMessage(text))
+        if ran:
+            note(self.messages, "", ran)
         self._begin()
 
     async def say(self, text: str) -> None:
@@ -206,11 +240,15 @@ class ScriptedLive:
         self.results += answers
         if self._calls and tuple(answer.call for answer in answers) == self._calls:
             self._calls = ()
+            self._note(answers)
             self._answered.set()
 
-    async def interrupt(self) -> None:
+    async def interrupt(self, heard: str | None = None) -> None:
         self.interrupts += 1
+        self.heard.append(heard)
         await self._stop()
+        if heard is not None:
+            forget_unheard(self.messages, self._begun_at, heard)
 
     async def close(self) -> None:
         self._end()
@@ -223,13 +261,19 @@ class ScriptedLive:
 
     def _hear(self, step: Hear) -> None:
         self._script.popleft()
-        self._emit(InputTranscript(step.text, is_final=True))
-        self._begin()
+        self._unheard_ms = 0
+        if step.timings is not None:
+            self._emit(step.timings)
+        self._emit(InputTranscript(step.text, is_final=True, goes_on=step.goes_on))
+        if not self.profile.waits_to_answer:
+            self.messages.append(UserMessage(step.text))
+            self._begin()
 
     def _begin(self) -> None:
         if self.closed:
             return
         self._unheard_ms = 0
+        self._begun_at = len(self.messages)
         self._turn = asyncio.create_task(self._play(self._take_turn()))
         self._turn.add_done_callback(self._end_turn)
 
@@ -237,7 +281,7 @@ class ScriptedLive:
         steps: list[Step] = []
         while self._script:
             steps.append(self._script.popleft())
-            if isinstance(steps[-1], Stall | Fail | Barge | HangUp):
+            if isinstance(steps[-1], Stall | Fail | Barge | GoOn | HangUp):
                 break
             if isinstance(steps[-1], Say) and not steps[-1].goes_on:
                 if self._script and isinstance(self._script[0], Barge):
@@ -261,6 +305,10 @@ class ScriptedLive:
                 case Fail():
                     self._emit(TurnFailed(step.message, step.retryable, step.rate_limited))
                     return
+                case GoOn(after_ms=after_ms):
+                    await asyncio.sleep(after_ms / 1000)
+                    self._emit(Interrupted())
+                    return
                 case GoAwayIn() | HangUp():
                     self._leave(step)
         self._emit(GenerationComplete())
@@ -278,6 +326,8 @@ class ScriptedLive:
             delay_s = begun_s + at_ms / 1000 - loop.time()
             if delay_s > 0:
                 await asyncio.sleep(delay_s)
+            if isinstance(event, OutputText):
+                self._said += event.text
             self._emit(event)
             if barge is not None and isinstance(event, OutputAudio) and self._barging is None:
                 self._barging = loop.call_later(barge.after_ms / 1000, self._barge)
@@ -291,8 +341,14 @@ class ScriptedLive:
     def _end_turn(self, turn: asyncio.Task[None]) -> None:
         self._turn = None
         self._calls = ()
+        self._note()
         self._emit(TurnComplete())
         self._play_unasked()
+
+    def _note(self, answers: Sequence[ToolAnswer] = ()) -> None:
+        said, self._said = self._said, ""
+        if said or answers:
+            note(self.messages, said, answers)
 
     def _play_unasked(self) -> None:
         while not self.closed and self._script and isinstance(step := self._script[0], GoAwayIn | HangUp):
@@ -347,7 +403,8 @@ def _timeline(step: Say, *, speaks: bool) -> list[tuple[float, LiveEvent]]:
             begin, end = (step.audio_ms * part // max(len(step.text), 1) for part in (chars, chars + len(clause)))
             chars += len(clause)
             at_ms = max(at_ms + (REAL_TIME_FACTOR * (end - begin) if place else 0), made[place][0])
-            made.append((at_ms, OutputAudio(_ramp(begin, end), clause)))
+            last = place == len(clauses) - 1 and not step.goes_on
+            made.append((at_ms, OutputAudio(_ramp(begin, end), clause, last)))
     return sorted(made, key=lambda each: each[0])
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -15,19 +16,23 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     OutputAudio,
+    Timings,
     ToolCalls,
     TurnComplete,
     TurnFailed,
 )
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
+from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.paced import Listener, listening
 from tests.fakes.scripted_live import (
     OUTPUT_HZ,
+    PROFILE,
     Barge,
     Call,
     Fail,
     GoAwayIn,
+    GoOn,
     HangUp,
     Hear,
     Say,
@@ -130,6 +135,48 @@ async def test_a_barge_may_come_while_the_answer_is_still_played() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=1_000)])) as talk:
         await talk.ask("hi")
         assert talk.events[-3:] == [GenerationComplete(), TurnComplete(), Interrupted()]
+
+
+async def test_after_a_barge_it_remembers_what_was_heard() -> None:
+    model = ScriptedLive([NOON, Barge(after_ms=100)])
+    async with listening(model) as talk:
+        await talk.ask("hi")
+        await model.interrupt("It's")
+    assert model.messages == [UserMessage("hi"), AssistantMessage("It's")]
+
+
+async def test_only_the_last_audio_of_an_answer_is_the_last() -> None:
+    async with listening(ScriptedLive([Say("One moment.", goes_on=True), NOON])) as talk:
+        await talk.ask("hi")
+        assert [event.last for event in talk.events if isinstance(event, OutputAudio)] == [False, False, False, True]
+
+
+async def test_the_timings_come_right_before_the_final_text() -> None:
+    timings = Timings(300, 140)
+    async with listening(ScriptedLive([Hear("hi", after_ms=100, timings=timings), Stall()])) as talk:
+        await speak(talk, 100)
+        assert talk.events[-2:] == [timings, InputTranscript("hi", is_final=True)]
+
+
+async def test_a_user_who_goes_on_voids_the_answer_before_it_begins() -> None:
+    script: list[Step] = [Hear("what", after_ms=100), GoOn(50), Hear("what now", after_ms=100, goes_on=True), NOON]
+    async with listening(ScriptedLive(script)) as talk:
+        await speak(talk, 200)
+        finals = [event for event in talk.events if not isinstance(event, InputTranscript) or event.is_final]
+        assert finals[:3] == [InputTranscript("what", is_final=True), Interrupted(), TurnComplete()]
+        await speak(talk, 100)
+        assert InputTranscript("what now", is_final=True, goes_on=True) in talk.events
+
+
+async def test_if_it_waits_it_answers_when_it_is_asked() -> None:
+    model = ScriptedLive([Hear("hi", after_ms=100), NOON], profile=replace(PROFILE, waits_to_answer=True))
+    async with listening(model) as talk:
+        await speak(talk, 100)
+        await talk.settle()
+        assert talk.events[-1] == InputTranscript("hi", is_final=True)
+        await talk.ask("hi")
+        assert talk.text == NOON.text
+    assert model.messages[0] == UserMessage("hi")
 
 
 async def test_a_barge_that_was_forestalled_does_not_come() -> None:

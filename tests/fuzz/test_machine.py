@@ -24,14 +24,15 @@ EVENTS: st.SearchStrategy[e.Event] = st.one_of(
     st.builds(e.TextMessage, TEXTS),
     st.builds(e.ModeChanged, st.sampled_from(Mode), st.booleans()),
     st.builds(e.SpeakFirst),
-    st.builds(e.Heard, TEXTS, st.booleans()),
+    st.builds(e.Heard, TEXTS, st.booleans(), st.booleans(), st.booleans()),
     st.builds(e.Said, TEXTS),
-    st.builds(e.Voiced, st.just(b"\0\0"), MILLISECONDS, TEXTS),
+    st.builds(e.Voiced, st.just(b"\0\0"), MILLISECONDS, TEXTS, st.booleans()),
     st.builds(e.ToolsWanted, st.just((ToolCall(None, "t", {}),))),
     st.builds(e.BargedIn),
     st.builds(e.Made),
     st.builds(e.TurnOver),
     st.builds(e.Failed, TEXTS),
+    st.builds(e.Lost, TEXTS),
     st.builds(e.Tick),
 )
 
@@ -54,6 +55,10 @@ class AnythingGoes(RuleBasedStateMachine):
         assert self.session.turn in (turn, turn + 1)
         for effect in effects:
             self.check(effect)
+        kept = [effect.text for effect in effects if isinstance(effect, KeepAnswer)]
+        heard = [effect.heard for effect in effects if isinstance(effect, Silence) and effect.heard is not None]
+        if kept and heard:
+            assert kept == heard, "the model remembers other words than the store"
 
     def check(self, effect: Effect) -> None:
         match effect:

@@ -57,6 +57,30 @@ async def test_a_session_in_text_becomes_one_of_voice_and_back(voice_url: str) -
         assert await caller.ask("What is 2 plus 3?") == "2 plus 3 is 5."
 
 
+async def test_where_there_is_a_voice_a_session_begins_in_it(voice_url: str) -> None:
+    async with call(voice_url) as caller:
+        assert caller.session["mode"] == "voice"
+        await caller.send("text_message", text=QUESTION)
+        await caller.until("audio", last=True)
+        assert caller.states == ["idle", "processing", "speaking"]
+
+
+async def test_where_there_is_none_it_begins_in_text(url: str) -> None:
+    async with call(url, {"mode": "voice"}) as caller:
+        assert caller.session["mode"] == "text"
+        await caller.send("start_voice")
+        assert (await caller.until("notice"))["code"] == "voice_unavailable"
+
+
+async def test_what_is_said_right_behind_the_start_is_heard(voice_url: str) -> None:
+    async with call(voice_url) as caller:
+        await caller.send("start_listening")
+        for _ in range(40):
+            await caller.socket.send(SPEECH)
+        transcript = await caller.until("transcript", is_final=True)
+        assert transcript["text"] == QUESTION
+
+
 async def test_what_a_client_brings_along_is_history(url: str) -> None:
     brought = [{"role": "user", "content": "I am Ann."}, {"role": "assistant", "content": "Hello, Ann."}]
     async with call(url, {"mode": "text", "initial_messages": brought}) as caller:

@@ -92,7 +92,7 @@ async def test_a_token_in_the_header_opens_the_door(locked: Served, tokens: dict
         {"token": 7},
         {"resume": make_handle()},
     ],
-    ids=str,
+    ids=["nothing", "empty", "prefix", "unknown", "handle", "sql", "number", "resume"],
 )
 async def test_a_wrong_token_is_closed_with_4401(locked: Served, hello: dict[str, Any]) -> None:
     code, caller = await closing_after(locked.url, json.dumps({"type": "hello", **hello}))

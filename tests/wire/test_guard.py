@@ -182,7 +182,7 @@ async def test_a_refusal_says_what_to_do(site: Site) -> None:
 @pytest.mark.parametrize("host", ["localhost", "evil.example"])
 async def test_every_answer_has_the_headers(site: Site, host: str) -> None:
     answer = await site.get(host=host)
-    assert b"content-security-policy: default-src 'self';" in answer
+    assert b"content-security-policy: default-src 'none';" in answer
     assert b"x-content-type-options: nosniff" in answer
     assert b"server:" not in answer.lower()
 

@@ -72,7 +72,11 @@ async def test_another_users_handle_is_refused_and_still_works_for_its_owner(
     assert await is_resumed(locked, tokens["ann"], handle)
 
 
-@pytest.mark.parametrize("handle", ["", "apr_", "x" * 512, "\u0000", "../../etc/passwd", make_handle()])
+@pytest.mark.parametrize(
+    "handle",
+    ["", "apr_", "x" * 512, "\u0000", "../../etc/passwd", make_handle()],
+    ids=["empty", "prefix", "long", "null", "path", "unknown"],
+)
 async def test_a_made_up_handle_is_refused(locked: Served, tokens: dict[str, str], handle: str) -> None:
     assert not await is_resumed(locked, tokens["ann"], handle)
 

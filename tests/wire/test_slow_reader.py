@@ -1,4 +1,5 @@
-"""A client that asks and asks and never reads: others do not notice, and the server does not fill up with answers."""
+"""A client that asks and never reads: others do not notice, and the server does not fill up with answers. To one that
+is only slow, speech is lost before words are."""
 
 import asyncio
 import json
@@ -12,6 +13,7 @@ import pytest
 from websockets.client import ClientProtocol
 from websockets.uri import parse_uri
 
+from tests.fakes.scripted_live import Say
 from tests.wire.caller import Caller, call
 from tests.wire.served import UNLIMITED, Served, serve
 
@@ -24,6 +26,14 @@ MAX_GROWTH_BYTES: Final = 40 << 20
 """Of a queue of 4 MB, and of what a session keeps to say again, in a few copies."""
 CUT_S: Final = 30
 """By then a client that does not read is gone: 20 s are given to it for what was written."""
+
+
+PARTS: Final = 24
+"""Of a spoken answer, 20 s each: more than the sockets of both sides and the server's queue hold together."""
+SPEECH: Final = [
+    Say(f"Part {n}. ", first_text_ms=1, first_audio_ms=1, audio_ms=20_000, goes_on=n < PARTS)
+    for n in range(1, PARTS + 1)
+]
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +111,25 @@ async def test_a_client_that_never_reads_disturbs_nobody_and_is_closed(served: S
     # The middle of many: a single turn may meet anything on a busy machine.
     assert statistics.median(disturbed_s[:20]) < 5 * statistics.median(quiet_s) + 0.1
     assert max(sizes) - before < MAX_GROWTH_BYTES
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("talkative"), voice=SPEECH, limits=UNLIMITED) as served:
+        yield served
+
+
+@pytest.mark.parametrize("form", ["json", "binary"])
+async def test_to_a_slow_reader_speech_is_lost_before_words(talkative: Served, form: str) -> None:
+    async with call(talkative.url, {"audio": form}, max_queue=1, compression=None) as caller:
+        await caller.send("text_message", text="Tell me everything.")
+        await asyncio.sleep(2)
+        response = await caller.until("response")
+        assert response["text"] == "".join(chunk["text"] for chunk in caller.every("response_chunk"))
+        assert response["text"].startswith("Part 1.")
+        assert response["text"].strip().endswith(f"Part {PARTS}.")
+        assert await caller.is_answered()
+    heard = len(caller.every("audio")) + len(caller.audio)
+    assert 0 < heard < PARTS
+    numbers = {message["n"] for message in caller.told} | {int.from_bytes(frame[1:5]) for frame in caller.audio}
+    assert max(numbers) - len(numbers) == PARTS - heard, "nothing but speech was lost"

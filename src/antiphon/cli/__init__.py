@@ -6,23 +6,30 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, config, data, doctor, serve, token, tools, users
+from antiphon.cli import chat, config, data, doctor, models, serve, speech, token, tools, users
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
     name="antiphon",
-    help="A self-hosted voice-and-text agent server.",
+    help=(
+        "A self-hosted voice-and-text agent server. Try it with `antiphon chat`; `antiphon serve` keeps it running. "
+        "`antiphon doctor` tells what is wrong, and every command has a --help of its own."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Rich would take [default: …] for markup and leave it out.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
 app.command(name="serve")(serve.serve)
 app.command(name="chat")(chat.chat)
 app.command(name="doctor")(doctor.doctor)
-app.add_typer(config.app, name="config", help="The settings in force.")
-app.add_typer(token.app, name="token", help="Let people and programs in.")
-app.add_typer(users.app, name="users", help="See and lift blocks.")
+app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
+app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")
+app.add_typer(config.app, name="config", help="See the settings in force, and where each came from.")
+app.add_typer(token.app, name="token", help="Make, list and revoke access tokens, which let people and programs in.")
+app.add_typer(users.app, name="users", help="See who is blocked, and lift blocks.")
 app.add_typer(data.app, name="data", help="Export, delete and back up what is stored.")
 
 
@@ -42,13 +49,24 @@ def _antiphon(
 
 
 def main() -> None:
-    """An expected error is one line on standard error and exit code 1, never a traceback."""
+    """An expected error is one line on standard error and an exit code: 1, or 2 if the command was not understood."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except AntiphonError as error:
         typer.echo(f"antiphon: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)
+    except typer.Abort:
+        typer.echo("antiphon: given up.", err=True)
+        sys.exit(1)
+    except typer.TyperException as error:
+        typer.echo(_explain(error), err=True)
+        sys.exit(error.exit_code)
+
+
+def _explain(error: typer.TyperException) -> str:
+    said = error.format_message()
+    if "\n" in said:
+        return said  # the help of a group, named without any of its commands
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "antiphon"
+    return f"antiphon: {said}{'' if said.endswith(('.', '?')) else '.'} See `{command} --help`."

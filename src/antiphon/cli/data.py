@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from antiphon.cli.options import ConfigOption, settings_for
-from antiphon.errors import AntiphonError
+from antiphon.cli.options import ConfigOption, UsageError, settings_for
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,22 +26,18 @@ PAGE: Final = 100
 BACKUP_PAGES: Final = 2_000
 """Pages of the database between two steps of the progress bar: 8 MB."""
 
-LocalUserOption = Annotated[str | None, typer.Option("--user", help="Whose. [default: local]")]
-
-
-class DataError(AntiphonError):
-    """What was asked for cannot be done with the data that is there."""
-
-    code = "data"
+LocalUserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user. [default: local]")]
 
 
 @app.command()
 def export(
     user: LocalUserOption = None,
-    out: Annotated[Path | None, typer.Option(help="A new file. [default: standard output]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A new file to write to. [default: standard output]")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write a user's conversations, with their turns, and calls: one JSON object a line."""
+    """Write out a user's conversations and calls. One JSON object a line."""
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
         conversations, calls = asyncio.run(_export(settings, user or local_user(), file, progress))
@@ -51,14 +46,14 @@ def export(
 
 @app.command()
 def delete(
-    user: Annotated[str, typer.Option("--user", help="Whose.")],
-    yes: Annotated[bool, typer.Option("--yes", help="I mean it: it cannot be undone.")] = False,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="The user.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Really do it. It cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete a user's conversations, calls and tokens, and lift the user's block. The audit of tool calls stays."""
+    """Delete what is stored of a user: conversations, calls, tokens, a block. The audit of tool calls stays."""
     settings = settings_for(config)
     if not yes:
-        raise DataError(
+        raise UsageError(
             f"this deletes all conversations, calls and tokens of the user {user!r} for good. Say --yes if you mean it."
         )
     with progress_bar() as progress:
@@ -68,18 +63,18 @@ def delete(
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to; a folder must be there already.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file. Its folder must exist.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the database into one file. The server may be running; the copy is of one moment."""
+    """Copy the database into one file. The server may go on meanwhile; the copy is of one moment."""
     source = database_file(settings_for(config))
     if not source.exists():
-        raise DataError(f"there is no database at {source} yet, so there is nothing to back up.")
+        raise UsageError(f"there is no database at {source} yet, so there is nothing to back up.")
     if file.exists() and not force:
-        raise DataError(f"{file} exists. Choose another name, or replace it with --force.")
+        raise UsageError(f"{file} exists. Choose another name, or replace it with --force.")
     if file.is_dir() or (file.exists() and file.samefile(source)):
-        raise DataError(f"{file} cannot be replaced by a backup. Choose another name.")
+        raise UsageError(f"{file} cannot be replaced by a backup. Choose another name.")
     with progress_bar() as progress:
         task = progress.add_task("Backing up")
         _copy(source, file, lambda done, total: progress.update(task, completed=done, total=total))
@@ -91,7 +86,7 @@ def backup(
 
 @asynccontextmanager
 async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
-    """The stores of the settings' database. Raises `DataError` if nothing is kept."""
+    """The stores of the settings' database. Raises `UsageError` if nothing is kept."""
     from antiphon.compose import open_stores
 
     database_file(settings)
@@ -105,7 +100,7 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
 def database_file(settings: "Settings") -> Path:
     path = settings.database_path
     if path is None:
-        raise DataError('storage.url is "memory", so nothing is kept that this command could work on.')
+        raise UsageError('storage.url is "memory", so nothing is kept that this command could work on.')
     return path
 
 
@@ -199,7 +194,7 @@ def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -
         os.replace(partial, target)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{source} could not be copied into {target}: {reason}.") from None
+        raise UsageError(f"{source} could not be copied into {target}: {reason}.") from None
     finally:
         with suppress(OSError):
             partial.unlink()
@@ -215,9 +210,9 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
         # For this user alone: it holds what people said.
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
     except FileExistsError:
-        raise DataError(f"{path} exists. Choose another name.") from None
+        raise UsageError(f"{path} exists. Choose another name.") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}.") from None
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     with file:
         yield file
 

@@ -4,16 +4,18 @@ import os
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from antiphon import __version__
 from antiphon.cli.options import ConfigOption, settings_for
+from antiphon.clock import SystemClock
 from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ Findings = Iterator[Finding]
 
 
 def doctor(config: ConfigOption = None) -> None:
-    """Check this installation. Says of each thing whether it is well; exit code 1 if one is not."""
+    """Check this installation. Tells what is well or wrong, and what to do. Exit code 1 if anything is wrong."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -47,29 +49,34 @@ def doctor(config: ConfigOption = None) -> None:
         out.print(f"{mark}  {escape(finding.text)}")
     if problems:
         raise typer.Exit(1)
+    out.print("All is well.")
 
 
 def _examine(config: Path | None) -> Findings:
+    from antiphon.config import ConfigError
+
     yield check_python(sys.version_info[:3])
     try:
         settings = settings_for(config)
-    except AntiphonError as error:
-        for problem in getattr(error, "problems", (str(error),)):
+    except ConfigError as error:
+        for problem in error.problems:
             yield Finding(False, f"settings: {problem}")
-        yield Finding(False, "The rest was not looked at, since it depends on the settings.")
+        yield Finding(False, "The rest depends on the settings, so it was not looked at.")
         return
-    yield Finding(True, f"settings: {settings.config_path or 'no file; the defaults and the environment'}")
-    for check in (check_folder, check_database, check_tools, check_port, check_model):
+    yield Finding(
+        True, f"settings: {settings.config_path or 'no antiphon.toml here; the defaults and the environment'}"
+    )
+    for check in CHECKS:
         try:
             yield from check(settings)
-        except AntiphonError as error:
-            yield Finding(False, str(error))
+        except (AntiphonError, OSError) as error:
+            yield Finding(False, f"{check.__name__.removeprefix('check_')}: {error}")
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
     told = ".".join(map(str, version))
     if version >= OLDEST_PYTHON:
-        return Finding(True, f"Python {told}")
+        return Finding(True, f"Antiphon {__version__} on Python {told}")
     needed = ".".join(map(str, OLDEST_PYTHON))
     return Finding(False, f"Python {told} is too old. Install {needed} or newer.")
 
@@ -100,7 +107,7 @@ def check_database(settings: "Settings") -> Findings:
         yield Finding(True, f"database: {path} (will be made)")
         return
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_S)) as database:
+        with _opened(path) as database:
             version = _stored_version(database)
             [(sound,)] = database.execute("PRAGMA quick_check(1)").fetchall()
     except sqlite3.Error as error:
@@ -124,12 +131,13 @@ def check_tools(settings: "Settings") -> Findings:
         yield Finding(True, f"tools: {len(built.artifact.tools)} build, version {built.artifact.version}")
         return
     first = built.errors[0]
-    yield Finding(
-        False, f"tools: {len(built.errors)} mistakes, the first: {first}. Run `antiphon tools build` to see them all."
-    )
+    count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
+    yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see all of it.")
 
 
-def check_port(settings: "Settings") -> Findings:
+def check_server(settings: "Settings") -> Findings:
+    """Whether one is running, and if not, whether one could."""
+    from antiphon.security.origin import own_authority
     from antiphon.server.serving import ServingError, listen
 
     host, port = settings.server.host, settings.server.port
@@ -137,32 +145,61 @@ def check_port(settings: "Settings") -> Findings:
         for each in listen(host, port):
             each.close()
     except ServingError as error:
-        if _is_antiphon(host, port):
-            yield Finding(True, f"port: an Antiphon answers at {host}, port {port}")
-        else:
-            yield Finding(False, f"port: {error}")
+        url = f"http://{own_authority(host, port)}"
+        health = _ask_json(f"{url}/health")
+        if not isinstance(health, dict) or health.get("name") != "antiphon":
+            yield Finding(False, f"server: {error}")
+            return
+        version = health.get("version")
+        restart = "" if version == __version__ else f"; restart it to use {__version__}"
+        yield Finding(True, f"server: Antiphon {version} answers at {url}{restart}")
+        ready = _ask_json(f"{url}/ready")
+        for problem in ready.get("problems", ()) if isinstance(ready, dict) else ():
+            yield Finding(False, f"server: it is not ready. {problem}")
         return
-    yield Finding(True, f"port: {port} is free at {host}" if port else f"port: any that is free at {host}")
+    yield Finding(True, f"server: not running; {f'port {port}' if port else 'a port'} is free for it at {host}")
+
+
+def check_access(settings: "Settings") -> Findings:
+    """Who may talk to the server, by the same rules as at its start."""
+    from antiphon.security.origin import is_loopback, parse_origin
+
+    host, auth = settings.server.host, settings.server.auth
+    for origin in settings.server.origins:
+        if parse_origin(origin) is None:
+            advice = "It is like https://example.org, without a path."
+            yield Finding(False, f"access: {origin!r} in server.origins is no address of a page. {advice}")
+    if auth == "off" and not is_loopback(host):
+        advice = "Leave auth at its default, or start with --insecure if that is meant."
+        yield Finding(False, f'access: server.auth is "off" and {host} can be reached from other machines. {advice}')
+    elif auth == "required" or not is_loopback(host):
+        tokens = _count_tokens(settings.database_path)
+        if tokens:
+            yield Finding(True, f"access: clients must show a token ({tokens} valid)")
+        elif settings.database_path is None:
+            yield Finding(False, 'access: clients must show a token, and storage.url is "memory", which keeps none.')
+        else:
+            advice = "Make one with `antiphon token new`."
+            yield Finding(False, f"access: clients must show a token, and there is none. {advice}")
+    else:
+        yield Finding(True, "access: from this machine only, without a token")
 
 
 def check_model(settings: "Settings") -> Findings:
     from antiphon.models.base import ModelError
     from antiphon.models.providers.references import ModelReferenceError, Provider, parse
 
-    has_openai = find_spec("openai") is not None
     try:
         reference = parse(settings.model.text)
-        is_builtin = reference.provider is Provider.BUILTIN
-        endpoint = None if is_builtin else reference.endpoint(os.environ)
+        if reference.provider is Provider.BUILTIN:
+            yield Finding(True, "model: builtin, the offline assistant")
+            return
+        endpoint = reference.endpoint(os.environ)
     except (ModelReferenceError, ModelError) as error:
         yield Finding(False, f"model: {error}")
         return
-    if has_openai or is_builtin:
-        yield Finding(True, f"extras: openai is {'installed' if has_openai else 'not installed, and not needed'}")
-    else:
-        yield Finding(False, f"extras: {reference} needs a package. Run: pip install 'antiphon[openai]'")
-    if endpoint is None:
-        yield Finding(True, "model: builtin, the offline assistant")
+    if find_spec("openai") is None:
+        yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[openai]'")
     elif not endpoint.is_loopback:
         yield Finding(True, f"model: {reference} (on another machine, so it was not tried)")
     elif _ask(f"{endpoint.url}/models") is not None:
@@ -171,28 +208,54 @@ def check_model(settings: "Settings") -> Findings:
         yield Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")
 
 
+CHECKS: Final[tuple[Callable[["Settings"], Findings], ...]] = (
+    check_folder,
+    check_database,
+    check_tools,
+    check_model,
+    check_access,
+    check_server,
+)
+"""In the order in which they are told. A new one is a function of the settings, and a line here."""
+
+
+def _opened(path: Path) -> "closing[sqlite3.Connection]":
+    """To read. `mode=rw` does not make a file, and unlike `ro` it can read the log of one that is in use."""
+    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_S))
+
+
 def _stored_version(database: sqlite3.Connection) -> str | None:
     tables = database.execute("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
     rows = database.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
     return str(rows[0][0]) if rows else None
 
 
-def _is_antiphon(host: str, port: int) -> bool:
+def _count_tokens(path: Path | None) -> int:
+    """Those that open today. A database that cannot be read has none; what is wrong with it is told elsewhere."""
+    if path is None or not path.exists():
+        return 0
+    valid = "SELECT count(*) FROM tokens WHERE expires_ms IS NULL OR expires_ms > ?"
+    try:
+        with _opened(path) as database:
+            return int(database.execute(valid, (SystemClock().now_ms(),)).fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def _ask_json(url: str) -> Any:
+    """None if what is answered is no JSON, or nothing is."""
     import msgspec
 
-    # What listens everywhere is reached here.
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    body = _ask(f"http://{f'[{name}]' if ':' in name else name}:{port}/health")
     try:
-        health = msgspec.json.decode(body or b"null")
+        return msgspec.json.decode(_ask(url) or b"null")
     except msgspec.DecodeError:
-        return False
-    return isinstance(health, dict) and health.get("status") == "ok"
+        return None
 
 
 def _ask(url: str) -> bytes | None:
     """What is answered there, be it an error; None if nobody does. Past any proxy, which could not reach it."""
-    from urllib.error import HTTPError, URLError
+    from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener
 
     try:
@@ -200,6 +263,6 @@ def _ask(url: str) -> bytes | None:
             return bytes(answer.read(65_536))
     except HTTPError as error:
         with error:
-            return b""
-    except (URLError, OSError, ValueError):
+            return bytes(error.read(65_536))
+    except (HTTPException, OSError, ValueError):
         return None

@@ -1,18 +1,28 @@
-"""Options and arguments that several commands share."""
+"""What several commands share: options, the settings, and how they refuse."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from antiphon.errors import AntiphonError
+
 if TYPE_CHECKING:
     from antiphon.config import Settings
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", help="The settings file. [default: antiphon.toml in this folder, if there is one]"),
+    typer.Option(
+        "--config", metavar="FILE", help="The settings file. [default: antiphon.toml in this folder, if there is one]"
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
+
+
+class UsageError(AntiphonError):
+    """The command was given something that it cannot use, or that cannot be done with what is there."""
+
+    code = "usage"
 
 
 def settings_for(config_path: Path | None) -> "Settings":

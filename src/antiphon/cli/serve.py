@@ -9,10 +9,24 @@ from antiphon.cli.options import ConfigOption
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Where to listen. [default: server.host]")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="On which port. [default: server.port]")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="The address to listen on; 0.0.0.0 is all of this machine. [default: the setting server.host]",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="The port to listen on; 0 takes any that is free. [default: the setting server.port]",
+        ),
+    ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody in without a token, even from other machines.")
+        bool, typer.Option("--insecure", help="Let everybody in without a token, also from other machines.")
     ] = False,
     json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
     config: ConfigOption = None,

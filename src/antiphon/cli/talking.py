@@ -1,7 +1,10 @@
 """A chat at the terminal, over the socket."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,6 +12,7 @@ from rich.markup import escape
 from antiphon.client import Disconnected, Incoming, NewSession, Reconnecting, Resumed, Session, connect
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
+from antiphon.security.origin import own_authority
 
 GOODBYE = {"exit", "quit", "bye", ":q"}
 
@@ -21,7 +25,8 @@ async def _chat(settings: Settings, url: str | None, token: str | None, console:
     async with AsyncExitStack() as stack:
         session = await _connect(settings, url, token, stack, console)
         console.print('Ask "what can you do", or say "exit" to leave.')
-        while (text := await _next_line(console)) is not None:
+        async for line in _typed(console):
+            text = line.strip()
             if text.casefold() in GOODBYE:
                 break
             if text:
@@ -32,7 +37,7 @@ async def _connect(
     settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console
 ) -> Session:
     """To the server that was named, or that of the settings; if that one is not running, to one of our own."""
-    wanted = url or f"ws://{settings.server.host}:{settings.server.port}/ws"
+    wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
     try:
         return await stack.enter_async_context(connect(wanted, token=token, reconnect=True))
     except Disconnected:
@@ -40,19 +45,36 @@ async def _connect(
             raise
     from antiphon.serve import serving
 
-    console.print(f"[dim]No server at {wanted}, so this chat has one of its own.[/]")
+    console.print(f"[dim]No Antiphon answers at {escape(wanted)}, so this chat has a server of its own.[/]")
     address = await stack.enter_async_context(serving(settings))
-    return await stack.enter_async_context(connect(address, reconnect=True))
+    return await stack.enter_async_context(connect(address, token=token, reconnect=True))
 
 
-async def _next_line(console: Console) -> str | None:
-    """What was typed; None at the end of the input."""
-    try:
-        line = await asyncio.to_thread(console.input, "[bold]> [/]")
-    except EOFError:
-        console.print()
-        return None
-    return line.strip()
+async def _typed(console: Console) -> AsyncIterator[str]:
+    """The lines of standard input, each asked for with a prompt."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+
+    def put(line: str | None) -> None:
+        with suppress(RuntimeError):  # the chat is over, and the loop closed
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    def read() -> None:
+        if sys.stdin is not None:
+            # A file of its own: Python cannot end while the other is being read.
+            with open(sys.stdin.fileno(), encoding=sys.stdin.encoding, errors="replace", closefd=False) as keyboard:
+                for line in keyboard:
+                    put(line)
+        put(None)
+
+    # A thread that nobody waits for. A worker of the loop's would keep Ctrl-C from ending the chat until Enter.
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        console.print("[bold]> [/]", end="")
+        line = await lines.get()
+        if line is None:
+            console.print()
+            return
+        yield line
 
 
 async def _talk(session: Session, text: str, console: Console) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from antiphon.cli.data import DataError, LocalUserOption, local_user, open_data, plain, tell_time
-from antiphon.cli.options import ConfigOption, settings_for
+from antiphon.cli.data import LocalUserOption, local_user, open_data, plain, tell_time
+from antiphon.cli.options import ConfigOption, UsageError, settings_for
 from antiphon.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -25,15 +25,18 @@ MAX_DAYS: Final = 36_500
 @app.command()
 def new(
     user: LocalUserOption = None,
-    name: Annotated[str, typer.Option(help='What it is for, such as "my phone".')] = "",
-    days: Annotated[int | None, typer.Option(min=1, max=MAX_DAYS, help="How long it is valid. [default: ever]")] = None,
+    name: Annotated[str, typer.Option(metavar="TEXT", help='What it is for, such as "my phone".')] = "",
+    days: Annotated[
+        int | None,
+        typer.Option(min=1, max=MAX_DAYS, metavar="DAYS", help="How many days it is valid. [default: for ever]"),
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Make an access token for a user, and show it this once. Only the token goes to standard output."""
     settings = settings_for(config)
     owner = (local_user() if user is None else user).strip()
     if not owner or plain(owner) != owner:
-        raise DataError(f"{user!r} is no name of a user. Give --user a name of visible letters.")
+        raise UsageError(f"{user!r} is no name of a user. Give --user a name of visible letters.")
     token, record = asyncio.run(_make(settings, owner, name.strip(), days))
     until = "It does not expire" if record.expires_ms is None else f"It is valid until {tell_time(record.expires_ms)}"
     typer.echo(token)
@@ -46,7 +49,7 @@ def new(
 
 @app.command("list")
 def list_tokens(config: ConfigOption = None) -> None:
-    """List the tokens that were not revoked. What they open with is not kept, so it cannot be shown."""
+    """List the tokens that were not revoked. Only what is known about them: the tokens themselves are not stored."""
     records = asyncio.run(_list(settings_for(config)))
     if not records:
         typer.echo("There are no tokens. `antiphon token new` makes one.")
@@ -73,7 +76,7 @@ def revoke(
 ) -> None:
     """End a token: from now on nobody comes in with it."""
     if not asyncio.run(_revoke(settings_for(config), id)):
-        raise DataError(f"there is no token with the id {id!r}. `antiphon token list` shows them all.")
+        raise UsageError(f"there is no token with the id {id!r}. `antiphon token list` shows them all.")
     typer.echo(f"Revoked {id}. Connections that are open stay open.")
 
 

@@ -17,9 +17,9 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
+from antiphon.cli.options import UsageError
 from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
 from antiphon.config import Settings
-from antiphon.errors import AntiphonError
 from antiphon.storage.base import AuditLine
 from antiphon.tools import build as builder
 from antiphon.tools import diff as differ
@@ -34,12 +34,6 @@ from antiphon.words.dates import parse_datetime
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-class UsageError(AntiphonError):
-    """The command was given something that it cannot use."""
-
-    code = "usage"
 
 
 def build(settings: Settings) -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from antiphon.cli.data import DataError, open_data, plain, tell_time
-from antiphon.cli.options import ConfigOption, settings_for
+from antiphon.cli.data import open_data, plain, tell_time
+from antiphon.cli.options import ConfigOption, UsageError, settings_for
 from antiphon.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def unblock(
 ) -> None:
     """Let a blocked user in again, at once."""
     if not asyncio.run(_unblock(settings_for(config), user)):
-        raise DataError(f"the user {user!r} is not blocked. `antiphon users list` shows who is.")
+        raise UsageError(f"the user {user!r} is not blocked. `antiphon users list` shows who is.")
     typer.echo(f"{plain(user)} may come in again.")
 
 

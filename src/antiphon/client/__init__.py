@@ -5,12 +5,14 @@ from antiphon.client.connection import connect
 from antiphon.client.errors import ClientError, Disconnected, TurnLost
 from antiphon.client.events import Incoming, NewSession, Reconnecting, Resumed
 from antiphon.client.session import Session
+from antiphon.protocol.client_messages import Mode
 
 __all__ = [
     "Backoff",
     "ClientError",
     "Disconnected",
     "Incoming",
+    "Mode",
     "NewSession",
     "Reconnecting",
     "Resumed",

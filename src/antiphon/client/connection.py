@@ -16,7 +16,7 @@ from antiphon import __version__
 from antiphon.client.backoff import Backoff
 from antiphon.client.errors import Disconnected
 from antiphon.client.session import Session
-from antiphon.protocol.client_messages import Hello
+from antiphon.protocol.client_messages import Hello, Mode
 
 OPEN_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
@@ -33,20 +33,27 @@ async def connect(
     url: str,
     *,
     token: str | None = None,
+    mode: Mode | None = None,
     hello: Hello | None = None,
     reconnect: bool = False,
     backoff: Backoff | None = None,
 ) -> AsyncIterator[Session]:
     """A session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it for good.
 
+    It is one of text, unless `mode` or `hello` wants voice: a program that does not say so plays no sound.
     With `reconnect`, a lost connection is opened again and its session resumed, while the caller waits or does other
     things; the first one must succeed all the same. Raises `Disconnected`.
     """
     hello = hello or Hello()
-    client = hello.client or f"antiphon-python/{__version__}"
+    hello = replace(
+        hello,
+        token=token or hello.token,
+        mode=mode or hello.mode or Mode.TEXT,
+        client=hello.client or f"antiphon-python/{__version__}",
+    )
     session = Session(
         lambda: dial(url),
-        replace(hello, token=token or hello.token, client=client),
+        hello,
         backoff=(backoff or Backoff()) if reconnect else None,
     )
     try:

@@ -15,18 +15,35 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage
 
 
+class Timings(Struct, frozen=True):
+    """How long it took to know what the user said, for a model that can tell. Comes right before the final text."""
+
+    silence_ms: float
+    """From the user's last sound to the decision that the turn was over."""
+    stt_ms: float
+    """What recognition took in all, of pieces that were recognised in advance too."""
+    wait_ms: float = 0.0
+    """From the decision to the text; nothing, if the text was there by then."""
+
+
 class InputTranscript(Struct, frozen=True):
-    """What the user said, as far as it is known. A final one ends the user's turn."""
+    """What the user said, as far as it is known. A final one ends the user's turn, and is never empty."""
 
     text: str
     is_final: bool
+    goes_on: bool = False
+    """The user went on after the final text before this one, and its answer is void. Both make one turn: this is the
+    text of all of it."""
 
 
 class OutputAudio(Struct, frozen=True):
-    """A piece of the answer for the ear: PCM16, mono, at the profile's rate. `text` is what it says, if known."""
+    """A piece of the answer for the ear, never empty: PCM16, mono, at the profile's rate."""
 
     pcm: bytes
     text: str = ""
+    """What it says, if that is known."""
+    last: bool = False
+    """No more audio comes for this answer. A model that cannot know so never says it."""
 
 
 class ToolCalls(Struct, frozen=True):
@@ -42,7 +59,8 @@ class ToolCancelled(Struct, frozen=True):
 
 
 class Interrupted(Struct, frozen=True):
-    """The user speaks while the answer is made or played: the rest of it is void."""
+    """The user speaks while the answer is made or played: the rest of it is void. If it was being made, `TurnComplete`
+    follows. What was heard of it is told by `interrupt`."""
 
 
 class GenerationComplete(Struct, frozen=True):
@@ -83,7 +101,8 @@ class Closed(Struct, frozen=True):
 
 
 LiveEvent = (
-    InputTranscript
+    Timings
+    | InputTranscript
     | OutputText
     | OutputAudio
     | ToolCalls
@@ -111,6 +130,9 @@ class LiveProfile:
     needs_network: bool
     tool_schemas: str
     """Which of the registry's provider schemas it takes."""
+    waits_to_answer: bool = False
+    """Whether what it hears is answered only when it is given back by `send_text`. Whoever listens has then seen the
+    words first: it may be a yes that lets a tool run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +165,24 @@ def note(messages: list[Message], said: str, answers: Sequence[ToolAnswer] = ())
     messages += [ToolMessage(id, answer.call.name, answer.content, answer.spoken, answer.ok) for id, answer in joined]
 
 
+def forget_unheard(messages: list[Message], begin: int, heard: str) -> None:
+    """Cuts an answer, which is all messages from `begin` on, to its first words: as many as were heard.
+
+    What tools did in it stays; a message that is left without words and calls goes.
+    """
+    left = len(heard.split())
+    kept: list[Message] = []
+    for message in messages[begin:]:
+        if isinstance(message, AssistantMessage):
+            words = message.text.split()[:left]
+            left -= len(words)
+            message = AssistantMessage(" ".join(words), message.calls)
+            if not words and not message.calls:
+                continue
+        kept.append(message)
+    messages[begin:] = kept
+
+
 class LiveModel(Protocol):
     """One conversation's connection to a brain. Methods may be called while `events` is being read, not before
     `connect` is done. After `close`, and after `Closed`, nothing more comes."""
@@ -156,12 +196,20 @@ class LiveModel(Protocol):
 
     def events(self) -> AsyncIterator[LiveEvent]: ...
 
-    async def send_audio(self, pcm: bytes) -> None:
-        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech."""
+    def set_voice(self, voice: str | None, speed: float) -> None:
+        """How to speak from now on: a voice by its name, None for the model's own, and 1 for its usual speed. A model
+        without a voice, or without a choice, passes it over."""
+        ...
+
+    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech.
+
+        `playing`: the client is playing the assistant's speech, which its microphone may hear.
+        """
         ...
 
     async def end_audio(self) -> None:
-        """No more audio comes for now: what was heard is the user's turn. If nothing was, `TurnComplete` follows."""
+        """No more audio comes for now: what was heard is the user's turn. If no words were, `TurnComplete` follows."""
         ...
 
     async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
@@ -181,9 +229,12 @@ class LiveModel(Protocol):
         of them in the next turn."""
         ...
 
-    async def interrupt(self) -> None:
-        """The user wants silence: the answer under way is void, and `TurnComplete` follows. Between answers it does
-        nothing."""
+    async def interrupt(self, heard: str | None = None) -> None:
+        """The user wants silence: the answer under way is void, and `TurnComplete` follows. Between answers none does.
+
+        `heard` is what the user heard of the answer, be it under way or the last one, whether it was void before or
+        whole: the model forgets the rest of its words, and keeps what tools did. None: it was read as it came.
+        """
         ...
 
     async def close(self) -> None: ...

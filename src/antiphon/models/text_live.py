@@ -16,6 +16,7 @@ from antiphon.models.live import (
     ToolCalls,
     TurnComplete,
     TurnFailed,
+    forget_unheard,
     note,
 )
 from antiphon.telemetry.log import get_logger
@@ -51,6 +52,8 @@ class TextLiveModel:
         self._changing = asyncio.Lock()
         """Held while one answer gives way to another: two callers at once would start two."""
         self._turn: asyncio.Task[None] | None = None
+        self._begin = 0
+        """Where the last answer begins among the messages."""
         self._open: list[ToolCall] = []
         """Calls of the message under way that have no result yet."""
         self._answers: list[ToolAnswer] = []
@@ -63,6 +66,7 @@ class TextLiveModel:
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._context = context
         self._messages = list(context.messages)
+        self._begin = len(self._messages)
 
     async def events(self) -> AsyncIterator[LiveEvent]:
         while not self._closed:
@@ -72,7 +76,10 @@ class TextLiveModel:
                 self._stirred.clear()
                 await self._stirred.wait()
 
-    async def send_audio(self, pcm: bytes) -> None:
+    def set_voice(self, voice: str | None, speed: float) -> None:
+        """It has none."""
+
+    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         message = f"{self.profile.name} cannot hear. Type to it, or set model.voice to a model that listens."
         raise ModelError(message, retryable=False)
 
@@ -91,6 +98,7 @@ class TextLiveModel:
                 self._messages.append(UserMessage(text))
             if ran:
                 note(self._messages, "", ran)
+            self._begin = len(self._messages)
             self._turn = asyncio.create_task(self._answer(context))
             self._turn.add_done_callback(self._end_turn)
 
@@ -98,6 +106,7 @@ class TextLiveModel:
         async with self._changing:
             await self._stop()
             self._connection()
+            self._begin = len(self._messages)
             note(self._messages, text)
             for event in (OutputText(text), GenerationComplete(), TurnComplete()):
                 self._emit(event)
@@ -113,9 +122,11 @@ class TextLiveModel:
         if not self._open:
             self._answered.set()
 
-    async def interrupt(self) -> None:
+    async def interrupt(self, heard: str | None = None) -> None:
         async with self._changing:
             await self._stop()
+            if heard is not None:
+                forget_unheard(self._messages, self._begin, heard)
 
     async def close(self) -> None:
         self._closed = True

@@ -258,7 +258,7 @@ class TurnMetrics(ServerMessage, frozen=True, tag="turn_metrics"):
     end_of_turn_ms: float | None = None
     """From the last sound of the user to the decision that the turn is over."""
     stt_ms: float | None = None
-    """From there to the text."""
+    """What recognition took. It may begin before the turn is over, so it is not all a part of the total."""
     first_token_ms: float | None = None
     """From the text to the first word of the answer."""
     first_audio_ms: float | None = None

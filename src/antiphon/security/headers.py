@@ -1,4 +1,5 @@
-"""What a browser may do with our answers: run nothing but our own scripts, talk to nobody but us, sit in no frame."""
+"""What a browser may do with our answers: run nothing but our own scripts, talk to nobody but us, sit in no frame but
+our own."""
 
 from collections.abc import Collection
 from typing import Final
@@ -13,12 +14,13 @@ API_PREFIX: Final = "/api/"
 _API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 _ALWAYS: Final[Headers] = (
     (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"microphone=(self), camera=(), geolocation=(), payment=(), usb=()"),
 )
+_NO_FRAME: Final = (b"x-frame-options", b"DENY")
+_OWN_FRAME: Final = (b"x-frame-options", b"SAMEORIGIN")
 _SOCKET_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 
@@ -28,18 +30,23 @@ def page_policy(origins: Collection[str]) -> str:
     sockets = sorted(
         str(origin).replace(origin.scheme, _SOCKET_SCHEMES[origin.scheme], 1)
         for origin in map(parse_origin, origins)
-        if origin is not None and origin.scheme in _SOCKET_SCHEMES
+        # A policy cannot name an address of IPv6.
+        if origin is not None and origin.scheme in _SOCKET_SCHEMES and ":" not in origin.host
     )
     return "; ".join(
         (
-            "default-src 'self'",
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
             " ".join(["connect-src 'self'", *sockets]),
-            "img-src 'self' data: blob:",
-            "media-src 'self' blob:",
-            "object-src 'none'",
+            # Pictures and pages that tools show. What is framed is sandboxed besides.
+            "img-src 'self' data: https:",
+            "frame-src https: http:",
+            "media-src blob:",
+            "worker-src 'self'",
             "base-uri 'none'",
             "form-action 'none'",
-            "frame-ancestors 'none'",
+            "frame-ancestors 'self'",
         )
     )
 
@@ -49,11 +56,16 @@ class SecurityHeaders:
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
-        self._page: Headers = ((b"content-security-policy", page_policy(origins).encode("latin-1")), *_ALWAYS)
+        self._page: Headers = (
+            (b"content-security-policy", page_policy(origins).encode("latin-1")),
+            _OWN_FRAME,
+            *_ALWAYS,
+        )
         # What people said does not belong into the cache of a browser.
         self._api: Headers = (
             (b"content-security-policy", _API_POLICY.encode("latin-1")),
             (b"cache-control", b"no-store"),
+            _NO_FRAME,
             *_ALWAYS,
         )
 

@@ -7,7 +7,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-_WILDCARDS: Final = frozenset({"", "0.0.0.0", "::"})
+_WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Hosts that stand for all addresses, and the one of them that always is there."""
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 # A browser writes an origin in one way only. What is written otherwise (user@host, a path, a trailing dot, a letter
@@ -48,14 +49,14 @@ def parse_origin(text: str) -> Origin | None:
     return None if host is None or (port or 0) > 65_535 else Origin(scheme, host, port)
 
 
-def allows_origin(origin: str | None, allowed: Collection[str], *, authenticated: bool, auth_required: bool) -> bool:
+def allows_origin(origin: str | None, allowed: Collection[str]) -> bool:
     """Whether a request with this Origin header may go on.
 
     Browsers send the header with every handshake and every cross-site POST, and no page can change it. A request
-    without it comes from a program, which must then show a token, unless the server asks nobody for one.
+    without it comes from a program, which no other page can make do things.
     """
     if origin is None:
-        return authenticated or not auth_required
+        return True
     parsed = parse_origin(origin)
     return parsed is not None and any(parsed == parse_origin(each) for each in allowed)
 
@@ -81,14 +82,24 @@ def parse_host(text: str) -> str | None:
     return None if found is None or int(found["port"] or 0) > 65_535 else _host_of(found)
 
 
-def own_origins(host: str, port: int, addresses: Iterable[str] = ()) -> frozenset[str]:
-    """The origins of the server's own page. `addresses` are the machine's, for which a wildcard host stands."""
-    hosts = [host]
+def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iterable[str] = ()) -> frozenset[str]:
+    """The origins of the server's own page. `names` and `addresses` are the machine's.
+
+    Its names lead to any host but loopback; a wildcard host stands for its addresses.
+    """
     if is_loopback(host):
         hosts = [host, *_LOOPBACK]
-    elif host in _WILDCARDS:
-        hosts = [*_LOOPBACK, *addresses]
+    elif is_wildcard(host):
+        hosts = [*_LOOPBACK, *names, *addresses]
+    else:
+        hosts = [host, *names]
     return frozenset(str(Origin("http", each, port)) for each in map(parse_host, hosts) if each is not None)
+
+
+def own_authority(host: str, port: int) -> str:
+    """`host:port`, as it is written in an address with which this machine reaches its own server."""
+    reached = _WILDCARDS.get(host, host)
+    return f"[{reached}]:{port}" if ":" in reached else f"{reached}:{port}"
 
 
 def is_loopback(host: str) -> bool:
@@ -100,6 +111,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(bare).is_loopback
     except ValueError:
         return False
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a server on this host listens on all addresses of the machine."""
+    return host in _WILDCARDS
 
 
 def _match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

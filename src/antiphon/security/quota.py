@@ -63,7 +63,8 @@ class Buckets:
         self._max_buckets = max_buckets
         self._full_at_s: OrderedDict[str, float] = OrderedDict()
 
-    def __len__(self) -> int:
+    @property
+    def remembered(self) -> int:
         return len(self._full_at_s)
 
     def wait_s(self, key: str, amount: float, now_s: float) -> float:
@@ -122,9 +123,10 @@ class Quota:
                 buckets.take(key, amount, now_s)
         return wait_s
 
-    def __len__(self) -> int:
-        """How many buckets are remembered."""
-        return sum(map(len, self._buckets.values()))
+    @property
+    def remembered(self) -> int:
+        """How many buckets are kept. Not its length, by which a quota of which nothing was taken would be false."""
+        return sum(buckets.remembered for buckets in self._buckets.values())
 
 
 def _network(address: str | None) -> str | None:

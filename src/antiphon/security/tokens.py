@@ -5,7 +5,6 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from hashlib import sha256
-from hmac import compare_digest
 from typing import Final
 
 ACCESS: Final = "apn_"
@@ -13,7 +12,7 @@ HANDLE: Final = "apr_"
 """The prefixes tell a person, and a scanner of leaked secrets, what a string is."""
 
 RANDOM_BYTES: Final = 32
-_SHAPE: Final = re.compile(r"(?:apn_|apr_)[A-Za-z0-9_-]{43}")
+_SHAPE: Final = re.compile(ACCESS + r"[A-Za-z0-9_-]{43}")
 _BEARER: Final = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
 
 RandomBytes = Callable[[int], bytes]
@@ -39,18 +38,9 @@ def hash_token(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def matches(secret: str, hashed: str) -> bool:
-    """Compares with one known hash, in a time that does not tell where they differ."""
-    return compare_digest(hash_token(secret).encode(), hashed.encode())
-
-
 def is_token(secret: str) -> bool:
     """Whether it has the shape of an access token, so that nothing else is looked up or taken for one."""
-    return secret.startswith(ACCESS) and _SHAPE.fullmatch(secret) is not None
-
-
-def is_handle(secret: str) -> bool:
-    return secret.startswith(HANDLE) and _SHAPE.fullmatch(secret) is not None
+    return _SHAPE.fullmatch(secret) is not None
 
 
 def bearer(header: str | None) -> str | None:

@@ -4,21 +4,15 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import ASGIApp
 
 from antiphon.security.quota import Quota
+from antiphon.server import page
 from antiphon.server.door import Door
 from antiphon.server.guard import Guard
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
-
-
-async def _greet(request: Request) -> PlainTextResponse:
-    """For a person who opens the address in a browser."""
-    return PlainTextResponse("Antiphon is running. Talk to it with `antiphon chat`, or over /ws and /api/chat.\n")
 
 
 def make_app(
@@ -27,7 +21,6 @@ def make_app(
     routes: Sequence[BaseRoute],
     *,
     origins: Collection[str],
-    hosts: Collection[str] = (),
     quota: Quota | None = None,
 ) -> ASGIApp:
     """`quota` takes the place of the usual limits."""
@@ -37,6 +30,6 @@ def make_app(
         yield
         await hub.aclose()
 
-    socket = WebSocketRoute("/ws", Endpoint(hub, door, Quota() if quota is None else quota).talk)
-    app = Starlette(routes=[socket, Route("/", _greet), *routes], lifespan=lifespan)
-    return Guard(app, origins=origins, hosts=hosts)
+    socket = WebSocketRoute("/ws", Endpoint(hub, door, quota or Quota()).talk)
+    app = Starlette(routes=[socket, *page.routes(), *routes], lifespan=lifespan)
+    return Guard(app, origins=origins)

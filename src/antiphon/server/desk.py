@@ -18,6 +18,7 @@ from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.security.quota import Quota
 from antiphon.server.door import Caller
 from antiphon.session.hub import Hub
+from antiphon.speech.base import Voice
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
@@ -26,14 +27,6 @@ MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
 """A message may be as long over HTTP as over the socket."""
 
 Value = TypeVar("Value")
-
-
-class Voice(Struct, frozen=True):
-    name: str
-    """What `settings` takes as `voice`."""
-    language: str
-    current: bool = False
-    """Whether it speaks where nothing else is set."""
 
 
 class Model(Struct, frozen=True):
@@ -57,6 +50,7 @@ class HttpDesk:
     quota: Quota = field(default_factory=Quota)
     models: Callable[[], Sequence[Model]] = tuple
     voices: Callable[[], Sequence[Voice]] = tuple
+    """The voices of the synthesiser, the usual one first; none where nothing speaks."""
     collectors: Sequence[Collector] = ()
     """Of metrics, beside those of the tools and the sessions."""
 

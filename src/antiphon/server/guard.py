@@ -26,16 +26,16 @@ _TOO_LARGE: Final = f"The body of a request may have {MAX_BODY_BYTES} bytes at m
 
 
 class Guard:
-    """ASGI middleware. `origins` are the pages that may come in; it answers to the names in them, and to `hosts`.
+    """ASGI middleware. `origins` are the pages that may come in; it answers to the names in them.
 
     What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also where the request
     is a WebSocket handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
     """
 
-    def __init__(self, app: ASGIApp, *, origins: Collection[str], hosts: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, *, origins: Collection[str]) -> None:
         self._app = app
         self._origins = frozenset(origins)
-        self._hosts = frozenset(hosts) | {origin.host for origin in map(parse_origin, origins) if origin is not None}
+        self._hosts = frozenset(origin.host for origin in map(parse_origin, origins) if origin is not None)
         self._covered = SecurityHeaders(self._admit, origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,7 +46,7 @@ class Guard:
             await self._app(scope, receive, send)
         elif not allows_host(_header(scope, b"host"), self._hosts):
             await self._refuse(421, _BAD_HOST, scope, receive, send)
-        elif not allows_origin(_header(scope, b"origin"), self._origins, authenticated=True, auth_required=True):
+        elif not allows_origin(_header(scope, b"origin"), self._origins):
             await self._refuse(403, _BAD_ORIGIN, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)

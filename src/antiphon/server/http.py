@@ -15,11 +15,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, Voice, read_body, reply
+from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply
 from antiphon.server.door import Caller
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
@@ -28,6 +29,7 @@ from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
 from antiphon.tools.spec import ToolSpec
 
+NAME: Final = "antiphon"
 NOBODY: Final = Caller("", authenticated=False)
 """Who asks for what everybody may know."""
 
@@ -38,7 +40,10 @@ class Health(Struct, frozen=True):
     status: str
     """ok, or unready."""
     problems: tuple[str, ...] = ()
-    """What keeps the server from serving."""
+    """What keeps the server from serving, such as a voice that is still being loaded; a sentence each."""
+    name: str = NAME
+    """Always the same, by which this server can be told from others."""
+    version: str = __version__
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -67,8 +72,18 @@ class ModelList(Struct, frozen=True):
     models: tuple[Model, ...]
 
 
+class VoiceEntry(Struct, frozen=True):
+    id: str
+    """What `settings` takes as `voice`."""
+    name: str
+    language: str
+    """As in "en-US"."""
+    current: bool
+    """Whether it speaks where nothing else is set."""
+
+
 class VoiceList(Struct, frozen=True):
-    voices: tuple[Voice, ...]
+    voices: tuple[VoiceEntry, ...]
 
 
 Handle = Callable[[HttpDesk, Request, Caller], Awaitable[Response]]
@@ -139,14 +154,19 @@ async def models(desk: HttpDesk, request: Request, caller: Caller) -> Response:
 
 
 async def voices(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    return reply(VoiceList(tuple(desk.voices())))
+    entries = (
+        VoiceEntry(voice.id, voice.name, voice.language, current=number == 0)
+        for number, voice in enumerate(desk.voices())
+    )
+    return reply(VoiceList(tuple(entries)))
 
 
 async def openapi(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     # Not above: the document is made from the table of operations, and this is one of them.
     from antiphon.server.openapi import document
 
-    return reply(document())
+    # Beside the event loop: it takes 60 ms, the first time.
+    return reply(await asyncio.to_thread(document))
 
 
 _GONE = (RefusalCode.NOT_FOUND,)
@@ -197,7 +217,7 @@ OPERATIONS: Final = (
     Operation("GET", "/api/models", "The models that can be chosen.", models, ModelList),
     Operation("GET", "/api/voices", "The voices that can be chosen.", voices, VoiceList),
     Operation("GET", "/api/openapi.json", "This document.", openapi, "application/json", public=True),
-    Operation("GET", "/health", "Whether the process is alive.", health, Health, public=True),
+    Operation("GET", "/health", "Whether the process is alive, and its version.", health, Health, public=True),
     Operation("GET", "/ready", "Whether it can serve; 503 and the reasons if not.", ready, Health, public=True),
     Operation("GET", "/metrics", "Metrics for Prometheus.", metrics, "text/plain"),
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """`/api/conversations` and `/api/calls`: what was said, as its owner reads it, takes it along and deletes it."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -14,12 +15,13 @@ from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
 from antiphon.server.desk import HttpDesk, Refusal, RefusalCode, read_query, reply
 from antiphon.server.door import Caller
-from antiphon.storage.conversations import Conversation, StoredTurn, VoiceCall
+from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
 PAGE: Final = 50
 MAX_PAGE: Final = 200
 MARKDOWN: Final = "text/markdown"
+_PLACE: Final = re.compile(r"([0-9]{1,15})\.(.+)")
 
 Limit = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
 
@@ -31,7 +33,7 @@ class Format(StrEnum):
 
 class ConversationsQuery(Struct, forbid_unknown_fields=True):
     limit: Limit = PAGE
-    before: Annotated[int, Meta(ge=0)] | None = None
+    before: str | None = None
     """`next` of the page before."""
 
 
@@ -61,7 +63,7 @@ class ConversationList(Struct, frozen=True):
     """The last updated first."""
 
     conversations: tuple[ConversationEntry, ...]
-    next: int | None
+    next: str | None
     """Give it as `before` for the next page. Null: there is none."""
 
 
@@ -110,9 +112,10 @@ class Deleted(Struct, frozen=True):
 
 async def list_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationsQuery)
-    found = await desk.conversations.list(caller.user, query.limit + 1, query.before)
+    seen = None if query.before is None else _read_place(query.before)
+    found = await desk.conversations.list(caller.user, query.limit + 1, seen)
     page = found[: query.limit]
-    more = page[-1].updated_ms if len(found) > len(page) else None
+    more = _write_place(page[-1].place) if len(found) > len(page) else None
     return reply(ConversationList(tuple(map(_entry, page)), more))
 
 
@@ -206,6 +209,17 @@ async def _call(desk: HttpDesk, call: VoiceCall) -> CallRecord:
             if turn.text and turn.role != "tool" and (call.last_seq is None or turn.seq <= call.last_seq)
         ),
     )
+
+
+def _write_place(place: Place) -> str:
+    return f"{place.updated_ms}.{place.id}"
+
+
+def _read_place(text: str) -> Place:
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise Refusal(RefusalCode.BAD_REQUEST, "Wrong parameter: `before` is not the `next` of a page.")
+    return Place(int(found[1]), found[2])
 
 
 def _entry(conversation: Conversation) -> ConversationEntry:

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
@@ -101,6 +101,7 @@ class Server(uvicorn.Server):
         self._on_started = on_started
         self._drain_s = drain_s
         self._sockets: list[socket.socket] = []
+        self._monitor: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
@@ -110,11 +111,11 @@ class Server(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Raises `ServingError` if it cannot listen."""
         self._sockets = listen(self.config.host, self.config.port) if sockets is None else sockets
-        monitor = asyncio.create_task(self.lag.run())
         try:
             await super().serve(self._sockets)
         finally:
-            monitor.cancel()
+            if self._monitor is not None:
+                self._monitor.cancel()
             for each in self._sockets:
                 each.close()
 
@@ -122,6 +123,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self._on_started is not None:
             self._on_started()
+        # From here on: before, there is nobody to be kept waiting.
+        self._monitor = asyncio.create_task(self.lag.run())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Here, since uvicorn tells the application of a shutdown only after its sockets are closed.
@@ -230,9 +233,16 @@ def _holder(port: int) -> str:
     return ""
 
 
-def machine_addresses() -> Sequence[str]:
-    """What a wildcard host stands for: the machine's own addresses and its name."""
-    families = (socket.AF_INET, socket.AF_INET6)
+def machine_names() -> Sequence[str]:
+    """What others in the same network call this machine: by its host name, and by multicast DNS."""
+    name = socket.gethostname()
+    short = name.partition(".")[0]
+    return [*dict.fromkeys([name, short, f"{short}.local"])]
+
+
+def machine_addresses(sockets: Iterable[socket.socket]) -> Sequence[str]:
+    """All addresses of the machine, of the kinds that these sockets listen on."""
+    families = {each.family for each in sockets}
     addresses = [each.address for links in psutil.net_if_addrs().values() for each in links if each.family in families]
     # Link-local addresses carry a zone, which no browser can write in an address bar.
-    return [socket.gethostname(), *(each for each in addresses if "%" not in each)]
+    return [each for each in addresses if "%" not in each]

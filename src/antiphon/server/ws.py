@@ -21,17 +21,19 @@ from antiphon.protocol.closing import (
     Close,
 )
 from antiphon.protocol.errors import ErrorCode, ProtocolError
-from antiphon.protocol.server_messages import Error, Timeout
+from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.door import Door
 from antiphon.session.hub import Hub, Live
+from antiphon.session.toolwork import toll_of
 from antiphon.telemetry.log import get_logger
 
 HELLO_GRACE_S: Final = 0.3
 """So long a client that need not say hello may take to do so. It is told nothing before, since hello may resume."""
 MAX_WAITING_BYTES: Final = 4 << 20
-"""A client that leaves more than this unread is closed. A minute of speech fits in it."""
+"""Of a client that leaves more than this unread, speech is dropped; if that is not enough, it is closed. A minute of
+speech fits in it."""
 
 LEAVING_S: Final = 5.0
 """So long what is left to be sent, or done, may take when a socket is closed."""
@@ -43,6 +45,9 @@ TAKEN_AHEAD: Final = {Kind.MESSAGE: 10.0, Kind.AUDIO_S: 0.2}
 """What a socket takes from the quota in advance: ten frames of a microphone. To ask for each of them, twice and on
 three accounts, was a fifth of what a frame cost."""
 
+_AUDIO: Final = f'{{"type":"{codec.tag_of(Audio)}",'
+"""How an `audio` message begins: its type is the first field of every message."""
+
 log = get_logger(__name__)
 
 
@@ -53,18 +58,26 @@ class SocketLink:
         self._socket = socket
         self._frames: deque[str | bytes] = deque()
         self._waiting_bytes = 0
+        self._writing_bytes = 0
+        """Of the frame that the writer has taken from the queue, and is not rid of."""
         self._stirred = asyncio.Event()
         self.closing: Close | None = None
 
     def send(self, frame: str | bytes) -> None:
         if self.closing is not None:
             return
+        self._frames.append(frame)
         self._waiting_bytes += len(frame)
         if self._waiting_bytes > MAX_WAITING_BYTES:
+            self._drop_speech()
+        if self._waiting_bytes > MAX_WAITING_BYTES:
             self.close(TOO_SLOW)
-            return
-        self._frames.append(frame)
         self._stirred.set()
+
+    def _drop_speech(self) -> None:
+        """All that waits: to a client that is so far behind, it would come a minute late."""
+        self._frames = deque(frame for frame in self._frames if not _is_speech(frame))
+        self._waiting_bytes = sum(map(len, self._frames)) + self._writing_bytes
 
     def close(self, close: Close) -> None:
         """What was queued before is still sent, unless it is the queue that is too long."""
@@ -79,11 +92,13 @@ class SocketLink:
         while True:
             while self._frames:
                 frame = self._frames.popleft()
+                self._writing_bytes = len(frame)
                 if isinstance(frame, str):
                     await self._socket.send_text(frame)
                 else:
                     await self._socket.send_bytes(frame)
-                self._waiting_bytes -= len(frame)
+                self._waiting_bytes -= self._writing_bytes
+                self._writing_bytes = 0
             if self.closing is not None:
                 await self._socket.close(self.closing.code, self.closing.reason)
                 return
@@ -182,6 +197,7 @@ class _Reader:
             return None
         self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
         self._account = replace(self._account, session=self._live.id)
+        self._live.runner.charge(toll_of(self._quota, self._account, self._hub.clock))
         return frame
 
     def _admit_connection(self, account: Account) -> bool:
@@ -222,7 +238,7 @@ class _Reader:
         if not isinstance(message, c.AudioFrame):
             runner.post(message)
         elif self._admit(Kind.AUDIO_S, len(message.pcm) / (2 * limits.MICROPHONE_HZ)):
-            await runner.hear(message.pcm)
+            await runner.hear(message.pcm, playing=message.playing)
 
     def _admit(self, kind: Kind, amount: float) -> bool:
         """Whether the pace allows it. Who does not slow down when told is closed."""
@@ -251,6 +267,10 @@ class _Reader:
     def _refuse(self, error: Error, close: Close) -> None:
         self._link.send(codec.encode(error, 1))
         self._link.close(close)
+
+
+def _is_speech(frame: str | bytes) -> bool:
+    return isinstance(frame, bytes) or frame.startswith(_AUDIO)
 
 
 def _bearer_of(socket: WebSocket) -> str | None:

@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import msgspec
+
 from antiphon.clock import Clock
 from antiphon.continuity.summary import extract
 from antiphon.session.keeper import Keeper
@@ -9,17 +11,26 @@ from antiphon.storage.conversations import VoiceCall, VoiceCallStore
 
 
 class CallLog:
-    """The call of one session, while there is one. It is written when something was said in it."""
+    """The call of one session, while there is one. It is stored once something was said in it."""
 
     def __init__(self, store: VoiceCallStore, keeper: Keeper, clock: Clock) -> None:
         self._store = store
         self._keeper = keeper
         self._clock = clock
         self._call: VoiceCall | None = None
-        self._first_message = 0
+        self._is_stored = False
+
+    @property
+    def stored(self) -> VoiceCall | None:
+        """The call, if the store has it: what another process needs to go on with it."""
+        return self._call if self._is_stored else None
 
     def begin(self, user: str, model: str) -> None:
-        self._first_message = len(self._keeper.messages)
+        """A call that goes on only has got another model, if it has."""
+        if self._call is not None:
+            models = dict.fromkeys((*self._call.models, model))
+            self._call = msgspec.structs.replace(self._call, models=tuple(models))
+            return
         self._call = VoiceCall(
             id=uuid4().hex,
             conversation_id=self._keeper.conversation_id,
@@ -32,18 +43,27 @@ class CallLog:
             last_seq=None,
         )
 
-    async def end(self) -> None:
-        call, self._call = self._call, None
-        summary = extract(self._keeper.messages[self._first_message :])
-        if call is None or not summary:
+    def restore(self, call: VoiceCall | None) -> None:
+        """The call that another process has left."""
+        self._call, self._is_stored = call, call is not None
+
+    async def save(self) -> None:
+        """To be called when a turn is over."""
+        if self._call is None or self._is_stored or self._keeper.last_seq < self._call.first_seq:
             return
-        fence = self._keeper.fence
-        await self._store.begin(call, fence)
-        await self._store.end(
-            call.id,
-            ended_ms=self._clock.now_ms(),
-            summary=summary,
-            models=call.models,
-            last_seq=self._keeper.last_seq,
-            fence=fence,
-        )
+        await self._store.begin(self._call, self._keeper.fence)
+        self._is_stored = True
+
+    async def end(self) -> None:
+        await self.save()
+        call = self.stored
+        self.restore(None)
+        if call is not None:
+            await self._store.end(
+                call.id,
+                ended_ms=self._clock.now_ms(),
+                summary=extract(await self._keeper.read(call.conversation_id, call.first_seq)),
+                models=call.models,
+                last_seq=self._keeper.last_seq,
+                fence=self._keeper.fence,
+            )

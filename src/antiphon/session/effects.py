@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from antiphon.models.live import Timings
 from antiphon.session.state import Phase
 from antiphon.tools.call import ToolCall
 
@@ -24,11 +25,14 @@ class KeepUser:
 
     text: str
     spoken: bool
+    goes_on: bool = False
+    """It takes the place of the last one, of which it is the whole."""
+    timings: Timings | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The model is given a typed turn."""
+    """The model is given a turn to answer."""
 
     text: str
 
@@ -50,6 +54,7 @@ class TellAudio:
     seq: int
     pcm: bytes
     text: str
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Silence:
     """The model stops making the answer, and its tools that can be stopped are."""
 
     turn: int
+    heard: str | None
+    """What the model remembers of its words; None: all of them, since they were read as they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,11 @@ class EndTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Save:
+    """How the session stands has changed: that is stored for the process that may have to go on with it."""
+
+
+@dataclass(frozen=True, slots=True)
 class TellError:
     code: str
     message: str
@@ -105,7 +117,7 @@ class TellError:
 
 @dataclass(frozen=True, slots=True)
 class StartVoice:
-    """The client wants to talk, and the session is in text."""
+    """The client wants to talk: a model is to listen, and then the session does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,7 @@ Effect = (
     | Silence
     | Wake
     | EndTurn
+    | Save
     | TellError
     | StartVoice
     | Warn

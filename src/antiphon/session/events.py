@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from antiphon.models.live import Timings
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
@@ -55,6 +56,11 @@ class SpeakFirst:
 class Heard:
     text: str
     is_final: bool
+    goes_on: bool = False
+    """It is the turn before it, whose answer was dropped, and more."""
+    waits: bool = False
+    """The model does not answer before it is asked."""
+    timings: Timings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class Voiced:
     pcm: bytes
     ms: int
     text: str
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,11 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost(Failed):
+    """There is no model any more, whatever it was doing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """A timer that the machine has asked for."""
 
@@ -119,5 +131,6 @@ Event = (
     | Made
     | TurnOver
     | Failed
+    | Lost
     | Tick
 )

@@ -26,13 +26,14 @@ from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, St
 from antiphon.session.live import Live as Live
 from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
-from antiphon.session.preferences import Preferences
 from antiphon.session.runner import Runner
+from antiphon.session.sampler import MakeSample
 from antiphon.storage.base import StorageError
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
 from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
@@ -59,8 +60,14 @@ class Hub:
     owner: str
     """Names this process in leases."""
     zone: ZoneInfo
+    make_sample: MakeSample | None = None
+    """Of a voice, for `test_audio`; None if this server cannot speak."""
     sessions: dict[str, Live] = field(default_factory=dict)
+    has_voice: bool = field(init=False)
     _renewing: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.has_voice = self.make_model(Mode.VOICE) is not None
 
     async def enter(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> Live:
         """A client is there: its session, resumed if it can be, told of itself."""
@@ -70,7 +77,8 @@ class Hub:
             if live is not None:
                 return live
         handle = self.handles.new()
-        record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms())
+        mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
+        record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms(), mode)
         live = self._start(record, Outbox(), stored=False, authenticated=authenticated)
         outbox = live.runner.outbox
         outbox.attach(link, hello.audio)
@@ -126,7 +134,7 @@ class Hub:
         if for_good:
             live.runner.post(lambda: self._end(live))
             return
-        live.runner.post(live.save)
+        live.runner.post(live.runner.save)
         live.park(lambda: self._retire(live))
 
     async def drain(self, time_left_s: float, reason: str) -> None:
@@ -156,13 +164,14 @@ class Hub:
             record.id,
             record.user,
             self.executor.registry.snapshot(),
+            mode=Mode(record.mode) if self.has_voice else Mode.TEXT,
             authenticated=authenticated,
             turn=record.turn,
             pinned_version=record.tools_version,
             zone=self.zone,
         )
         keeper = Keeper(self.stores, self.clock, record, stored=stored)
-        runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock)
+        runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock, self.make_sample)
         live = Live(runner, record.user, record.handle_hash)
         live.task = asyncio.create_task(self._run(live))
         if record.id in self.sessions:
@@ -249,7 +258,7 @@ class Hub:
         outbox = Outbox()
         outbox.restore(await self.stores.messages.after(record.id, 0), seen_n)
         live = self._start(record, outbox, stored=True, authenticated=authenticated)
-        live.runner.preferences = msgspec.json.decode(record.state, type=Preferences)
+        live.runner.restore(record)
         try:
             await live.runner.keeper.restore()
         except BaseException:
@@ -273,11 +282,13 @@ class Hub:
 
     async def _retire(self, live: Live) -> None:
         """Nobody came back in time, unless somebody does at this moment. The store has the session from now on."""
-        await live.save()
+        await live.runner.hang_up()
+        await live.runner.save()
         if live.parking is not None:
             self._forget(live)
 
     async def _end(self, live: Live) -> None:
+        await live.runner.hang_up()
         await live.runner.keeper.end()
         self._forget(live)
 

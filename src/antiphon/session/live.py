@@ -9,7 +9,6 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.keeper import HANDLE_MS
-from antiphon.session.machine import BUSY
 from antiphon.session.runner import Runner
 
 PARKED_S: Final = 120.0
@@ -52,20 +51,13 @@ class Live:
             self.parking.cancel()
             self.parking = None
 
-    async def save(self) -> None:
-        """A letter: between two of them, a turn is either under way or settled."""
-        if self.runner.session.phase in BUSY:
-            await self.runner.keeper.save_messages(self.runner.outbox)
-        else:
-            await self.runner.save()
-
     async def settle(self) -> None:
         """Until the answer under way is over, and all is stored that another process needs."""
         await self.runner.rest()
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def save() -> None:
-            await self.save()
+            await self.runner.save()
             saved.set_result(None)
 
         self.runner.post(save)

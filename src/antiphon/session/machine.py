@@ -14,6 +14,7 @@ from antiphon.session.effects import (
     KeepAnswer,
     KeepUser,
     RunTools,
+    Save,
     Say,
     Silence,
     StartVoice,
@@ -58,13 +59,13 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
     match session.phase, event:
         # What the client wants.
         case Phase.IDLE, StartListening():
-            if session.mode is Mode.TEXT:
-                return session, [StartVoice()]
-            return session.at(Phase.LISTENING).resting_at(Phase.LISTENING), [Say(Phase.LISTENING)]
+            return session, [StartVoice()]
+        case Phase.PROCESSING, StartListening() if session.mode is Mode.TEXT:
+            return session, [StartVoice()]
         case Phase.LISTENING, StopListening(heard_speech=True):
             return session.begin(now_ms).resting_at(Phase.IDLE), [EndAudio(), Say(Phase.PROCESSING)]
         case Phase.LISTENING, StopListening():
-            return session.at(Phase.IDLE).resting_at(Phase.IDLE), [Say(Phase.IDLE)]
+            return session.at(Phase.IDLE).resting_at(Phase.IDLE), [Say(Phase.IDLE), Save()]
         case ((Phase.PROCESSING | Phase.SPEAKING), StopListening()):
             return session.resting_at(Phase.IDLE), []
         case ((Phase.IDLE | Phase.LISTENING), TextMessage(text=text)):
@@ -88,18 +89,22 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
         case ((Phase.IDLE | Phase.LISTENING), ModeChanged(mode=mode, listening=listening)):
             phase = Phase.LISTENING if listening else Phase.IDLE
             changed = replace(session, mode=mode, phase=phase, resting=phase)
-            return changed, [Say(phase)] if phase is not session.phase else []
+            return changed, [Say(phase), Save()] if phase is not session.phase else [Save()]
         case ((Phase.IDLE | Phase.LISTENING), SpeakFirst()):
             return session.begin(now_ms), [Say(Phase.PROCESSING)]
 
         # What the model does.
         case Phase.LISTENING, Heard(text=text, is_final=False):
             return session, [TellInterim(text)]
-        case Phase.LISTENING, Heard(text=text):
-            return session.begin(now_ms), [Say(Phase.PROCESSING), KeepUser(text, spoken=True)]
-        case Phase.PROCESSING, Heard(text=text, is_final=True) if session.answer and not session.answer.text:
+        case Phase.SPEAKING, Heard(is_final=True, waits=True):
+            # A model that did not notice that it was spoken over has heard it all the same.
+            interrupted, effects = _interrupt(session, None, now_ms)
+            return interrupted.begin(now_ms), [*effects, Say(Phase.PROCESSING), *_spoken(event)]
+        case Phase.LISTENING, Heard():
+            return session.begin(now_ms), [Say(Phase.PROCESSING), *_spoken(event)]
+        case Phase.PROCESSING, Heard(is_final=True) if session.answer and not session.answer.text:
             # The transcript of what `stop_listening` has ended.
-            return session, [KeepUser(text, spoken=True)]
+            return session, [*_spoken(event)]
         case ((Phase.PROCESSING | Phase.SPEAKING), Said(text=text)) if session.answer and not session.answer.complete:
             answer = session.answer
             said = replace(answer, text=answer.text + text)
@@ -124,6 +129,9 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
         case ((Phase.PROCESSING | Phase.SPEAKING), Failed(message=message, retryable=retryable)):
             rested, effects = _finish_silently(session)
             return rested, [TellError("model_failed", message, retryable), *effects]
+        case Phase.LISTENING, Failed(message=message, retryable=retryable):
+            # What was said could not be understood, or the connection is gone.
+            return session, [TellError("model_failed", message, retryable)]
 
         # Time.
         case Phase.SPEAKING, Tick() if session.answer and session.answer.complete:
@@ -131,8 +139,8 @@ def step(session: Session, event: Event, now_ms: int) -> Step:
             return _rest(session) if late else (session, [Wake(session.answer.deadline_ms)])
         case _, Tick():
             return session, []
-        # An answer that is over may still be reported on.
-        case ((Phase.IDLE | Phase.LISTENING), (TurnOver() | Made() | PlaybackDone())):
+        # An answer that is over may still be reported on, and spoken over.
+        case ((Phase.IDLE | Phase.LISTENING), (TurnOver() | Made() | BargedIn() | PlaybackDone())):
             return session, []
         case _:
             return session, [Warn(f"{type(event).__name__} ignored in {session.phase}")]
@@ -142,12 +150,17 @@ def _typed(text: str) -> Sequence[Effect]:
     return Say(Phase.PROCESSING), KeepUser(text, spoken=False), Ask(text)
 
 
+def _spoken(event: Heard) -> Sequence[Effect]:
+    keep = KeepUser(event.text, spoken=True, goes_on=event.goes_on, timings=event.timings)
+    return (keep, Ask(event.text)) if event.waits else (keep,)
+
+
 def _voice(session: Session, answer: Answer, event: Voiced, now_ms: int) -> Step:
     first = session.phase is Phase.PROCESSING
     since_ms = now_ms if first else answer.speaking_since_ms
     voiced = replace(answer, pieces=(*answer.pieces, Piece(event.text, event.ms)), speaking_since_ms=since_ms)
     effects: list[Effect] = [Say(Phase.SPEAKING)] if first else []
-    effects.append(TellAudio(answer.turn, len(answer.pieces), event.pcm, event.text))
+    effects.append(TellAudio(answer.turn, len(answer.pieces), event.pcm, event.text, event.last))
     if answer.complete:
         effects.append(Wake(voiced.deadline_ms))
     return session.at(Phase.SPEAKING).with_answer(voiced), effects
@@ -177,10 +190,12 @@ def _rest(session: Session) -> Step:
 
 
 def _drop(session: Session, phase: Phase | None = None) -> Step:
-    """The answer is given up before anything of it was heard."""
-    effects: list[Effect] = [Silence(session.turn)]
-    if session.answer is not None and session.answer.text:
-        effects.append(KeepAnswer(session.turn, session.answer.text, cut=True))
+    """The answer is given up before anything of it was heard. In text, what came of it was read."""
+    said = session.answer.text if session.answer is not None else ""
+    heard = None if session.mode is Mode.TEXT else ""
+    effects: list[Effect] = [Silence(session.turn, heard)]
+    if said:
+        effects.append(KeepAnswer(session.turn, said if heard is None else heard, cut=True))
     dropped = session if phase is None else session.resting_at(phase)
     rested, rest = _rest(dropped)
     return rested, [*effects, *rest]
@@ -189,12 +204,13 @@ def _drop(session: Session, phase: Phase | None = None) -> Step:
 def _interrupt(session: Session, played_ms: int | None, now_ms: int) -> Step:
     """What was heard is kept first: what follows may be a new answer."""
     answer = session.answer
+    heard = None
     effects: list[Effect] = []
     if answer is not None:
         elapsed_ms = min(now_ms - answer.speaking_since_ms, answer.audio_ms)
         heard = answer.heard(played_ms if played_ms is not None else max(answer.played_ms, elapsed_ms))
         effects.append(KeepAnswer(answer.turn, heard, cut=heard != answer.text.strip()))
-    effects += [Silence(session.turn), Say(Phase.INTERRUPTED), EndTurn(session.turn)]
+    effects += [Silence(session.turn, heard), Say(Phase.INTERRUPTED), EndTurn(session.turn)]
     return session.end_answer(), effects
 
 

@@ -77,16 +77,17 @@ class Outbox:
             self._kept.add(self.last_n, frame)
         self._deliver(frame)
 
-    def send_audio(self, turn: int, seq: int, pcm: bytes) -> None:
+    def send_audio(self, turn: int, seq: int, pcm: bytes, *, last: bool = False, once: bool = False) -> None:
         """Speech at the wire's rate. It is kept in memory only: a session that wakes elsewhere makes it again."""
         self.last_n += 1
         frame: Frame
         if self._form is AudioForm.BINARY:
             frame = codec.encode_audio(self.last_n, turn, seq, pcm)
         else:
-            message = Audio(data=codec.wav_base64(pcm, SPEECH_HZ), turn=turn, seq=seq)
+            message = Audio(data=codec.wav_base64(pcm, SPEECH_HZ), turn=turn, seq=seq, last=last)
             frame = codec.encode(message, self.last_n)
-        self._unheard.add(self.last_n, frame)
+        if not once:
+            self._unheard.add(self.last_n, frame)
         self._deliver(frame)
 
     def forget_speech(self) -> None:

@@ -1,5 +1,6 @@
 """Where the time of a turn goes, as the client is told at its end."""
 
+from antiphon.models.live import Timings
 from antiphon.protocol.server_messages import TurnMetrics
 
 
@@ -10,10 +11,12 @@ class Stopwatch:
         self._asked_ms: int | None = None
         self._said_ms: int | None = None
         self._voiced_ms: int | None = None
+        self._timings: Timings | None = None
 
-    def ask(self, now_ms: int) -> None:
-        """The user's turn is over; the answer begins to be waited for."""
+    def ask(self, now_ms: int, timings: Timings | None = None) -> None:
+        """The user's turn is known; the answer begins to be waited for. `timings`: what had passed before."""
         self._asked_ms, self._said_ms, self._voiced_ms = now_ms, None, None
+        self._timings = timings
 
     def say(self, now_ms: int) -> None:
         self._said_ms = self._said_ms or now_ms
@@ -23,14 +26,17 @@ class Stopwatch:
 
     def read(self, turn: int) -> TurnMetrics | None:
         """None for a turn without a question or without an answer."""
-        asked, said, voiced = self._asked_ms, self._said_ms, self._voiced_ms
+        asked, said, voiced, timings = self._asked_ms, self._said_ms, self._voiced_ms, self._timings
         self._asked_ms = None
         first = voiced or said
         if asked is None or first is None:
             return None
+        before_ms = 0.0 if timings is None else timings.silence_ms + timings.wait_ms
         return TurnMetrics(
             turn,
+            end_of_turn_ms=None if timings is None else timings.silence_ms,
+            stt_ms=None if timings is None else timings.stt_ms,
             first_token_ms=None if said is None else said - asked,
             first_audio_ms=None if voiced is None or said is None else voiced - said,
-            total_ms=first - asked,
+            total_ms=before_ms + first - asked,
         )

@@ -1,52 +1,119 @@
 """The tools of a session at work: each call through the gate, the client told before and after, the model told last."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer
-from antiphon.protocol import codec
-from antiphon.protocol.errors import ProtocolError
-from antiphon.protocol.server_messages import (
-    ConfirmationRequest,
-    ConfirmationResolved,
-    Flyout,
-    FlyoutType,
-    Outcome,
-    Timeout,
-    ToolCall,
-    ToolResult,
-)
-from antiphon.session.keeper import Stores
+from antiphon.protocol.server_messages import ConfirmationResolved, Flyout, FlyoutType, Outcome, ToolCall, ToolResult
+from antiphon.security.quota import Account, Kind, Quota
+from antiphon.session.brain import Work
+from antiphon.session.messaging import ClientMessages
 from antiphon.session.outbox import Outbox
 from antiphon.tools import call as tool_call
-from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
-from antiphon.tools.result import Citation
+from antiphon.tools.gate import refuse
+from antiphon.tools.policy import NEVER_REFUSED
+from antiphon.tools.result import Citation, Failure, IntentType
 from antiphon.tools.result import ToolResult as Result
 from antiphon.tools.session import ToolSession
 
+Toll = Callable[[], float]
+"""Takes one call from the quota of whoever is there: the seconds to wait, 0 if it may run."""
+
+
+def toll_of(quota: Quota, account: Account, clock: Clock) -> Toll:
+    return lambda: quota.take(Kind.TOOL_CALL, account, 1, clock.monotonic())
+
 
 class ToolWork:
-    def __init__(self, executor: Executor, session: ToolSession, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        session: ToolSession,
+        outbox: Outbox,
+        client: ClientMessages,
+        post: Callable[[Work], None],
+    ) -> None:
         self._executor = executor
         self._session = session
         self._outbox = outbox
+        self._client = client
+        self._post = post
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.toll: Toll = lambda: 0.0
+        self.goodbye: tuple[str, str | None] = ("user_request", None)
+        """Why a tool has ended the call, and its last words."""
         self.citations: list[Citation] = []
         """Of the results of one turn."""
         self._cited_turn = 0
 
-    async def run(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer]:
-        """All calls of one model message at once. Cancelled, those are stopped that can be."""
-        return list(await asyncio.gather(*(self._run(place, call) for place, call in enumerate(calls))))
+    def begin_turn(self) -> None:
+        self._executor.begin_turn(self._session)
+
+    def start(self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]) -> None:
+        """All calls of one model message at once, beside the mailbox; what came of them comes into it."""
+        task = asyncio.create_task(self._run_all(calls, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        """Stops those that can be. An action is let finish, and is told in the next turn."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def stop(self) -> None:
+        tasks = list(self._tasks)
+        self.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def take_late(self) -> list[ToolAnswer]:
+        """Results of actions that went on when their turn was interrupted."""
+        unheard, self._session.unheard = self._session.unheard, []
+        return [self._tell(call, result) for call, result in unheard]
+
+    async def hear(self, text: str) -> list[ToolAnswer]:
+        """The user's words, before a model has them: what they let run, if they are a yes or no to a question."""
+        heard = await self._executor.hear(text, self._session)
+        if heard is None:
+            return []
+        call, result = heard
+        answer = self._tell(call, result)
+        self._client.resolve(call.name, approved=result.meta is not None)
+        return [answer]
+
+    async def confirm(self, token: str, approved: bool) -> ToolAnswer | None:
+        """The person's answer by a button: what came of the call, if it is run."""
+        result = await self._executor.resolve(token, approved, self._session)
+        expired = result.error is not None and result.meta is None and approved
+        outcome = Outcome.EXPIRED if expired else Outcome.APPROVED if approved else Outcome.DENIED
+        self._outbox.send(ConfirmationResolved(token, outcome))
+        if result.meta is None:
+            return None
+        return self._tell(tool_call.ToolCall(None, result.meta.tool, {}), result)
+
+    async def _run_all(
+        self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]
+    ) -> None:
+        answers = list(await asyncio.gather(*(self._run(place, call) for place, call in enumerate(calls))))
+
+        async def tell() -> None:
+            await done(answers)
+
+        self._post(tell)
 
     async def _run(self, place: int, call: tool_call.ToolCall) -> ToolAnswer:
         shown_id = call.id or f"{self._session.turn}.{place}"
         self._outbox.send(ToolCall(call.name, call.args, shown_id))
-        result = await self._executor.execute(call, self._session)
-        return self.tell(call, result, shown_id)
+        wait_s = 0.0 if call.name in NEVER_REFUSED else self.toll()
+        result = _over_quota(wait_s) if wait_s else await self._executor.execute(call, self._session)
+        if any(intent.type == IntentType.END_VOICE_SESSION for intent in result.intents):
+            self._note_goodbye(result.data)
+        return self._tell(call, result, shown_id)
 
-    def tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
+    def _tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
         """Shows what came of a call to the client, and gives it in the model's words."""
         content = result.for_model()
         self._cite(result.citations)
@@ -58,41 +125,28 @@ class ToolWork:
         self._outbox.send(ToolResult(call.name, content, shown_id or call.id, result.ok, duration_ms))
         return ToolAnswer(call, content, result.spoken, result.ok)
 
+    def _note_goodbye(self, data: Any) -> None:
+        """A tool that ends a call may say why in its data."""
+        match data:
+            case {"reason": str(reason), "final_message": str() | None as final_message}:
+                self.goodbye = (reason, final_message)
+            case _ if self._client.farewell is not None:
+                self.goodbye = ("blocked", self._client.farewell.message)
+            case _:
+                self.goodbye = ("user_request", None)
+
     def _cite(self, citations: Sequence[Citation]) -> None:
         if self._cited_turn != self._session.turn:
             self._cited_turn, self.citations = self._session.turn, []
         self.citations += (citation for citation in citations if citation not in self.citations)
 
 
-class ClientMessages:
-    """`context.messaging` of a session: what a handler sends becomes a message of the wire."""
-
-    def __init__(self, outbox: Outbox, stores: Stores, user: str) -> None:
-        self._outbox = outbox
-        self._stores = stores
-        self._user = user
-        self._asked: dict[str, str] = {}
-        """The newest question about each tool, by its token."""
-        self.farewell: Timeout | None = None
-        """A block that has begun; its message waits for the farewell to be heard."""
-
-    async def send(self, message: Mapping[str, Any]) -> None:
-        try:
-            told = codec.server_message(message)
-        except ProtocolError as error:
-            raise ToolError(ErrorType.INTERNAL, f"The tool sent a message that no client knows: {error}") from None
-        if isinstance(told, Timeout):
-            # The block holds from here on, whatever becomes of the socket.
-            await self._stores.blocks.block(self._user, told.until, told.message)
-            self.farewell = told
-            return
-        if isinstance(told, ConfirmationRequest):
-            self._asked[told.tool] = told.confirmation_token
-        self._outbox.send(told)
-
-    def resolve(self, tool: str, *, approved: bool) -> None:
-        """The person has answered in words; the client may close the question that it shows."""
-        token = self._asked.pop(tool, None)
-        if token is not None:
-            outcome = Outcome.APPROVED if approved else Outcome.DENIED
-            self._outbox.send(ConfirmationResolved(token, outcome))
+def _over_quota(wait_s: float) -> Result:
+    failure = Failure(
+        ErrorType.RATE_LIMIT,
+        "Too many tools were used in a short time.",
+        retryable=True,
+        suggestion="Answer without it, or ask the user to try again in a moment.",
+        retry_after_s=wait_s,
+    )
+    return refuse(failure)

@@ -52,6 +52,10 @@ class CallStore(Protocol):
         """Stores the record with its result, whether or not it was started before."""
         ...
 
+    async def delete_before(self, at_ms: int) -> int:
+        """Deletes the records of runs that started earlier, and says how many there were."""
+        ...
+
 
 class Confirmation(Struct, frozen=True):
     """A call that waits for a person. The token itself is never stored, only its hash."""
@@ -126,4 +130,8 @@ class AuditStore(Protocol):
 
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
         """Lines from a time on, oldest first, each with its sequence number; `after` goes on from one of those."""
+        ...
+
+    async def delete_before(self, at_ms: int) -> int:
+        """Deletes the lines of earlier times, and says how many there were. Their numbers are not used again."""
         ...

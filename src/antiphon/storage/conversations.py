@@ -1,7 +1,7 @@
 """The seams to conversations: their turns, and the stretches of voice among these."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +20,13 @@ class ConversationGone(StorageError):
         super().__init__(f"There is no conversation {conversation_id} any more. Start a new one.")
 
 
+class Place(NamedTuple):
+    """Where a conversation stands in the list of its user. Several can be of one millisecond, so that is not enough."""
+
+    updated_ms: int
+    id: str
+
+
 class Conversation(Struct, frozen=True):
     id: str
     user: str
@@ -27,6 +34,10 @@ class Conversation(Struct, frozen=True):
     created_ms: int
     updated_ms: int
     """When the newest turn was made."""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.updated_ms, self.id)
 
 
 class Turn(Struct, frozen=True):
@@ -61,8 +72,8 @@ class ConversationStore(Protocol):
         """None too if it is another's."""
         ...
 
-    async def list(self, user: str, limit: int, before_ms: int | None = None) -> Sequence[Conversation]:
-        """The last updated first; `before_ms` goes on from the `updated_ms` of the last one seen."""
+    async def list(self, user: str, limit: int, after: Place | None = None) -> Sequence[Conversation]:
+        """The last updated first; `after` goes on from the place of the last one seen."""
         ...
 
     async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:

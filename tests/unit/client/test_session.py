@@ -1,6 +1,7 @@
 """The client against a server on a real socket: turns, lost connections, refusals."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,23 @@ async def test_a_turn_ends_when_the_server_rests_again() -> None:
         second = await one_turn(session, "two")
     assert answers(first) == ["one"]
     assert kinds(second) == ["StateChanged", "ResponseChunk", "Response", "StateChanged"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "mode"),
+    [
+        ({}, Mode.TEXT),
+        ({"mode": Mode.VOICE}, Mode.VOICE),
+        ({"hello": Hello(mode=Mode.VOICE)}, Mode.VOICE),
+        ({"hello": Hello(mode=Mode.VOICE), "mode": Mode.TEXT}, Mode.TEXT),
+    ],
+    ids=["nothing", "mode", "hello", "both"],
+)
+async def test_a_session_is_one_of_text_unless_voice_is_wanted(wanted: dict[str, Any], mode: Mode) -> None:
+    async with play(converse) as server:
+        async with connect(server.url, **wanted) as session:
+            await one_turn(session, "hi")
+        assert [hello.mode for hello in server.hellos] == [mode]
 
 
 async def test_hello_has_the_token_and_what_the_caller_wants() -> None:

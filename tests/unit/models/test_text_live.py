@@ -218,6 +218,37 @@ async def test_a_yes_without_words_adds_none() -> None:
     assert told(model) == [AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
+async def test_an_answer_of_two_messages_is_cut_where_it_was_heard_to() -> None:
+    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")], [OutputText("Yes.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.give_results()
+        await talk.model.interrupt("Let me look. It")
+        await talk.ask("really?")
+    read = [UserMessage("read it"), AssistantMessage("Let me look.", (READ_MADE,)), READ_TOLD]
+    assert told(model) == [*read, AssistantMessage("It"), UserMessage("really?")]
+
+
+async def test_a_message_of_which_only_its_calls_are_left_stays() -> None:
+    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")], [OutputText("Yes.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.give_results()
+        await talk.model.interrupt("")
+        await talk.ask("really?")
+    read = [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
+    assert told(model) == [*read, UserMessage("really?")]
+
+
+async def test_what_it_said_of_its_own_accord_is_cut_too() -> None:
+    model = scripted("Yes.")
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.model.say("Hello! What can I do for you?")
+        await talk.model.interrupt("Hello!")
+        await talk.ask("hi")
+    assert told(model) == [AssistantMessage("Hello!"), UserMessage("hi")]
+
+
 async def test_a_failure_ends_the_turn_and_says_why() -> None:
     busy = ModelError("The model is busy.", rate_limited=True, retry_after_s=30)
     async with listening(TextLiveModel(mixed([busy]))) as talk:

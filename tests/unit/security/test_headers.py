@@ -29,8 +29,8 @@ def directives(policy: str) -> dict[str, list[str]]:
 
 def test_the_page_runs_nothing_that_is_not_ours() -> None:
     policy = directives(page_policy(["http://localhost:8000"]))
-    assert policy["default-src"] == ["'self'"]
-    assert not {"script-src", "style-src"} & set(policy)
+    assert policy["default-src"] == ["'none'"]
+    assert [policy[kind] for kind in ("script-src", "style-src", "worker-src")] == [["'self'"]] * 3
 
 
 def test_the_policy_has_no_exception_for_inline_code() -> None:
@@ -42,16 +42,29 @@ def test_the_page_talks_to_the_sockets_of_its_own_origins_only() -> None:
     assert policy["connect-src"] == ["'self'", "ws://localhost:8000", "wss://talk.example.com"]
 
 
-@pytest.mark.parametrize("directive", ["object-src", "base-uri", "form-action", "frame-ancestors"])
+@pytest.mark.parametrize("directive", ["default-src", "base-uri", "form-action"])
 def test_what_the_page_does_not_need_is_shut(directive: str) -> None:
     assert directives(page_policy([]))[directive] == ["'none'"]
 
 
-@pytest.mark.parametrize("path", ["/", "/api/chat"])
-async def test_every_answer_forbids_guessing_framing_and_telling_where_one_came_from(path: str) -> None:
+@pytest.mark.parametrize("directive", ["font-src", "object-src", "manifest-src"])
+def test_what_is_not_named_is_shut_by_the_default(directive: str) -> None:
+    assert directive not in directives(page_policy([]))
+
+
+def test_the_policy_names_no_address_of_ipv6_which_browsers_refuse() -> None:
+    assert directives(page_policy(["http://[::1]:8000"]))["connect-src"] == ["'self'"]
+
+
+def test_no_other_site_may_frame_the_page() -> None:
+    assert directives(page_policy([]))["frame-ancestors"] == ["'self'"]
+
+
+@pytest.mark.parametrize(("path", "frames"), [("/", "SAMEORIGIN"), ("/api/chat", "DENY")])
+async def test_every_answer_forbids_guessing_framing_and_telling_where_one_came_from(path: str, frames: str) -> None:
     headers = await headers_of(path)
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["x-frame-options"] == "DENY"
+    assert headers["x-frame-options"] == frames
     assert headers["referrer-policy"] == "no-referrer"
 
 

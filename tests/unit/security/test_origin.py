@@ -1,6 +1,15 @@
 import pytest
 
-from antiphon.security.origin import allows_host, allows_origin, is_loopback, own_origins, parse_host, parse_origin
+from antiphon.security.origin import (
+    allows_host,
+    allows_origin,
+    is_loopback,
+    is_wildcard,
+    own_authority,
+    own_origins,
+    parse_host,
+    parse_origin,
+)
 
 ALLOWED = (
     "http://127.0.0.1:8000",
@@ -9,10 +18,6 @@ ALLOWED = (
     "https://talk.example.com",
     "app://antiphon",
 )
-
-
-def allows(origin: str | None, *, authenticated: bool = False, auth_required: bool = False) -> bool:
-    return allows_origin(origin, ALLOWED, authenticated=authenticated, auth_required=auth_required)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +32,7 @@ def allows(origin: str | None, *, authenticated: bool = False, auth_required: bo
     ],
 )
 def test_an_origin_on_the_list_may_come_in(origin: str) -> None:
-    assert allows(origin)
+    assert allows_origin(origin, ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -101,24 +106,18 @@ def test_an_origin_on_the_list_may_come_in(origin: str) -> None:
         "https://" + "a." * 5_000 + "example",
     ],
 )
-def test_an_origin_that_is_not_on_the_list_is_refused_even_with_a_token(origin: str) -> None:
-    assert not allows(origin, authenticated=True)
+def test_an_origin_that_is_not_on_the_list_is_refused(origin: str) -> None:
+    assert not allows_origin(origin, ALLOWED)
 
 
 @pytest.mark.parametrize("entry", ["*", "null", "http://*", "http://localhost:*", "localhost:8000", ""])
 def test_an_entry_that_is_no_origin_allows_nothing(entry: str) -> None:
     origins = (entry, "null", "http://localhost:8000", "http://evil.example")
-    assert not any(allows_origin(each, [entry], authenticated=True, auth_required=False) for each in origins)
+    assert not any(allows_origin(each, [entry]) for each in origins)
 
 
-@pytest.mark.parametrize(
-    ("authenticated", "auth_required", "allowed"),
-    [(False, False, True), (True, False, True), (True, True, True), (False, True, False)],
-)
-def test_without_an_origin_a_token_is_needed_where_tokens_are_asked_for(
-    authenticated: bool, auth_required: bool, allowed: bool
-) -> None:
-    assert allows(None, authenticated=authenticated, auth_required=auth_required) is allowed
+def test_a_program_has_no_origin_and_needs_none() -> None:
+    assert allows_origin(None, [])
 
 
 @pytest.mark.parametrize(
@@ -191,14 +190,40 @@ def test_the_usual_port_is_not_written() -> None:
     assert own_origins("talk.example.com", 80) == {"http://talk.example.com"}
 
 
-def test_a_host_that_is_not_loopback_is_its_only_origin() -> None:
-    assert own_origins("192.168.1.5", 8000) == {"http://192.168.1.5:8000"}
+def test_a_host_that_is_not_loopback_is_reached_by_the_names_of_the_machine_too() -> None:
+    origins = own_origins("192.168.1.5", 8000, ["kitchen", "kitchen.local"], ["192.168.1.5", "10.0.0.1"])
+    assert origins == {"http://192.168.1.5:8000", "http://kitchen:8000", "http://kitchen.local:8000"}
+
+
+def test_the_names_of_the_machine_do_not_lead_to_loopback() -> None:
+    assert own_origins("127.0.0.1", 8000, ["kitchen"], ["10.0.0.1"]) == own_origins("127.0.0.1", 8000)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_a_wildcard_stands_for_the_addresses_of_the_machine(host: str) -> None:
-    origins = own_origins(host, 8000, ["192.168.1.5", "fd00::5", "not a name"])
-    assert origins == own_origins("localhost", 8000) | {"http://192.168.1.5:8000", "http://[fd00::5]:8000"}
+    origins = own_origins(host, 8000, ["kitchen", "not a name"], ["192.168.1.5", "fd00::5"])
+    others = {"http://kitchen:8000", "http://192.168.1.5:8000", "http://[fd00::5]:8000"}
+    assert origins == own_origins("localhost", 8000) | others
+
+
+@pytest.mark.parametrize(
+    ("host", "authority"),
+    [
+        ("127.0.0.1", "127.0.0.1:8000"),
+        ("kitchen", "kitchen:8000"),
+        ("fd00::5", "[fd00::5]:8000"),
+        ("0.0.0.0", "127.0.0.1:8000"),
+        ("", "127.0.0.1:8000"),
+        ("::", "[::1]:8000"),
+    ],
+)
+def test_a_server_is_reached_from_its_own_machine_at(host: str, authority: str) -> None:
+    assert own_authority(host, 8000) == authority
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "192.168.1.5", "::1", "localhost", "0.0.0.1"])
+def test_one_address_is_no_wildcard(host: str) -> None:
+    assert not is_wildcard(host)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.255.0.3", "localhost", "LOCALHOST", "::1", "[::1]"])

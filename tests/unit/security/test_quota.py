@@ -130,14 +130,14 @@ def test_idle_buckets_are_forgotten() -> None:
     limits = quota(max_buckets=100_000, user=Rate(1, 1))
     for number in range(10_000):
         take(limits, Account(user=f"u{number}"), 1, number)
-    assert len(limits) <= 2
+    assert limits.remembered <= 2
 
 
 def test_memory_is_bounded_under_attack_from_everywhere() -> None:
     limits = quota(max_buckets=100, user=Rate(0.001, 1))
     for number in range(1_000):
         take(limits, Account(user=f"u{number}"))
-    assert len(limits) <= 100
+    assert limits.remembered <= 100
 
 
 def test_who_goes_on_asking_is_remembered_under_attack() -> None:
@@ -152,7 +152,13 @@ def test_who_goes_on_asking_is_remembered_under_attack() -> None:
 def test_a_bucket_that_nothing_was_taken_from_is_not_kept() -> None:
     buckets = Buckets(Rate(1, 1))
     buckets.take("a", 0, 5)
-    assert len(buckets) == 0
+    assert buckets.remembered == 0
+
+
+def test_a_quota_of_which_nothing_was_taken_is_a_quota() -> None:
+    limits = Quota()
+    assert limits.remembered == 0
+    assert limits
 
 
 def test_speech_at_its_own_pace_is_never_refused() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from antiphon.security.tokens import bearer, hash_token, is_handle, is_token, make_handle, make_token, matches
+from antiphon.security.tokens import bearer, hash_token, is_token, make_handle, make_token
 
 TOKEN = "apn_" + "A" * 43
 
@@ -12,7 +12,6 @@ def test_a_token_holds_256_random_bits() -> None:
 def test_a_handle_can_be_told_from_a_token() -> None:
     handle = make_handle(lambda count: b"\xff" * count)
     assert handle.startswith("apr_")
-    assert is_handle(handle)
     assert not is_token(handle)
 
 
@@ -41,11 +40,6 @@ def test_the_hash_does_not_contain_the_secret() -> None:
 
 def test_a_lone_surrogate_can_be_hashed() -> None:
     assert hash_token("\ud800") != hash_token("?")
-
-
-def test_a_secret_matches_its_own_hash_only() -> None:
-    assert matches(TOKEN, hash_token(TOKEN))
-    assert not matches(TOKEN, hash_token(TOKEN + "B"))
 
 
 @pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"bearer {TOKEN}", f"BEARER   {TOKEN}", f"Bearer {TOKEN} "])

@@ -11,12 +11,14 @@ import jsonschema_rs
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from antiphon.server.desk import Model, RefusalCode, Voice
+from antiphon import __version__
+from antiphon.server.desk import Model, RefusalCode
 from antiphon.server.http import OPERATIONS, Operation
 from antiphon.server.lag import LagCollector, LagStats
 from antiphon.server.openapi import FILE, document, is_current, main, text
+from antiphon.speech.base import Voice
 from antiphon.storage.base import StorageError
-from antiphon.storage.conversations import VoiceCall
+from antiphon.storage.conversations import Conversation, VoiceCall
 from antiphon.storage.sql import open_database
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -63,7 +65,7 @@ async def test_a_list_goes_on_where_its_page_ended(houses: Houses) -> None:
     web = houses.open(text=[])
     for message in ("one", "two", "three"):
         await web.chat(message)
-        await asyncio.sleep(0.01)  # pages are told apart by the millisecond
+        await asyncio.sleep(0.01)  # so that each has a time of its own
     first = (await web.get("/api/conversations?limit=2")).json()
     second = (await web.get(f"/api/conversations?limit=2&before={first['next']}")).json()
     assert [entry["title"] for entry in first["conversations"]] == ["three", "two"]
@@ -71,7 +73,29 @@ async def test_a_list_goes_on_where_its_page_ended(houses: Houses) -> None:
     assert second["next"] is None
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=many", "before=-1", "limits=3"])
+async def test_a_list_in_pages_loses_nothing_of_one_millisecond(houses: Houses) -> None:
+    web = houses.open(text=[])
+    for number in range(7):
+        await web.server.database.conversations.create(Conversation(f"c{number}", "ann", "Tea", 1_000, 1_000))
+    seen: list[str] = []
+    next_page: str | None = ""
+    while next_page is not None:
+        listed = (await web.get(f"/api/conversations?limit=2{next_page and f'&before={next_page}'}")).json()
+        seen += [entry["id"] for entry in listed["conversations"]]
+        next_page = listed["next"]
+    assert seen == [f"c{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    "before", ["", "-1", "1000", "1000.", ".c1", "c1.1000", "1e3.c1", "²3.c1", "9999999999999999.c1"]
+)
+async def test_a_page_after_nothing_that_was_seen_is_refused(houses: Houses, before: str) -> None:
+    refused = await houses.open(text=[]).get(f"/api/conversations?before={before}")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_request")
+    assert "`before` is not the `next` of a page" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=many", "limits=3"])
 async def test_a_wrong_parameter_is_an_error(houses: Houses, query: str) -> None:
     refused = await houses.open(text=[]).get(f"/api/conversations?{query}")
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_request")
@@ -209,17 +233,30 @@ async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable
     assert after["calculate"]["metrics"]["calls"] == before["calculate"]["metrics"]["calls"] + 1
 
 
-async def test_models_and_voices_are_listed(houses: Houses) -> None:
+async def test_models_are_listed(houses: Houses) -> None:
     model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
-    web = houses.open(text=[], desk={"models": lambda: [model], "voices": lambda: [Voice("joe", "en-US")]})
+    web = houses.open(text=[], desk={"models": lambda: [model]})
     assert (await web.get("/api/models")).json()["models"] == [
         {"name": "builtin", "mode": "text", "needs_network": False, "current": True}
     ]
-    assert (await web.get("/api/voices")).json()["voices"] == [{"name": "joe", "language": "en-US", "current": False}]
 
 
-async def test_health_needs_no_token(houses: Houses) -> None:
-    assert (await houses.open(text=[]).get("/health", user="stranger")).json()["status"] == "ok"
+async def test_voices_are_listed_with_the_usual_one_first(houses: Houses) -> None:
+    voices = [Voice("joe", "Joe", "en-US"), Voice("amy", "Amy", "en-GB")]
+    web = houses.open(text=[], desk={"voices": lambda: voices})
+    assert (await web.get("/api/voices")).json()["voices"] == [
+        {"id": "joe", "name": "Joe", "language": "en-US", "current": True},
+        {"id": "amy", "name": "Amy", "language": "en-GB", "current": False},
+    ]
+
+
+async def test_where_nothing_speaks_there_are_no_voices(houses: Houses) -> None:
+    assert (await houses.open(text=[]).get("/api/voices")).json() == {"voices": []}
+
+
+async def test_health_tells_everybody_what_this_is(houses: Houses) -> None:
+    health = (await houses.open(text=[]).get("/health", user="stranger")).json()
+    assert health == {"status": "ok", "problems": [], "name": "antiphon", "version": __version__}
 
 
 async def test_ready_says_what_is_missing(houses: Houses) -> None:

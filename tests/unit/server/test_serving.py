@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
 from antiphon.security.origin import is_loopback
-from antiphon.server.serving import Server, ServingError, listen, machine_addresses
+from antiphon.server.serving import Server, ServingError, listen, machine_addresses, machine_names
 
 
 @pytest.fixture
@@ -54,11 +54,22 @@ def test_two_servers_cannot_share_a_port() -> None:
         listen("127.0.0.1", first.getsockname()[1])
 
 
-def test_the_machine_has_its_loopback_and_a_name() -> None:
-    addresses = machine_addresses()
-    assert socket.gethostname() in addresses
+def test_the_machine_has_an_address_of_the_kind_that_is_listened_on() -> None:
+    (bound,) = listen("0.0.0.0", 0)
+    with bound:
+        addresses = machine_addresses([bound])
     assert any(map(is_loopback, addresses))
-    assert not any("%" in each for each in addresses)
+    assert not any(":" in each for each in addresses)
+
+
+def test_the_machine_is_called_by_its_name_with_and_without_its_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "kitchen.example.org")
+    assert machine_names() == ["kitchen.example.org", "kitchen", "kitchen.local"]
+
+
+def test_no_name_of_the_machine_is_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "kitchen.local")
+    assert machine_names() == ["kitchen.local", "kitchen"]
 
 
 class Draining:

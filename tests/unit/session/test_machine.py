@@ -13,6 +13,7 @@ from antiphon.session.effects import (
     KeepAnswer,
     KeepUser,
     RunTools,
+    Save,
     Say,
     Silence,
     StartVoice,
@@ -30,6 +31,8 @@ from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
 IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
+LISTENS = e.ModeChanged(Mode.VOICE, listening=True)
+"""A model listens, so the session does."""
 
 
 class Talk:
@@ -56,7 +59,7 @@ class Talk:
 @pytest.fixture
 def listening() -> Talk:
     talk = Talk()
-    talk.do(e.StartListening())
+    talk.do(LISTENS)
     return talk
 
 
@@ -73,29 +76,32 @@ def speaking(processing: Talk) -> Talk:
     return processing
 
 
-def test_idle_start_listening() -> None:
-    talk = Talk()
-    assert talk.do(e.StartListening()) == [Say(LISTENING)]
-    assert talk.phase is LISTENING
-
-
-def test_in_text_mode_start_listening_is_a_wish_for_voice() -> None:
-    talk = Talk(Mode.TEXT)
+@pytest.mark.parametrize("mode", Mode)
+def test_idle_start_listening_is_a_wish_for_a_model_that_listens(mode: Mode) -> None:
+    talk = Talk(mode)
     assert talk.do(e.StartListening()) == [StartVoice()]
     assert talk.phase is IDLE
 
 
-def test_a_voice_session_that_has_begun_listens() -> None:
-    talk = Talk(Mode.TEXT)
-    assert talk.do(e.ModeChanged(Mode.VOICE, listening=True)) == [Say(LISTENING)]
+@pytest.mark.parametrize("mode", Mode)
+def test_a_session_listens_when_a_model_does(mode: Mode) -> None:
+    talk = Talk(mode)
+    assert talk.do(LISTENS) == [Say(LISTENING), Save()]
     assert (talk.session.mode, talk.phase) == (Mode.VOICE, LISTENING)
+
+
+def test_during_an_answer_in_text_the_wish_for_voice_is_not_lost() -> None:
+    talk = Talk(Mode.TEXT)
+    talk.do(e.TextMessage("let's talk"))
+    assert talk.do(e.StartListening()) == [StartVoice()]
+    assert talk.phase is PROCESSING
 
 
 @pytest.mark.parametrize("resting", [IDLE, LISTENING])
 def test_a_typed_message_is_answered_and_then_it_is_where_it_was(resting: Phase) -> None:
     talk = Talk()
     if resting is LISTENING:
-        talk.do(e.StartListening())
+        talk.do(LISTENS)
     assert talk.do(e.TextMessage("hello")) == [Say(PROCESSING), KeepUser("hello", spoken=False), Ask("hello")]
     talk.do(e.Said("Hi."))
     effects = talk.do(e.TurnOver())
@@ -121,13 +127,17 @@ def test_listening_stop_with_speech_is_processed_and_ends_idle(listening: Talk) 
 
 
 def test_listening_stop_without_speech(listening: Talk) -> None:
-    assert listening.do(e.StopListening(heard_speech=False)) == [Say(IDLE)]
+    assert listening.do(e.StopListening(heard_speech=False)) == [Say(IDLE), Save()]
 
 
 def test_processing_first_audio(processing: Talk) -> None:
     assert processing.do(e.Said("Noon.")) == [TellChunk("Noon.", is_first=True)]
     assert processing.do(e.Voiced(b"\1\0", 500, "Noon.")) == [Say(SPEAKING), TellAudio(1, 0, b"\1\0", "Noon.")]
     assert processing.do(e.Voiced(b"\2\0", 500, "Yes.")) == [TellAudio(1, 1, b"\2\0", "Yes.")]
+
+
+def test_the_last_audio_is_told_as_such(speaking: Talk) -> None:
+    assert speaking.do(e.Voiced(b"\3\0", 500, "Bye.", last=True)) == [TellAudio(1, 2, b"\3\0", "Bye.", last=True)]
 
 
 def test_processing_an_empty_answer(processing: Talk) -> None:
@@ -140,11 +150,60 @@ def test_processing_an_error_is_told(processing: Talk) -> None:
 
 
 def test_processing_the_user_goes_on(processing: Talk) -> None:
-    assert processing.do(e.BargedIn()) == [Silence(1), Say(LISTENING), EndTurn(1)]
+    assert processing.do(e.BargedIn()) == [Silence(1, ""), Say(LISTENING), EndTurn(1)]
+
+
+def test_both_pieces_of_a_turn_that_goes_on_are_kept_as_one(processing: Talk) -> None:
+    processing.do(e.BargedIn())
+    effects = processing.do(e.Heard("what time is it in Tokyo", is_final=True, goes_on=True))
+    assert effects == [Say(PROCESSING), KeepUser("what time is it in Tokyo", spoken=True, goes_on=True)]
+
+
+def test_a_model_that_waits_is_asked_what_it_has_heard(listening: Talk) -> None:
+    effects = listening.do(e.Heard("yes", is_final=True, waits=True))
+    assert effects == [Say(PROCESSING), KeepUser("yes", spoken=True), Ask("yes")]
+
+
+def test_words_that_a_model_heard_while_it_spoke_are_a_turn(speaking: Talk) -> None:
+    effects = speaking.do(e.Heard("stop", is_final=True, waits=True), after_ms=1_000)
+    assert effects[:2] == [KeepAnswer(1, "It is noon.", cut=True), Silence(1, heard="It is noon.")]
+    assert effects[-3:] == [Say(PROCESSING), KeepUser("stop", spoken=True), Ask("stop")]
+    assert (speaking.phase, speaking.session.turn) == (PROCESSING, 2)
+
+
+@pytest.mark.parametrize("phase", ["processing", "speaking"])
+def test_without_a_model_there_is_no_answer_to_wait_for(phase: str, request: pytest.FixtureRequest) -> None:
+    talk: Talk = request.getfixturevalue(phase)
+    assert talk.do(e.Lost("gone"))[0] == TellError("model_failed", "gone", True)
+    assert talk.phase is LISTENING
+
+
+def test_a_model_that_waits_is_asked_what_stop_listening_has_ended(listening: Talk) -> None:
+    listening.do(e.StopListening(heard_speech=True))
+    assert listening.do(e.Heard("yes", is_final=True, waits=True)) == [KeepUser("yes", spoken=True), Ask("yes")]
 
 
 def test_processing_interrupt(processing: Talk) -> None:
-    assert processing.do(e.Interrupt()) == [Silence(1), Say(LISTENING), EndTurn(1)]
+    assert processing.do(e.Interrupt()) == [Silence(1, ""), Say(LISTENING), EndTurn(1)]
+
+
+def test_of_a_spoken_answer_that_nobody_heard_nothing_is_kept(processing: Talk) -> None:
+    processing.do(e.Said("It is noon."))
+    effects = processing.do(e.Interrupt())
+    assert effects[:2] == [Silence(1, heard=""), KeepAnswer(1, "", cut=True)]
+
+
+def test_in_text_what_came_of_an_answer_was_read() -> None:
+    talk = Talk(Mode.TEXT)
+    talk.do(e.TextMessage("what time is it"), e.Said("It is noon."))
+    assert talk.do(e.Interrupt())[:2] == [Silence(1, heard=None), KeepAnswer(1, "It is noon.", cut=True)]
+
+
+def test_a_failure_while_it_listens_is_told_and_it_listens_on(listening: Talk) -> None:
+    assert listening.do(e.Failed("I could not understand.")) == [
+        TellError("model_failed", "I could not understand.", True)
+    ]
+    assert listening.phase is LISTENING
 
 
 def test_processing_a_second_typed_message_is_not_lost_in_silence(processing: Talk) -> None:
@@ -197,7 +256,7 @@ def test_speaking_barge_in(speaking: Talk) -> None:
     effects = speaking.do(e.BargedIn(), after_ms=1_000)
     assert effects == [
         KeepAnswer(1, "It is noon.", cut=True),
-        Silence(1),
+        Silence(1, heard="It is noon."),
         Say(Phase.INTERRUPTED),
         EndTurn(1),
         Say(LISTENING),
@@ -244,9 +303,19 @@ def test_tools_run_for_the_turn_that_wants_them(processing: Talk) -> None:
 
 
 @pytest.mark.parametrize(
+    "event", [e.TurnOver(), e.Made(), e.BargedIn(), e.PlaybackDone()], ids=lambda event: type(event).__name__
+)
+@pytest.mark.parametrize("phase", [IDLE, LISTENING])
+def test_what_is_said_late_about_an_answer_changes_nothing(phase: Phase, event: e.Event) -> None:
+    session = replace(Session(mode=Mode.VOICE), phase=phase)
+    assert step(session, event, 0) == (session, [])
+
+
+@pytest.mark.parametrize(
     ("phase", "event"),
     [
         (IDLE, e.Interrupt()),
+        (IDLE, e.Failed("late")),
         (IDLE, e.StopListening(heard_speech=False)),
         (IDLE, e.Heard("hm", is_final=True)),
         (IDLE, e.Said("late words")),

@@ -1,52 +1,16 @@
 """A session in a process, with scripted and real models, on the virtual clock."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
 
-import pytest
-
-from antiphon.models.text_live import TextLiveModel
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
-from antiphon.tools.result import After, Flyout, FlyoutType, ToolResult, ok
-from antiphon.tools.spec import Mode
+from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
-from tests.fakes.calls import Client, Server
+from tests.fakes.calls import Client, House
 from tests.fakes.gates import Counted, make_action, make_tool
-from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import Call, HangUp, Hear, Say, ScriptedLive
-
-
-class House:
-    """Servers that are closed when the test is over."""
-
-    def __init__(self) -> None:
-        self.servers: list[Server] = []
-
-    def open(self, *tools: Any, text: list[Any] | None = None, voice: list[Any] | None = None, **rest: Any) -> Server:
-        models: dict[Mode, Any] = {}
-        if text is not None:
-            script = ScriptedModel(text)
-            models[Mode.TEXT] = lambda: TextLiveModel(script)
-            self.script = script
-        if voice is not None:
-            self.voice = ScriptedLive(voice)
-            models[Mode.VOICE] = lambda: self.voice
-        server = Server(*tools, models=models, **rest)
-        self.servers.append(server)
-        return server
-
-
-@pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    for server in house.servers:
-        await server.aclose()
 
 
 async def test_a_client_is_told_the_state_and_then_the_session(house: House) -> None:
@@ -246,30 +210,6 @@ async def test_without_engines_voice_is_refused_and_text_goes_on(house: House) -
     assert client.last(s.Response).text.strip() == "Hello."
 
 
-async def test_a_spoken_turn_is_heard_answered_and_played(house: House) -> None:
-    client = await Client(
-        house.open(text=[], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=1_000)])
-    ).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    await client.settle(1)
-    assert client.states == ["idle", "listening", "processing", "speaking"]
-    assert client.last(s.Transcript).text == "what time is it"
-    assert client.last(s.Response).text.strip() == "It is noon."
-    assert client.every(s.Audio)
-    await client.say(c.PlaybackDone(), seconds=1)
-    assert client.states[-1] == "listening"
-
-
-async def test_a_pending_request_is_answered_first_in_voice_with_the_chats_history(house: House) -> None:
-    server = house.open(text=["Hello Ann."], voice=[Say("Here is a joke.")])
-    client = await Client(server).enter()
-    await client.write("I am Ann")
-    await client.say(c.StartVoice("tell me a joke"))
-    assert client.last(s.Response).text.strip() == "Here is a joke."
-    assert house.voice.texts == ["tell me a joke"]
-
-
 async def test_a_confirmation_by_button_runs_the_call_and_is_told(house: House) -> None:
     handler = Counted()
     book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
@@ -306,68 +246,6 @@ async def test_draining_tells_everyone_and_loses_no_turn(house: House) -> None:
     assert back.last(s.Session).resumed is True
 
 
-async def test_a_call_without_history_begins_with_a_greeting(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
-    await client.say(c.StartVoice())
-    assert house.voice.said == ["Hello! What can I do for you?"]
-    assert client.last(s.Response).text.strip() == "Hello! What can I do for you?"
-
-
-async def test_a_client_that_only_starts_to_listen_is_not_greeted(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
-    await client.say(c.StartListening())
-    assert client.states == ["idle", "listening"]
-    assert house.voice.said == []
-
-
-async def test_who_wants_no_greeting_gets_none(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
-    await client.say(c.Settings(greeting=False))
-    await client.say(c.StartVoice())
-    assert house.voice.said == []
-
-
-async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversation(house: House) -> None:
-    server = house.open(text=["Fine."], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=500)])
-    client = await Client(server).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    await client.settle(10)
-    await client.say(c.EndVoice())
-    assert client.last(s.EndVoiceSession).reason == "user_request"
-    (call,) = await server.database.voice_calls.list("ann", 10)
-    assert call.summary == "The user said: what time is it."
-    assert call.ended_ms is not None
-    await client.write("and how are you")
-    assert UserMessage("what time is it") in house.script.prompts[-1].messages
-
-
-async def test_a_tool_ends_the_call_when_its_turn_is_over(house: House) -> None:
-    async def bye(args: Args, context: Context) -> ToolResult:
-        return ok(intents=[context.voice.end_session(After.CURRENT_TURN)])
-
-    script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=500)]
-    client = await Client(house.open(make_action("bye", bye), text=[], voice=script)).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    await client.settle(0.5)
-    assert client.every(s.EndVoiceSession) == []
-    await client.settle(10)
-    assert client.every(s.EndVoiceSession) != []
-    assert client.states[-1] == "idle"
-
-
-async def test_where_the_time_of_a_turn_went_is_told(house: House) -> None:
-    script = [Hear("hi"), Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500)]
-    client = await Client(house.open(text=[], voice=script)).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    await client.settle(10)
-    metrics = client.last(s.TurnMetrics)
-    assert metrics.first_token_ms == pytest.approx(100, abs=20)
-    assert metrics.total_ms == pytest.approx(300, abs=20)
-
-
 async def test_what_a_client_brings_along_is_stored_with_the_first_turn(house: House) -> None:
     server = house.open(text=["Hello Ann."])
     brought = (c.InitialMessage(c.Role.USER, "I am Ann"), c.InitialMessage(c.Role.ASSISTANT, "Noted."))
@@ -378,17 +256,6 @@ async def test_what_a_client_brings_along_is_stored_with_the_first_turn(house: H
     stored = await server.database.conversations.turns(conversation_id)
     assert [turn.text.strip() for turn in stored] == ["I am Ann", "Noted.", "who am I", "Hello Ann."]
     assert house.script.prompts[-1].messages[0] == UserMessage("I am Ann")
-
-
-async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: House) -> None:
-    server = house.open(text=["Yes?"], voice=[])
-    client = await Client(server).enter()
-    await client.say(c.StartVoice(), seconds=0.5)
-    await client.say(c.Interrupt(played_ms=0))
-    await client.say(c.EndVoice())
-    await client.write("hello?")
-    stored = await server.database.conversations.turns(client.last(s.Session).conversation_id)
-    assert [turn.text.strip() for turn in stored] == ["hello?", "Yes?"]
 
 
 async def test_a_typed_yes_approves_and_the_question_is_settled(house: House) -> None:
@@ -417,22 +284,3 @@ async def test_an_action_that_outlived_its_turn_is_told_in_the_next(house: House
     assert client.last(s.ToolResult).result == "sent"
     told = [m for m in house.script.prompts[-1].messages if isinstance(m, ToolMessage)]
     assert [message.content for message in told] == ["sent"]
-
-
-async def test_a_model_that_hangs_up_is_connected_anew_at_the_next_turn(house: House) -> None:
-    server = house.open(text=[], voice=[Hear("hello", after_ms=100), HangUp("gone")])
-    client = await Client(server).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    assert client.last(s.Error).code == "model_failed"
-    house.voice = ScriptedLive([Say("Here again.")])
-    await client.write("are you there")
-    assert client.last(s.Response).text.strip() == "Here again."
-
-
-async def test_sound_without_words_ends_as_nothing_was_said(house: House) -> None:
-    client = await Client(house.open(text=["Yes?"], voice=[])).enter()
-    await client.say(c.StartListening(), seconds=0.1)
-    await client.speak(1)
-    await client.say(c.StopListening())
-    assert client.states == ["idle", "listening", "processing", "idle"]

@@ -87,6 +87,15 @@ class MemoryCallStore:
         if record.id in session.by_id or session.holder(record.provider_key, record.hash_key) is None:
             session.put(record)
 
+    async def delete_before(self, at_ms: int) -> int:
+        sessions = self._sessions.values()
+        old = [
+            (session, record) for session in sessions for record in session.by_id.values() if record.started_ms < at_ms
+        ]
+        for session, record in old:
+            session.drop(record)
+        return len(old)
+
     def _use(self, session_id: str) -> _Session:
         """The session, which is from now on the last to be forgotten."""
         sessions = self._sessions

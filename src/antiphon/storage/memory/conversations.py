@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import asdict, replace
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn, VoiceCall
+from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.memory.sessions import MemorySessionStore
 from antiphon.storage.sessions import Fence
 
@@ -24,6 +24,10 @@ class _Kept:
         self.conversation = conversation
         self.turns: dict[int, StoredTurn] = {}
         self.numbers = count(1)
+
+
+def _newest_first(place: Place) -> tuple[int, str]:
+    return -place.updated_ms, place.id
 
 
 class MemoryConversationStore:
@@ -44,13 +48,10 @@ class MemoryConversationStore:
         kept = self._kept.get(id)
         return kept.conversation if kept is not None and kept.conversation.user == user else None
 
-    async def list(self, user: str, limit: int, before_ms: int | None = None) -> Sequence[Conversation]:
-        found = [
-            kept.conversation
-            for kept in self._kept.values()
-            if kept.conversation.user == user and (before_ms is None or kept.conversation.updated_ms < before_ms)
-        ]
-        return sorted(found, key=lambda each: (-each.updated_ms, each.id))[:limit]
+    async def list(self, user: str, limit: int, after: Place | None = None) -> Sequence[Conversation]:
+        owned = (kept.conversation for kept in self._kept.values() if kept.conversation.user == user)
+        rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
+        return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
 
     async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
         self._sessions.check(fence)

@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, insert, select
 
 from antiphon.storage.base import AuditLine
 from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.sweeping import delete_all, some
 from antiphon.storage.sql.tables import audit
 
 _APPEND: Final = insert(audit)
@@ -17,6 +18,7 @@ _READ: Final = (
     .order_by(audit.c.seq)
     .limit(bindparam("count"))
 )
+_DELETE_BEFORE: Final = some(audit, audit.c.ts_ms < bindparam("at_ms"))
 _DECODER: Final = json.Decoder(AuditLine)
 
 
@@ -32,3 +34,6 @@ class SqlAuditStore:
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
         rows = await self._connections.fetch(_READ, {"after": after, "since_ms": since_ms, "count": limit})
         return [(seq, _DECODER.decode(line)) for seq, line in rows]
+
+    async def delete_before(self, at_ms: int) -> int:
+        return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})

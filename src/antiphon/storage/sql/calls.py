@@ -7,6 +7,7 @@ from sqlalchemy import and_, bindparam, delete, or_, select, update
 
 from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
 from antiphon.storage.sql.connections import Connections, KeyTakenError
+from antiphon.storage.sql.sweeping import delete_all, some
 from antiphon.storage.sql.tables import calls
 from antiphon.storage.sql.tally import Tally
 
@@ -44,6 +45,7 @@ _PRUNE: Final = delete(calls).where(
     .offset(CALLS_KEPT_PER_SESSION - 1)
     .scalar_subquery(),
 )
+_DELETE_BEFORE: Final = some(calls, calls.c.started_ms < bindparam("at_ms"))
 
 
 class SqlCallStore:
@@ -83,6 +85,9 @@ class SqlCallStore:
             return
         if self._unpruned.add(record.session_id):
             await self._connections.change(_PRUNE, {"session": record.session_id})
+
+    async def delete_before(self, at_ms: int) -> int:
+        return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
     async def _holder(
         self, id: str | None, session_id: str, provider_key: str | None, hash_key: str | None

@@ -5,12 +5,13 @@ from typing import Final
 
 from msgspec import convert
 from msgspec.structs import asdict
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
 
-from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn, VoiceCall
+from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.sessions import Fence
 from antiphon.storage.sql.connections import Connections
-from antiphon.storage.sql.fencing import hold
+from antiphon.storage.sql.fencing import change_held, hold
+from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
 from antiphon.storage.sql.tables import conversations, turns, voice_calls
 
 _FIELDS: Final = [column for column in conversations.c if column.name != "last_seq"]
@@ -24,7 +25,10 @@ _NEWEST: Final = (
     .order_by(conversations.c.updated_ms.desc(), conversations.c.id)
     .limit(bindparam("count"))
 )
-_NEWEST_BEFORE: Final = _NEWEST.where(conversations.c.updated_ms < bindparam("before_ms"))
+_NEWEST_AFTER: Final = _NEWEST.where(
+    conversations.c.updated_ms <= bindparam("after_ms"),
+    or_(conversations.c.updated_ms < bindparam("after_ms"), conversations.c.id > bindparam("after_id")),
+)
 _NUMBER: Final = (
     update(conversations)
     .where(conversations.c.id == bindparam("conversation"))
@@ -32,7 +36,7 @@ _NUMBER: Final = (
     .returning(conversations.c.last_seq)
 )
 _DELETE: Final = delete(conversations).where(*_OWNED)
-_DELETE_BEFORE: Final = delete(conversations).where(conversations.c.updated_ms < bindparam("at_ms"))
+_DELETE_BEFORE: Final = some(conversations, conversations.c.updated_ms < bindparam("at_ms"), FAMILIES)
 
 _APPEND: Final = insert(turns)
 _AMEND: Final = update(turns).where(
@@ -59,7 +63,7 @@ _NEWEST_CALLS: Final = (
 )
 _DELETE_CALL: Final = delete(voice_calls).where(*_OWN_CALL)
 _CLEAR_CALLS: Final = delete(voice_calls).where(voice_calls.c.user == bindparam("owner"))
-_DELETE_CALLS_BEFORE: Final = delete(voice_calls).where(voice_calls.c.started_ms < bindparam("at_ms"))
+_DELETE_CALLS_BEFORE: Final = some(voice_calls, voice_calls.c.started_ms < bindparam("at_ms"))
 
 
 class SqlConversationStore:
@@ -73,9 +77,11 @@ class SqlConversationStore:
         rows = await self._connections.fetch(_GET, {"conversation": id, "owner": user})
         return Conversation(*rows[0]) if rows else None
 
-    async def list(self, user: str, limit: int, before_ms: int | None = None) -> Sequence[Conversation]:
-        newest = _NEWEST if before_ms is None else _NEWEST_BEFORE
-        rows = await self._connections.fetch(newest, {"owner": user, "count": limit, "before_ms": before_ms})
+    async def list(self, user: str, limit: int, after: Place | None = None) -> Sequence[Conversation]:
+        wanted, params = _NEWEST, {"owner": user, "count": limit}
+        if after is not None:
+            wanted, params = _NEWEST_AFTER, params | {"after_ms": after.updated_ms, "after_id": after.id}
+        rows = await self._connections.fetch(wanted, params)
         return [Conversation(*row) for row in rows]
 
     async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
@@ -83,23 +89,22 @@ class SqlConversationStore:
         return seq
 
     async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
-        numbers: list[int] = []
-        async with self._connections.together() as connection:
-            await hold(connection, fence)
+        def write(connection: Connection) -> list[int]:
+            hold(connection, fence)
+            numbers: list[int] = []
             for turn in turns:
-                at = {"conversation": conversation_id, "at_ms": turn.at_ms}
-                seq: int | None = await connection.scalar(_NUMBER, at)
+                seq: int | None = connection.scalar(_NUMBER, {"conversation": conversation_id, "at_ms": turn.at_ms})
                 if seq is None:
                     raise ConversationGone(conversation_id)
-                await connection.execute(_APPEND, asdict(turn) | {"conversation_id": conversation_id, "seq": seq})
+                connection.execute(_APPEND, asdict(turn) | {"conversation_id": conversation_id, "seq": seq})
                 numbers.append(seq)
-        return numbers
+            return numbers
+
+        return await self._connections.together(write)
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
-        async with self._connections.together() as connection:
-            await hold(connection, fence)
-            place = {"conversation": conversation_id, "number": seq}
-            return bool((await connection.execute(_AMEND, asdict(turn) | place)).rowcount)
+        place = {"conversation": conversation_id, "number": seq}
+        return bool(await change_held(self._connections, fence, _AMEND, asdict(turn) | place))
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         wanted = _TURNS if limit is None else _FIRST_TURNS
@@ -107,15 +112,13 @@ class SqlConversationStore:
         return [StoredTurn(*row) for row in await self._connections.fetch(wanted, place)]
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        async with self._connections.together() as connection:
-            await hold(connection, fence)
-            await connection.execute(_CLEAR, {"conversation": conversation_id})
+        await change_held(self._connections, fence, _CLEAR, {"conversation": conversation_id})
 
     async def delete(self, id: str, user: str) -> bool:
         return bool(await self._connections.change(_DELETE, {"conversation": id, "owner": user}))
 
     async def delete_before(self, at_ms: int) -> int:
-        return await self._connections.change(_DELETE_BEFORE, {"at_ms": at_ms})
+        return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
 
 class SqlVoiceCallStore:
@@ -123,17 +126,13 @@ class SqlVoiceCallStore:
         self._connections = connections
 
     async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
-        async with self._connections.together() as connection:
-            await hold(connection, fence)
-            await connection.execute(_BEGIN_CALL, asdict(call))
+        await change_held(self._connections, fence, _BEGIN_CALL, asdict(call))
 
     async def end(
         self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
     ) -> bool:
         ending = {"ended_ms": ended_ms, "summary": summary, "models": models, "last_seq": last_seq}
-        async with self._connections.together() as connection:
-            await hold(connection, fence)
-            return bool((await connection.execute(_END_CALL, ending | {"call": id})).rowcount)
+        return bool(await change_held(self._connections, fence, _END_CALL, ending | {"call": id}))
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
         rows = await self._connections.fetch(_GET_CALL, {"call": id, "owner": user})
@@ -150,4 +149,4 @@ class SqlVoiceCallStore:
         return await self._connections.change(_CLEAR_CALLS, {"owner": user})
 
     async def delete_before(self, at_ms: int) -> int:
-        return await self._connections.change(_DELETE_CALLS_BEFORE, {"at_ms": at_ms})
+        return await delete_all(self._connections, _DELETE_CALLS_BEFORE, {"at_ms": at_ms})

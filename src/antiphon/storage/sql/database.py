@@ -5,16 +5,17 @@ import os
 from pathlib import Path
 
 from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.sql.audit import SqlAuditStore
 from antiphon.storage.sql.calls import SqlCallStore
 from antiphon.storage.sql.confirmations import SqlConfirmationStore
-from antiphon.storage.sql.connections import Connections, explain, open_sqlite
+from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
+from antiphon.storage.sql.sqlite import SqliteWorker
 from antiphon.storage.sql.upgrade import upgrade
 
 
@@ -41,15 +42,13 @@ async def open_database(url_or_path: str | Path) -> Database:
     """Opens a SQLite file, which is made if it is not there. Any number of processes may have it open."""
     path = find_file(url_or_path)
     await asyncio.to_thread(make_file, path)
-    engine = open_sqlite(path)
+    connections = Connections(SqliteWorker(path), str(path))
     try:
-        await upgrade(engine, str(path))
-    except BaseException as error:
-        await engine.dispose()
-        if isinstance(error, SQLAlchemyError):
-            raise explain(error, str(path)) from error
+        await upgrade(connections, str(path))
+    except BaseException:
+        await connections.aclose()
         raise
-    return Database(Connections(engine, str(path)))
+    return Database(connections)
 
 
 def find_file(url_or_path: str | Path) -> Path:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import asdict
-from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.fencing import hold
+from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
 from antiphon.storage.sql.tables import messages, sessions
 from antiphon.storage.sql.tally import Tally
 
@@ -37,8 +38,10 @@ _RENEW: Final = update(sessions).where(*_HELD)
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
 _END_ALL: Final = delete(sessions).where(sessions.c.user == bindparam("owner"))
-_SWEEP: Final = delete(sessions).where(
-    sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")
+_SWEEP: Final = some(
+    sessions,
+    and_(sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")),
+    FAMILIES,
 )
 
 _OF_SESSION: Final = messages.c.session_id == bindparam("session")
@@ -107,7 +110,7 @@ class SqlSessionStore:
         return await self._connections.change(_END_ALL, {"owner": user})
 
     async def sweep(self, now_ms: int) -> int:
-        return await self._connections.change(_SWEEP, {"now_ms": now_ms})
+        return await delete_all(self._connections, _SWEEP, {"now_ms": now_ms})
 
 
 class SqlMessageStore:
@@ -120,10 +123,13 @@ class SqlMessageStore:
 
     async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
         rows = [{"session_id": session_id, "n": n, "text": text} for n, text in messages]
-        async with self._connections.together() as connection:
-            await hold(connection, Fence(session_id, lease_token))
+
+        def write(connection: Connection) -> None:
+            hold(connection, Fence(session_id, lease_token))
             if rows:
-                await connection.execute(_APPEND, rows)
+                connection.execute(_APPEND, rows)
+
+        await self._connections.together(write)
         if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
             await self._connections.change(_PRUNE, {"session": session_id})
 

@@ -41,6 +41,7 @@ calls: Final = Table(
     Column("result", LargeBinary),
     UniqueConstraint("session_id", "provider_key", name="calls_provider_key"),
     UniqueConstraint("session_id", "hash_key", name="calls_hash_key"),
+    Index("calls_oldest", "started_ms"),
 )
 
 confirmations: Final = Table(
@@ -69,6 +70,7 @@ audit: Final = Table(
     Column("seq", _SEQUENCE, primary_key=True),
     Column("ts_ms", BigInteger, nullable=False),
     Column("line", Text, nullable=False),
+    Index("audit_oldest", "ts_ms"),
     # A reader goes on after the last number it saw, so a number must not come back when old lines are deleted.
     sqlite_autoincrement=True,
 )

@@ -1,4 +1,4 @@
-"""Statements that are cut short, that wait, and that fail."""
+"""Work that is cut short, that waits, and that fails."""
 
 import asyncio
 import sqlite3
@@ -7,12 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, insert, make_url, select
+from sqlalchemy import Connection, func, insert, make_url, select
 
 from antiphon.storage.base import CallRecord, Confirmation, StorageError
 from antiphon.storage.conversations import Conversation, Turn
-from antiphon.storage.sql.connections import Connections, insert_into, open_sqlite
+from antiphon.storage.sql.connections import Connections, insert_into
 from antiphon.storage.sql.database import Database
+from antiphon.storage.sql.sqlite import SqliteWorker
 from antiphon.storage.sql.tables import audit
 from antiphon.storage.sql.upgrade import upgrade
 
@@ -30,10 +31,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def connections(path: Path) -> AsyncIterator[Connections]:
-    engine = open_sqlite(path)
-    await upgrade(engine, str(path))
-    connections = Connections(engine, str(path))
+    connections = Connections(SqliteWorker(path), str(path))
     try:
+        await upgrade(connections, str(path))
         yield connections
     finally:
         await connections.aclose()
@@ -42,6 +42,11 @@ async def connections(path: Path) -> AsyncIterator[Connections]:
 @pytest.fixture
 def database(connections: Connections) -> Database:
     return Database(connections)
+
+
+async def count_lines(connections: Connections) -> int:
+    ((count,),) = await connections.fetch(select(func.count()).select_from(audit), {})
+    return int(count)
 
 
 async def test_cancelled_statements_harm_neither_the_others_nor_the_next(database: Database) -> None:
@@ -83,20 +88,53 @@ async def test_a_statement_waits_for_another_program_that_writes(database: Datab
 async def test_a_batch_is_written_whole_or_not_at_all(connections: Connections) -> None:
     with pytest.raises(StorageError, match="NOT NULL"):
         await connections.change_all(insert(audit), [{"ts_ms": 1, "line": "{}"}, {"ts_ms": 2, "line": None}])
-    ((count,),) = await connections.fetch(select(func.count()).select_from(audit), {})
-    assert count == 0
+    assert await count_lines(connections) == 0
 
 
-async def test_what_is_run_together_is_undone_together(connections: Connections) -> None:
-    async def change_and_fail() -> None:
-        async with connections.together() as connection:
-            await connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
-            raise ValueError("changed my mind")
+async def test_what_is_done_together_is_undone_together(connections: Connections) -> None:
+    def change_and_fail(connection: Connection) -> None:
+        connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
+        raise ValueError("changed my mind")
 
     with pytest.raises(ValueError, match="changed my mind"):
-        await change_and_fail()
-    ((count,),) = await connections.fetch(select(func.count()).select_from(audit), {})
-    assert count == 0
+        await connections.together(change_and_fail)
+    assert await count_lines(connections) == 0
+
+
+async def test_work_that_is_cancelled_is_done_whole_and_then_its_caller_goes(
+    connections: Connections, path: Path
+) -> None:
+    def append_two(connection: Connection) -> None:
+        for ts_ms in (1, 2):
+            connection.execute(insert(audit), {"ts_ms": ts_ms, "line": "{}"})
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        cancelled = asyncio.create_task(connections.together(append_two))
+        await asyncio.sleep(0.05)
+        cancelled.cancel()
+        await asyncio.sleep(0.05)
+        assert not cancelled.done()
+        other.execute("COMMIT")
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    assert await count_lines(connections) == 2
+
+
+async def test_work_is_done_in_the_order_in_which_it_was_asked_for(connections: Connections) -> None:
+    done: list[int] = []
+    await asyncio.gather(*(connections.each(lambda _, number=number: done.append(number)) for number in range(50)))  # type: ignore[misc]
+    assert done == list(range(50))
+
+
+@pytest.mark.parametrize("mistake", [StopIteration(), KeyboardInterrupt()])
+async def test_no_mistake_of_the_work_leaves_a_caller_waiting(connections: Connections, mistake: BaseException) -> None:
+    def fail(connection: Connection) -> None:
+        raise mistake
+
+    with pytest.raises((RuntimeError, KeyboardInterrupt)):
+        await connections.each(fail)
+    assert await count_lines(connections) == 0
 
 
 async def test_turns_that_are_cut_short_are_stored_whole_or_not_at_all(database: Database) -> None:
@@ -137,3 +175,41 @@ async def test_a_database_that_fails_says_where_and_why(database: Database, path
         other.execute("DROP TABLE calls")
     with pytest.raises(StorageError, match=r"a\.db cannot be used: no such table: calls\. Check"):
         await database.calls.find("s1", "p1", None)
+
+
+@pytest.mark.parametrize("turn", [Turn("user", "\ud800", False, 2, b"{}"), Turn("user", "", False, 1 << 64, b"{}")])
+async def test_a_value_that_a_database_cannot_hold_is_refused(database: Database, turn: Turn) -> None:
+    await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
+    with pytest.raises(StorageError, match=r"a\.db cannot hold such a value"):
+        await database.conversations.append("c1", turn, None)
+    assert await database.conversations.append("c1", Turn("user", "Hello.", False, 2, b"{}"), None) == 1
+
+
+async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: Connections) -> None:
+    def fill(connection: Connection) -> None:
+        for _ in range(100):
+            connection.execute(insert(audit), {"ts_ms": 2, "line": "x" * 10_000})
+
+    await connections.change(insert(audit), {"ts_ms": 1, "line": "{}"})
+    # No more pages than there are now: SQLite takes the larger number.
+    await connections.each(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1").close())
+    with pytest.raises(StorageError, match=r"disk is full.*has room"):
+        await connections.together(fill)
+    await connections.change(insert(audit), {"ts_ms": 3, "line": "{}"})
+    assert [ts_ms for (ts_ms,) in await connections.fetch(select(audit.c.ts_ms), {})] == [1, 3]
+
+
+async def test_closing_waits_for_what_was_asked_for(connections: Connections, path: Path) -> None:
+    lines = [asyncio.create_task(connections.change(insert(audit), {"ts_ms": 1, "line": "{}"})) for _ in range(20)]
+    await asyncio.sleep(0)
+    await connections.aclose()
+    assert await asyncio.gather(*lines) == [1] * 20
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT count(*) FROM audit").fetchone() == (20,)
+
+
+async def test_a_closed_database_says_so_and_can_be_closed_again(database: Database) -> None:
+    await database.aclose()
+    with pytest.raises(StorageError, match=r"a\.db was closed"):
+        await database.calls.find("s1", "p1", None)
+    await database.aclose()

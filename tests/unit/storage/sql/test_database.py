@@ -91,6 +91,8 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_i
     with plain(path) as connection:
         for table in ("turns", "conversations", "voice_calls", "messages", "sessions", "blocks", "tokens"):
             connection.execute(f"DROP TABLE {table}")
+        for index in ("calls_oldest", "audit_oldest"):
+            connection.execute(f"DROP INDEX {index}")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     second = await open_database(path)
     try:

@@ -1,4 +1,4 @@
-"""The composition root: the one file that names concrete classes. The server and the CLI share it."""
+"""The house without its voice: settings, tools, stores, text model and sessions."""
 
 import asyncio
 import os
@@ -25,6 +25,7 @@ from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.door import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.keeper import Stores
+from antiphon.session.sampler import MakeSample
 from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.memory import MemoryDatabase
@@ -97,15 +98,19 @@ class House:
         session.state.voice_active = mode is Mode.VOICE
         return session
 
+    async def assistant(self) -> BuiltinModel:
+        """The offline assistant, ready to answer."""
+        builtin = BuiltinModel(self.registry.snapshot())
+        # Beside the event loop: compiling the grammar takes a fifth of a second.
+        await asyncio.to_thread(builtin.compile)
+        return builtin
+
     @asynccontextmanager
     async def text_model(self) -> AsyncIterator[TextModel]:
         """The model of the settings, ready to answer."""
         reference = parse(self.settings.model.text)
         if reference.provider is Provider.BUILTIN:
-            builtin = BuiltinModel(self.registry.snapshot())
-            # Beside the event loop: compiling the grammar takes a fifth of a second.
-            await asyncio.to_thread(builtin.compile)
-            yield builtin
+            yield await self.assistant()
             return
         model = open_text_model(reference, os.environ)
         try:
@@ -113,7 +118,12 @@ class House:
         finally:
             await model.aclose()
 
-    def hub(self, model: TextModel, make_voice: Callable[[], LiveModel] | None = None) -> Hub:
+    def hub(
+        self,
+        model: TextModel,
+        make_voice: Callable[[], LiveModel] | None = None,
+        make_sample: MakeSample | None = None,
+    ) -> Hub:
         """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
 
         def make_model(mode: Mode) -> LiveModel | None:
@@ -126,6 +136,7 @@ class House:
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
             make_model=make_model,
+            make_sample=make_sample,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",

@@ -1,0 +1,39 @@
+"""Whether two texts say the same: word errors, with numbers, spelling and punctuation out of the way."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from rapidfuzz.distance import Levenshtein
+
+from antiphon.words.digits import to_digits
+
+_SYMBOLS: Final = {"%": " percent ", "$": " dollars ", "+": " plus ", "&": " and ", "=": " equals "}
+_WORD: Final = re.compile(r"\d+(?:st|nd|rd|th)?|[a-z']+")
+_SAME: Final = {"kilometres": "kilometers", "dr": "doctor", "ok": "okay", "o'clock": ""}
+"""Other ways to write what is heard."""
+_DIVIDED: Final = re.compile(r"(?<=\bto)-(?=day|morrow|night)|(?<=\bgood)-(?=bye)|(?<=\bper) (?=cent)")
+
+
+def normalize(text: str) -> list[str]:
+    text = _DIVIDED.sub("", text.lower().replace("’", "'"))
+    for symbol, word in _SYMBOLS.items():
+        text = text.replace(symbol, word)
+    # "1,250" is one number, and so is "7:00"; "7:30" and "seven thirty" are both two.
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)|(?<=\d):00\b", "", text)
+    words = _WORD.findall(to_digits(text.replace("-", " ")))
+    return [said for word in words if (said := _SAME.get(word, word))]
+
+
+def count_errors(expected: str, heard: str) -> int:
+    """Words that are wrong, missing or too many."""
+    return Levenshtein.distance(normalize(expected), normalize(heard))
+
+
+def error_rate(pairs: Iterable[tuple[str, str]]) -> float:
+    """Errors by word expected, over pairs of what was said and what was heard."""
+    errors = words = 0
+    for expected, heard in pairs:
+        errors += count_errors(expected, heard)
+        words += len(normalize(expected))
+    return errors / words if words else 0.0

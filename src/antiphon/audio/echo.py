@@ -1,0 +1,95 @@
+"""Knows the assistant's own voice again when the microphone hears it from the loudspeaker."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from antiphon.audio.pcm import Samples, Signal
+from antiphon.audio.resample import Resampler, resample
+from antiphon.audio.vad import HZ
+
+HEARD: Final = 4_096
+"""Samples of the microphone that are compared, at its rate: a quarter of a second."""
+# Another voice comes to 0.36 once in a hundred times, by chance at any delay. A loudspeaker's, in a room that echoes as
+# loud as it speaks, comes to less than 0.4 as often, but always at the same delay.
+LIKE: Final = 0.35
+LIKE_AGAIN: Final = 0.25
+"""At about the delay at which it was `CERTAIN` before."""
+CERTAIN: Final = 0.5
+
+# Voices differ enough below 4 kHz, at a byte a sample. An answer is sent faster than it is played, so the rest of a
+# long one waits here.
+_KEPT_HZ: Final = 8_000
+_MAX_KEPT: Final = 60 * _KEPT_HZ
+# The client may say late that it plays, and loudspeakers, wireless ones most of all, take their time.
+_EARLY: Final = 2_048
+_LATE: Final = 6_144
+_COMPARED: Final = HEARD * _KEPT_HZ // HZ
+_REGION: Final = _LATE + _COMPARED + _EARLY
+_JITTER: Final = _KEPT_HZ // 500
+_EMPHASIS: Final = np.float32(0.8)
+
+
+class Echo:
+    """The answer that one session is hearing."""
+
+    def __init__(self) -> None:
+        self._played: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._first = 0
+        self._hz = 0
+        self._usual = slice(0)
+        """The delays about the one at which it was certain."""
+
+    def add(self, pcm: bytes, hz: int) -> None:
+        """The next piece of the answer, in the order in which it is sent."""
+        if hz != self._hz:
+            self._resampler, self._hz = Resampler(hz, _KEPT_HZ), hz
+        samples = np.frombuffer(self._resampler.push(pcm), np.int16)
+        coarse = np.rint(samples / 256).clip(-128, 127).astype(np.int8)
+        self._played = np.concatenate([self._played, coarse])[:_MAX_KEPT]
+
+    def is_in(self, heard: Samples, position: int) -> bool:
+        """Whether the last `HEARD` samples of the microphone are what was playing.
+
+        `position` says how many samples, at the microphone's rate, the client has been playing for. The level plays
+        no part: a bar that keeps an echo out keeps quiet people out too, most of whom have no echo at all.
+        """
+        region = self._around(position * _KEPT_HZ // HZ)
+        if not region.any():
+            return False
+        compared = np.frombuffer(resample(heard.tobytes(), HZ, _KEPT_HZ), np.int16)
+        likeness = _likeness(_emphasize(compared), _emphasize(region))
+        delay = int(likeness.argmax())
+        is_echo = likeness[delay] >= LIKE or likeness[self._usual].max(initial=0) >= LIKE_AGAIN
+        if likeness[delay] >= CERTAIN:
+            self._usual = slice(max(0, delay - _JITTER), delay + _JITTER)
+        return bool(is_echo)
+
+    def _around(self, position: int) -> NDArray[np.int8]:
+        """What may be heard about now. What is older is forgotten."""
+        start = position - _COMPARED - _LATE
+        if start > self._first:
+            self._played = self._played[start - self._first :]
+            self._first = start
+        silence = np.zeros(max(0, self._first - start), np.int8)
+        known = np.concatenate([silence, self._played[: _REGION - len(silence)]])
+        return np.concatenate([known, np.zeros(_REGION - len(known), np.int8)])
+
+
+def _emphasize(samples: NDArray[np.int8] | Samples) -> Signal:
+    """The low tones of any two voices are alike, and they are the strongest."""
+    signal = samples.astype(np.float32)
+    signal[1:] -= _EMPHASIS * signal[:-1]
+    return signal
+
+
+def _likeness(heard: Signal, played: Signal) -> Signal:
+    """The normalised correlation at all delays, the longest first: 1 is a copy."""
+    size = len(played)
+    products = np.fft.irfft(np.fft.rfft(played) * np.conj(np.fft.rfft(heard, size)), size)[: size - len(heard) + 1]
+    energy = np.concatenate([[0.0], np.cumsum(np.square(played, dtype=np.float64))])
+    energies = energy[len(heard) :] - energy[: -len(heard)]
+    # A stretch of near silence is like nothing. Its own small energy would make it like everything.
+    scale = np.sqrt(np.maximum(energies, energies.max() / 1000) * np.square(heard).sum())
+    return np.abs(products) / (scale + 1e-9)  # type: ignore[no-any-return]

@@ -1,0 +1,43 @@
+"""Opens models for onnxruntime, so that all of them share this machine in the same way."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from antiphon.errors import AntiphonError
+
+_ERRORS_ONLY: Final = 3
+
+
+class ModelFileError(AntiphonError):
+    """A model's file is missing or is no model."""
+
+    code = "model_file"
+
+
+class Session(Protocol):
+    """A loaded model. Any number of threads may run it at the same time."""
+
+    def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]: ...
+
+
+def open_session(path: Path, threads: int = 1) -> Session:
+    """Raises `ModelFileError`. With more threads one call is quicker, and the others have fewer."""
+    if not path.is_file():
+        raise ModelFileError(f"There is no model file at {path}. Get it with `antiphon models pull`.")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    # A thread that spins while it waits for the next call takes a core from the other models of this process.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])  # type: ignore[no-any-return]
+    except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
+        raise ModelFileError(
+            f"The model file {path} cannot be loaded ({error}). Remove it and get it again: `antiphon models pull`."
+        ) from error

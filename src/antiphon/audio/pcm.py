@@ -1,0 +1,43 @@
+"""Samples: PCM16, mono, little-endian, as bytes or as numbers between -1 and 1."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+SAMPLE_BYTES: Final = 2
+FULL_SCALE: Final = 32_768
+SILENCE_DBFS: Final = -100.0
+"""The level of nothing. The quietest sound that PCM16 can hold has -90."""
+
+Samples = NDArray[np.int16]
+Signal = NDArray[np.float32]
+
+
+def to_samples(pcm: bytes | Samples) -> Samples:
+    """The same samples, not a copy. Half a sample at the end is left out."""
+    return np.frombuffer(pcm, np.int16, len(pcm) // SAMPLE_BYTES) if isinstance(pcm, bytes) else pcm
+
+
+def to_signal(pcm: bytes | Samples) -> Signal:
+    return to_samples(pcm).astype(np.float32) / np.float32(FULL_SCALE)
+
+
+def from_signal(signal: Signal) -> bytes:
+    """What is louder than full scale is clipped."""
+    scaled = np.rint(signal * np.float32(FULL_SCALE))
+    samples: Samples = np.clip(scaled, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+    return samples.tobytes()
+
+
+def duration_ms(pcm: bytes, hz: int) -> int:
+    return len(pcm) // SAMPLE_BYTES * 1000 // hz
+
+
+def level_dbfs(pcm: bytes | Samples) -> float:
+    """How loud it is on the whole: 0 is a square wave at full scale, `SILENCE_DBFS` is silence, or no sound at all."""
+    signal = to_signal(pcm)
+    if not signal.size:
+        return SILENCE_DBFS
+    power = float(np.dot(signal, signal)) / signal.size
+    return max(SILENCE_DBFS, 10 * float(np.log10(power))) if power else SILENCE_DBFS

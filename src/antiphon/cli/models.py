@@ -1,0 +1,188 @@
+"""`antiphon models …`: pull, look at, check and remove the model files of the voice."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from antiphon.cli.options import ConfigOption, JsonOption, settings_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from antiphon.weights.folder import State
+    from antiphon.weights.manifest import File, Model
+    from antiphon.weights.puller import Progress
+
+app = typer.Typer(no_args_is_help=True)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `antiphon models list` shows it.")]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Which models. Without a name, all that the voice needs.")
+]
+
+
+@app.command("list")
+def list_models(as_json: JsonOption = False, config: ConfigOption = None) -> None:
+    """List the models: what they are for, how large they are, and whether they are there."""
+    from antiphon.weights.folder import state_of
+    from antiphon.weights.manifest import MODELS
+
+    models_dir = settings_for(config).models_dir
+    found = {model: [state_of(models_dir, model, file) for file in model.files] for model in MODELS.values()}
+    if as_json:
+        _print_json(models_dir, found)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("model", "use", "size", "licence", "state")
+    for model, states in found.items():
+        table.add_row(model.name, model.use, _size(model.size_bytes), model.licence, _state(states))
+    Console(highlight=False).print(table)
+    typer.echo(f"They are kept in {models_dir}")
+
+
+@app.command()
+def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
+    """Download the models that are missing. What is there already is left alone, which takes no time."""
+    from antiphon.weights.manifest import VOICE, find_model
+    from antiphon.weights.puller import pull as pull_models
+
+    models = [find_model(name) for name in names] if names else VOICE
+    models_dir = settings_for(config).models_dir
+    with _progress() as on_progress:
+        pulled = pull_models(models, models_dir, on_progress)
+    if pulled:
+        typer.echo(f"Pulled {', '.join(model.name for model in pulled)} into {models_dir}")
+    else:
+        typer.echo(f"The models are in {models_dir}")
+
+
+@app.command()
+def verify(as_json: JsonOption = False, config: ConfigOption = None) -> None:
+    """Compare every file with its SHA-256. Exit code 1 if one is missing or damaged."""
+    from antiphon.weights.folder import State, path_of
+    from antiphon.weights.folder import verify as verify_file
+    from antiphon.weights.manifest import MODELS
+    from antiphon.weights.puller import Progress
+
+    models_dir = settings_for(config).models_dir
+    with _progress(only_bar=True) as on_progress:
+
+        def check(model: "Model", file: "File") -> State:
+            def tell(done_bytes: int) -> None:
+                on_progress(Progress(f"Reading {file.name}", done_bytes, file.size_bytes))
+
+            return verify_file(models_dir, model, file, tell)
+
+        found = {model: [check(model, file) for file in model.files] for model in MODELS.values()}
+    wrong = [
+        (model, file, state)
+        for model, states in found.items()
+        for file, state in zip(model.files, states, strict=True)
+        if state is not State.PRESENT
+    ]
+    if as_json:
+        _print_json(models_dir, found)
+    elif not wrong:
+        typer.echo(f"All {sum(map(len, found.values()))} files in {models_dir} are what they should be.")
+    else:
+        for model, file, state in wrong:
+            typer.echo(f"{path_of(models_dir, model, file)} is {state}. {_advice(model, state)}")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def remove(name: NameArgument, config: ConfigOption = None) -> None:
+    """Remove a model's files, and what was made from them."""
+    from antiphon.weights.folder import remove as remove_model
+    from antiphon.weights.manifest import find_model
+
+    model = find_model(name)
+    models_dir = settings_for(config).models_dir
+    was_there = remove_model(models_dir, model)
+    typer.echo(f"Removed {name} from {models_dir}" if was_there else f"There is no {name} in {models_dir}")
+
+
+@contextmanager
+def _progress(only_bar: bool = False) -> "Iterator[Callable[[Progress], None]]":
+    """Bars on standard error if somebody watches it; else a line on it for each thing that begins."""
+    if not sys.stderr.isatty():
+        begun: set[str] = set()
+
+        def tell(progress: "Progress") -> None:
+            if progress.what not in begun and not only_bar:
+                begun.add(progress.what)
+                size = f" ({_size(progress.total_bytes)})" if progress.total_bytes else ""
+                typer.echo(f"{progress.what}{size}", err=True)
+
+        yield tell
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(progress: "Progress") -> None:
+            if progress.what not in tasks:
+                tasks[progress.what] = bars.add_task(progress.what, total=progress.total_bytes or None)
+            bars.update(tasks[progress.what], completed=progress.done_bytes)
+
+        yield show
+
+
+def _state(states: "list[State]") -> "State":
+    """That of a model: whole only if all its files are."""
+    from antiphon.weights.folder import State
+
+    return next((state for state in (State.DAMAGED, State.MISSING) if state in states), State.PRESENT)
+
+
+def _advice(model: "Model", state: "State") -> str:
+    from antiphon.weights.folder import State
+
+    again = f"`antiphon models pull {model.name}`"
+    # Pulling looks at the size alone, and a damaged file may have the right one.
+    return f"Run `antiphon models remove {model.name}`, then {again}." if state is State.DAMAGED else f"Run {again}."
+
+
+def _print_json(models_dir: "Path", found: "dict[Model, list[State]]") -> None:
+    import msgspec
+
+    from antiphon.weights.folder import path_of
+
+    models = [
+        {
+            "name": model.name,
+            "use": model.use,
+            "licence": model.licence,
+            "size_bytes": model.size_bytes,
+            "state": _state(states),
+            "files": [
+                {
+                    "path": str(path_of(models_dir, model, file)),
+                    "size_bytes": file.size_bytes,
+                    "sha256": file.sha256,
+                    "wheel": str(file.wheel),
+                    "state": state,
+                }
+                for file, state in zip(model.files, states, strict=True)
+            ],
+        }
+        for model, states in found.items()
+    ]
+    document = {"models_dir": str(models_dir), "models": models}
+    typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def _size(size_bytes: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(size_bytes)

@@ -1,0 +1,163 @@
+"""The voice of a process: engines, ears and mouth, loaded once for all its sessions.
+
+Nothing heavy is imported before a voice is wanted: a server that only reads and writes starts without it.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from antiphon.config import Settings
+from antiphon.models.base import TextModel
+from antiphon.models.live import LiveModel
+from antiphon.protocol.limits import SPEECH_HZ
+from antiphon.session.runner import GREETING
+from antiphon.speech.base import Recognizer, Synthesizer
+from antiphon.speech.clauses import Clauses
+from antiphon.speech.extras import needs_extra
+from antiphon.speech.phrases import Phrases
+from antiphon.speech.references import Local, WyomingServer, parse_stt, parse_tts
+from antiphon.speech.spoken import speakable
+from antiphon.speech.workers import Workers
+from antiphon.weights.folder import locate
+
+if TYPE_CHECKING:
+    from antiphon.models.cascade.listening import Senses
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The engines of the settings, ready to be used."""
+
+    recognizer: Recognizer
+    synthesizer: Synthesizer | None
+    workers: Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What gives every session a model of its own that listens and speaks."""
+
+    speech: Speech
+    senses: "Senses"
+    model: TextModel
+    usual_voice: str
+
+    def make_model(self) -> LiveModel:
+        from antiphon.models.cascade.cascade import Cascade
+
+        return Cascade(self.senses, self.model, self.speech.synthesizer, self.usual_voice)
+
+    async def make_sample(self, text: str, voice: str | None, speed: float) -> bytes:
+        """A short text as it would be spoken, at the wire's rate."""
+        from antiphon.audio.resample import resample
+
+        synthesizer = self.speech.synthesizer
+        assert synthesizer is not None
+        sounds = [sound async for sound in synthesizer.speak(text, voice=voice or self.usual_voice, speed=speed)]
+        return resample(b"".join(sound.pcm for sound in sounds), synthesizer.output_hz, SPEECH_HZ)
+
+
+@asynccontextmanager
+async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
+    """Loads the engines of the settings, all at once. Raises `AntiphonError` if one cannot be had."""
+    async with AsyncExitStack() as stack:
+        workers = Workers(threads=_cores())
+        stack.push_async_callback(workers.aclose)
+        recognizer, synthesizer = await asyncio.gather(
+            _open_recognizer(settings, workers), _open_synthesizer(settings, workers)
+        )
+        stack.push_async_callback(recognizer.aclose)
+        if synthesizer is not None:
+            stack.push_async_callback(synthesizer.aclose)
+        yield Speech(recognizer, synthesizer, workers)
+
+
+@asynccontextmanager
+async def open_voice(settings: Settings, model: TextModel, is_request: Callable[[str], bool]) -> AsyncIterator[Voice]:
+    """`is_request` knows whether a text is a whole request. Raises `AntiphonError` if an engine cannot be had."""
+    with needs_extra("local", "the voice"):
+        from antiphon.audio.turn import TurnDetector
+        from antiphon.audio.vad import Vad
+        from antiphon.models.cascade.hearing import Hearing
+        from antiphon.models.cascade.listening import Senses
+
+    silero = locate(settings.models_dir, "silero-vad", "silero_vad.onnx")
+    smart_turn = locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")
+    async with open_speech(settings) as speech:
+        vad, detector = await asyncio.gather(
+            asyncio.to_thread(Vad, silero), asyncio.to_thread(TurnDetector, smart_turn)
+        )
+        hearing = Hearing(vad)
+        senses = Senses(
+            hearing,
+            speech.recognizer,
+            detector,
+            speech.workers,
+            is_request,
+            settings.speech.short_silence_ms,
+            settings.speech.long_silence_ms,
+        )
+        try:
+            yield Voice(speech, senses, model, settings.speech.voice)
+        finally:
+            await hearing.aclose()
+
+
+async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
+    match parse_stt(settings.speech.stt):
+        case Local():
+            with needs_extra("local", settings.speech.stt):
+                from antiphon.speech.engines.moonshine import MoonshineRecognizer
+            moonshine = MoonshineRecognizer(settings.models_dir, workers)
+            await asyncio.to_thread(moonshine.load)
+            return moonshine
+        case WyomingServer(host=host, port=port):
+            with needs_extra("local", settings.speech.stt):
+                from antiphon.speech.engines.wyoming import WyomingRecognizer
+            remote = WyomingRecognizer(host, port)
+            await remote.open()
+            return remote
+        case server:
+            with needs_extra("openai", settings.speech.stt):
+                from antiphon.speech.engines.openai import OpenAIRecognizer
+            return OpenAIRecognizer(server.base_url, server.model, server.key(os.environ))
+
+
+async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer | None:
+    match parse_tts(settings.speech.tts):
+        case None:
+            return None
+        case Local():
+            with needs_extra("local", settings.speech.tts):
+                from antiphon.speech.engines.piper import PiperSynthesizer
+            piper = Phrases(PiperSynthesizer(settings.models_dir, workers))
+            # This loads the voice too.
+            await piper.warm(_clauses(GREETING), voice=settings.speech.voice)
+            return piper
+        case WyomingServer(host=host, port=port):
+            with needs_extra("local", settings.speech.tts):
+                from antiphon.speech.engines.wyoming import WyomingSynthesizer
+            remote = WyomingSynthesizer(host, port, settings.speech.voice)
+            await remote.open()
+            return Phrases(remote)
+        case server:
+            with needs_extra("openai", settings.speech.tts):
+                from antiphon.speech.engines.openai import OpenAISynthesizer
+            return Phrases(
+                OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), settings.speech.voice)
+            )
+
+
+def _clauses(text: str) -> list[str]:
+    """As a mouth takes it apart."""
+    clauses = Clauses()
+    return [speakable(clause) for clause in (*clauses.push(text), *clauses.finish())]
+
+
+def _cores() -> int:
+    """Those that this process may use: a container is often given fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

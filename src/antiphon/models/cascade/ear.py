@@ -1,0 +1,151 @@
+"""When somebody begins to speak, pauses, goes on and has finished: one session's share of the work, frame by frame.
+
+Time is counted in frames of audio, not by a clock: a network that stutters does not end a sentence.
+"""
+
+from collections import deque
+from enum import Enum, auto
+from typing import Final
+
+FRAME_SAMPLES: Final = 512
+FRAME_BYTES: Final = 2 * FRAME_SAMPLES
+FRAME_MS: Final = 32
+
+SPEECH: Final = 0.5
+STILL_SPEECH: Final = 0.35
+"""Once somebody speaks, less is enough: words trail off."""
+ONSET_FRAMES: Final = 3
+"""A click or a door is over by then."""
+RESUME_FRAMES: Final = 2
+PAUSE_FRAMES: Final = 5
+"""So much silence makes it worth asking what was said, and whether it was all."""
+MIN_SPEECH_FRAMES: Final = 5
+"""Less than this in a whole turn is a noise, not a word."""
+PREROLL_FRAMES: Final = 9
+"""Before the first frame of speech: without a fifth of a second of it the recogniser loses first words."""
+RING_FRAMES: Final = 30
+"""Holds the pre-roll of speech that was noticed late, while an answer was playing."""
+
+
+class Sign(Enum):
+    STARTED = auto()
+    PAUSED = auto()
+    """The turn may be over: it is worth asking."""
+    RESUMED = auto()
+    ENDED = auto()
+    REOPENED = auto()
+    """Speech went on after the end, before the turn was settled: it is the same turn."""
+    DISCARDED = auto()
+    """It was a noise."""
+
+
+class _State(Enum):
+    QUIET = auto()
+    SPEAKING = auto()
+    PAUSING = auto()
+    ENDED = auto()
+
+
+class Ear:
+    def __init__(self, short_silence_ms: int, long_silence_ms: int) -> None:
+        self._short_frames = max(PAUSE_FRAMES, round(short_silence_ms / FRAME_MS))
+        self._long_frames = max(PAUSE_FRAMES, round(long_silence_ms / FRAME_MS))
+        self._state = _State.QUIET
+        self._ring: deque[bytes] = deque(maxlen=RING_FRAMES)
+        self._turn = bytearray()
+        self._run = 0
+        """Frames of speech without a gap, up to this one."""
+        self._silent = 0
+        """Frames since the last of speech."""
+        self._spoken = 0
+        self._seems_complete = False
+
+    @property
+    def turn(self) -> bytes:
+        """The turn's audio so far: pre-roll, speech, and the silence after it."""
+        return bytes(self._turn)
+
+    @property
+    def turn_ms(self) -> int:
+        return len(self._turn) // 32
+
+    @property
+    def silence_ms(self) -> int:
+        return self._silent * FRAME_MS
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody is in the middle of a turn."""
+        return self._state in (_State.SPEAKING, _State.PAUSING)
+
+    @property
+    def is_speaking(self) -> bool:
+        return self._state is _State.SPEAKING
+
+    def hear(self, probability: float, frame: bytes, *, may_start: bool = True) -> Sign | None:
+        """One frame, and how likely it is speech. `may_start` is false while it takes more than that to begin."""
+        threshold = STILL_SPEECH if self._state is _State.SPEAKING else SPEECH
+        self._run = self._run + 1 if probability >= threshold else 0
+        if self._state is _State.QUIET:
+            self._ring.append(frame)
+            return self.start() if may_start and self._run >= ONSET_FRAMES else None
+        self._turn += frame
+        self._spoken += self._run > 0
+        self._silent = 0 if self._run and self._state is _State.SPEAKING else self._silent + 1
+        match self._state:
+            case _State.SPEAKING if self._silent >= PAUSE_FRAMES:
+                self._state = _State.PAUSING
+                self._seems_complete = False
+                return Sign.PAUSED
+            case _State.PAUSING if self._run >= RESUME_FRAMES:
+                return self._go_on(Sign.RESUMED)
+            case _State.PAUSING:
+                return self._end_if_due()
+            case _State.ENDED if may_start and self._run >= ONSET_FRAMES:
+                return self._go_on(Sign.REOPENED)
+        return None
+
+    def start(self) -> Sign:
+        """Somebody speaks, and has for the last frames: they are part of the turn, with some from before them."""
+        kept = min(len(self._ring), self._run + PREROLL_FRAMES)
+        self._turn = bytearray(b"".join(list(self._ring)[-kept:]))
+        self._ring.clear()
+        self._spoken, self._silent = self._run, 0
+        self._state = _State.SPEAKING
+        return Sign.STARTED
+
+    def believe_complete(self) -> Sign | None:
+        """What was said before this pause seems to be all: a short silence is enough."""
+        self._seems_complete = True
+        return self._end_if_due() if self._state is _State.PAUSING else None
+
+    def end(self) -> Sign | None:
+        """No more audio comes: what was heard is the turn. None if there is none."""
+        return self._end() if self.is_open else None
+
+    def forget(self, size_bytes: int) -> None:
+        """Lets go of the oldest part of the turn, which is known by now."""
+        del self._turn[:size_bytes]
+
+    def settle(self) -> None:
+        """The turn is answered: what follows is another one."""
+        self._state = _State.QUIET
+        self._turn.clear()
+        self._ring.clear()
+        self._run = self._silent = 0
+
+    def _go_on(self, sign: Sign) -> Sign:
+        self._state = _State.SPEAKING
+        self._silent = 0
+        return sign
+
+    def _end_if_due(self) -> Sign | None:
+        due = self._short_frames if self._seems_complete else self._long_frames
+        return self._end() if self._silent >= due else None
+
+    def _end(self) -> Sign:
+        if self._spoken < MIN_SPEECH_FRAMES:
+            self.settle()
+            return Sign.DISCARDED
+        self._state = _State.ENDED
+        return Sign.ENDED

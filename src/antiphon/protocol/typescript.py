@@ -1,0 +1,138 @@
+"""The wire as TypeScript for the page's client, made from its schema.
+
+python -m antiphon.protocol.typescript --write     (or --check: whether what is written is current)
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from antiphon.protocol import limits
+from antiphon.protocol.closing import CLOSES
+from antiphon.protocol.errors import ErrorCode
+from antiphon.protocol.schema import json_schema
+
+Schema = Mapping[str, Any]
+
+FILE: Final = Path("web/src/client/wire.ts")
+UNIONS: Final = ("ClientMessage", "ServerMessage")
+MESSAGE: Final = "Message"
+"""Ends the name of every message, since "Error", "Image" and "Audio" are a browser's own."""
+LIMITS: Final = ("MICROPHONE_HZ", "SPEECH_HZ", "MAX_TEXT", "MAX_PENDING_REQUEST", "MAX_INITIAL_MESSAGES")
+"""Those that a client needs to know."""
+
+INTRODUCTION: Final = """\
+// The client wire, version 1. Made by `python -m antiphon.protocol.typescript --write`: change the structs in
+// src/antiphon/protocol/, not this file.
+"""
+
+
+def source() -> str:
+    definitions = json_schema()["$defs"]
+    names = {name: _name(name, definition) for name, definition in definitions.items()}
+    codes = " | ".join(json.dumps(code.value) for code in ErrorCode)
+    parts = [
+        INTRODUCTION,
+        *(f"export const {name} = {getattr(limits, name)};" for name in LIMITS),
+        "\n/** How the server closes a connection, and whether to come back then. */",
+        "export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean }>> = {",
+        *(f"  {c.code}: {{ reason: {json.dumps(c.reason)}, comeBack: {json.dumps(c.come_back)} }}," for c in CLOSES),
+        "};\n",
+        f"export type ErrorCode = {codes};\n",
+        *(_declare(definition, names[name], names) for name, definition in definitions.items() if name not in UNIONS),
+        *(_union(name, definitions, names) for name in UNIONS),
+        "/** Clients ignore the types that are not among these. */",
+        f"export const SERVER_TYPES: ReadonlySet<string> = new Set({json.dumps(_tags('ServerMessage', definitions))});",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m antiphon.protocol.typescript", description="The wire as TypeScript."
+    )
+    parser.add_argument("--file", type=Path, default=FILE, help="where it is (default: %(default)s)")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="write it")
+    what.add_argument("--check", action="store_true", help="fail if it is not current")
+    options = parser.parse_args(arguments)
+    if options.write:
+        options.file.write_text(source(), encoding="utf-8")
+    elif not options.file.is_file() or options.file.read_text(encoding="utf-8") != source():
+        print(f"{options.file} is not current. Run this with --write.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _name(name: str, definition: Schema) -> str:
+    is_message = "type" in definition.get("properties", {})
+    return name if not is_message or name.endswith(MESSAGE) else name + MESSAGE
+
+
+def _declare(definition: Schema, name: str, names: Mapping[str, str]) -> str:
+    comment = _comment(definition, "")
+    if "enum" in definition:
+        return f"{comment}export type {name} = {_type(definition, names)};\n"
+    return "\n".join([f"{comment}export interface {name} {{", *_fields(definition, names), "}\n"])
+
+
+def _fields(definition: Schema, names: Mapping[str, str]) -> Iterator[str]:
+    for name, field in definition["properties"].items():
+        mark = "" if name in definition["required"] else "?"
+        yield f"{_comment(field, '  ')}  {name}{mark}: {_type(field, names)};"
+
+
+def _comment(schema: Schema, indent: str) -> str:
+    text = schema.get("description", "").replace("*/", "* /")
+    return f"{indent}/** {text} */\n" if text else ""
+
+
+def _union(name: str, definitions: Schema, names: Mapping[str, str]) -> str:
+    """A message by its type, and any message."""
+    members = [names[_target(reference)] for reference in definitions[name]["oneOf"]]
+    by_type = [f"  {tag}: {member};" for tag, member in zip(_tags(name, definitions), members, strict=True)]
+    return "\n".join(
+        [
+            f"export interface {name}s {{",
+            *by_type,
+            "}\n",
+            f"{_comment(definitions[name], '')}export type {name} = {name}s[keyof {name}s];\n",
+        ]
+    )
+
+
+def _tags(union: str, definitions: Schema) -> list[str]:
+    return [
+        str(definitions[_target(reference)]["properties"]["type"]["enum"][0])
+        for reference in definitions[union]["oneOf"]
+    ]
+
+
+def _target(reference: Schema) -> str:
+    return str(reference["$ref"]).rpartition("/")[2]
+
+
+def _type(field: Schema, names: Mapping[str, str]) -> str:
+    match field:
+        case {"$ref": str()}:
+            return names[_target(field)]
+        case {"anyOf": [*choices]}:
+            return " | ".join(dict.fromkeys(_type(choice, names) for choice in choices))
+        case {"enum": [*values]}:
+            return " | ".join(map(json.dumps, values))
+        case {"type": "array", "items": items}:
+            return f"{_type(items, names)}[]"
+        case {"type": "object"}:
+            return "Record<string, unknown>"
+        case {"type": "integer" | "number"}:
+            return "number"
+        case {"type": "string" | "boolean" | "null" as kind}:
+            return str(kind)
+    return "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

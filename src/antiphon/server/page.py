@@ -1,0 +1,85 @@
+"""The page and the client module: the committed build of `web/`, served as it is."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+STATIC: Final = Path(__file__).parent / "static"
+INDEX: Final = "index.html"
+SHARED: Final = frozenset({"antiphon-client.js", "antiphon-worklets.js"})
+"""What pages of other origins may load too, if the guard lets them in."""
+
+# Not from `mimetypes`: that depends on the machine, and some of them call a script text/plain.
+MEDIA_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+NOT_BUILT: Final = (
+    "Antiphon is running, but its page is not built: run `make web` and start the server again.\n"
+    "Until then, talk to it with `antiphon chat`, or over /ws and /api/chat.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    body: bytes
+    media_type: str
+    is_shared: bool
+
+    @property
+    def etag(self) -> str:
+        return f'"{sha256(self.body).hexdigest()[:32]}"'
+
+
+def read_files(folder: Path = STATIC) -> dict[str, PageFile]:
+    """The files of the build by their names. Others than those that a page is made of are not served."""
+    if not (folder / INDEX).is_file():
+        return {}
+    return {
+        path.name: PageFile(path.read_bytes(), MEDIA_TYPES[path.suffix], path.name in SHARED)
+        for path in sorted(folder.iterdir())
+        if path.suffix in MEDIA_TYPES
+    }
+
+
+def routes(folder: Path = STATIC) -> list[Route]:
+    """One for each file: there is no way to ask for another."""
+    files = read_files(folder)
+    if not files:
+        return [Route("/", _explain)]
+    return [Route("/" if name == INDEX else f"/{name}", _endpoint(file)) for name, file in files.items()]
+
+
+async def _explain(request: Request) -> Response:
+    return PlainTextResponse(NOT_BUILT, 503)
+
+
+def _endpoint(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
+    # The names never change, so a browser has to ask each time; mostly it is told to use what it has.
+    headers = {"etag": file.etag, "cache-control": "no-cache"}
+    if file.is_shared:
+        headers |= {"cross-origin-resource-policy": "cross-origin", "vary": "Origin"}
+
+    async def endpoint(request: Request) -> Response:
+        origin = request.headers.get("origin")
+        # The guard stands in front: an origin that has come so far is one that may use this server.
+        allowed = {"access-control-allow-origin": origin} if file.is_shared and origin else {}
+        if _has_it(request.headers.get("if-none-match", ""), file.etag):
+            return Response(status_code=304, headers=headers | allowed)
+        return Response(file.body, headers=headers | allowed, media_type=file.media_type)
+
+    return endpoint
+
+
+def _has_it(if_none_match: str, etag: str) -> bool:
+    known = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
+    return etag in known or known == ["*"]

@@ -1,0 +1,61 @@
+"""What tools say to the client, and who is not listened to any more."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from antiphon.protocol import codec
+from antiphon.protocol.closing import BLOCKED
+from antiphon.protocol.errors import ProtocolError
+from antiphon.protocol.server_messages import ConfirmationRequest, ConfirmationResolved, Error, Outcome, Timeout
+from antiphon.session.keeper import Stores
+from antiphon.session.outbox import Outbox
+from antiphon.tools.errors import ErrorType, ToolError
+
+
+class ClientMessages:
+    """`context.messaging` of a session: what a handler sends becomes a message of the wire."""
+
+    def __init__(self, outbox: Outbox, stores: Stores, user: str) -> None:
+        self._outbox = outbox
+        self._stores = stores
+        self._user = user
+        self._asked: dict[str, str] = {}
+        """The newest question about each tool, by its token."""
+        self.farewell: Timeout | None = None
+        """A block that has begun; its message waits for the farewell to be heard."""
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        try:
+            told = codec.server_message(message)
+        except ProtocolError as error:
+            raise ToolError(ErrorType.INTERNAL, f"The tool sent a message that no client knows: {error}") from None
+        if isinstance(told, Timeout):
+            # The block holds from here on, whatever becomes of the socket.
+            await self._stores.blocks.block(self._user, told.until, told.message)
+            self.farewell = told
+            return
+        if isinstance(told, ConfirmationRequest):
+            self._asked[told.tool] = told.confirmation_token
+        self._outbox.send(told)
+
+    def resolve(self, tool: str, *, approved: bool) -> None:
+        """The person has answered in words; the client may close the question that it shows."""
+        token = self._asked.pop(tool, None)
+        if token is not None:
+            outcome = Outcome.APPROVED if approved else Outcome.DENIED
+            self._outbox.send(ConfirmationResolved(token, outcome))
+
+    def tell_farewell(self) -> None:
+        """The farewell was heard, if there was one."""
+        farewell, self.farewell = self.farewell, None
+        if farewell is not None:
+            self._outbox.send(farewell)
+
+    async def tell_block(self, now_ms: int) -> bool:
+        """Whether the user is blocked; then the client is told until when."""
+        until_ms = await self._stores.blocks.blocked_until(self._user, now_ms)
+        if until_ms is None:
+            return False
+        self._outbox.send(Timeout(until_ms, (until_ms - now_ms) / 1000, "You are blocked for now."))
+        self._outbox.send(Error(BLOCKED.reason, "blocked"))
+        return True

@@ -1,0 +1,184 @@
+"""Cuts a voice's graph in three. Piper's is VITS: text → prior → (flow) → latent → (HiFi-GAN decoder) → samples.
+
+The encoder needs all of the text. The other two are convolutions over frames: a stretch gives the same samples alone as
+within the whole, if it has enough frames on both sides. So the first sound waits for the encoder and a few frames only.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from msgspec import Struct
+from onnx.utils import Extractor
+
+from antiphon.speech.base import SpeechError
+
+ENCODER: Final = "encoder.onnx"
+FLOW: Final = "flow.onnx"
+DECODER: Final = "decoder.onnx"
+SPEAKER: Final = "sid"
+"""An input of all three parts, in voices with several speakers."""
+
+_PLAN: Final = "plan.json"
+_RECIPE: Final = 1
+"""Counts up when this module makes other parts, so that those of an older version are made anew."""
+
+
+class Plan(Struct, frozen=True):
+    """The tensors at the cuts, and how far a frame's surroundings have a say in it."""
+
+    prior: str
+    mask: str
+    """Into the flow, beside the prior: 1 for every frame."""
+    latent: str
+    audio: str
+    flow_context_frames: int
+    decoder_context_frames: int
+    frame_samples: int
+
+
+@contextmanager
+def parts_of(model: Path, cache_dir: Path) -> Iterator[tuple[Path, Plan]]:
+    """The folder with the three parts. They are made once; where that folder cannot be written, for this time only.
+
+    Raises `SpeechError`.
+    """
+    folder = cache_dir / f"{_digest(model)[:16]}-{_RECIPE}"
+    if plan := _read_plan(folder):
+        yield folder, plan
+        return
+    drafts = _make_drafts_folder(cache_dir)
+    try:
+        plan = _write_parts(model, drafts)
+        yield (folder if _keep(drafts, folder) else drafts), plan
+    finally:
+        shutil.rmtree(drafts, ignore_errors=True)
+
+
+def _digest(model: Path) -> str:
+    try:
+        with model.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SpeechError(f"The voice {model} cannot be read: {error.strerror}.") from error
+
+
+def _read_plan(folder: Path) -> Plan | None:
+    try:
+        return msgspec.json.decode((folder / _PLAN).read_bytes(), type=Plan)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _make_drafts_folder(cache_dir: Path) -> Path:
+    try:
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="new-", dir=cache_dir))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="antiphon-voice-"))
+
+
+def _keep(drafts: Path, folder: Path) -> bool:
+    """Puts new parts where they are found the next time, in place of older ones."""
+    if drafts.parent != folder.parent:
+        return False
+    drafts.chmod(0o755)  # Others may share the models.
+    if _read_plan(folder) is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        drafts.rename(folder)
+    except OSError:  # Another process was quicker.
+        return _read_plan(folder) is not None
+    for each in folder.parent.iterdir():
+        if each != folder and not each.name.startswith("new-"):
+            shutil.rmtree(each, ignore_errors=True)
+    return True
+
+
+def _write_parts(model: Path, folder: Path) -> Plan:
+    try:
+        whole = onnx.load(model)
+        plan = _plan(whole.graph)
+        extractor = Extractor(whole)
+        inputs = [each.name for each in whole.graph.input]
+        speaker = [name for name in inputs if name == SPEAKER]
+        for name, taken, given in (
+            (ENCODER, inputs, [plan.prior]),
+            (FLOW, [plan.prior, plan.mask, *speaker], [plan.latent]),
+            (DECODER, [plan.latent, *speaker], [plan.audio]),
+        ):
+            onnx.save(extractor.extract_model(taken, given), folder / name)
+        (folder / _PLAN).write_bytes(msgspec.json.encode(plan))
+    except (ValueError, LookupError, DecodeError) as error:
+        raise SpeechError(f"{model} is not a voice that Piper made ({error}). Remove it, or get it again.") from error
+    except OSError as error:
+        raise SpeechError(f"The parts of the voice {model} cannot be written to {folder}: {error.strerror}.") from error
+    return plan
+
+
+def _plan(graph: onnx.GraphProto) -> Plan:
+    made_by = {output: node for node in graph.node for output in node.output}
+    decoding = _first(graph.node, "has no decoder", lambda node: "dec.conv_pre.weight" in node.input)
+    latent = decoding.input[0]
+    # The last step before the decoder is `z * mask`.
+    mask = made_by[latent].input[1]
+    prior = _find_prior(graph)
+    audio = graph.output[0].name
+    flow_reach, _ = _reach(graph, prior, latent)
+    decoder_reach, frame_samples = _reach(graph, latent, audio)
+    return Plan(prior, mask, latent, audio, ceil(flow_reach), ceil(decoder_reach), frame_samples)
+
+
+def _find_prior(graph: onnx.GraphProto) -> str:
+    """It is `mean + noise * …`. The noise is the last one in the graph: the one before it is for the durations."""
+    noise = _first(reversed(graph.node), "has no noise", lambda node: node.op_type == "RandomNormalLike")
+    noisy = set(noise.output)
+
+    def adds_noise(node: onnx.NodeProto) -> bool:
+        is_noisy = not noisy.isdisjoint(node.input)
+        noisy.update(node.output if is_noisy else ())
+        return is_noisy and node.op_type == "Add"
+
+    return str(_first(graph.node, "adds its noise to nothing", adds_noise).output[0])
+
+
+def _first(nodes: Iterable[onnx.NodeProto], failure: str, is_meant: Callable[[onnx.NodeProto], bool]) -> onnx.NodeProto:
+    found = next((node for node in nodes if is_meant(node)), None)
+    if found is None:
+        raise ValueError(f"its graph {failure}")
+    return found
+
+
+def _reach(graph: onnx.GraphProto, source: str, target: str) -> tuple[Fraction, int]:
+    """How many of the source's frames to each side a frame of the target depends on, and how many samples it has."""
+    known = {source: (Fraction(0), 1)}
+    for node in graph.node:
+        before = [known[each] for each in node.input if each in known]
+        if not before:
+            continue
+        reach, samples = max(before)
+        kernel, dilation, stride, pad = _geometry(node)
+        if node.op_type == "Conv":
+            reach += Fraction((kernel - 1) * dilation, 2 * samples)
+        elif node.op_type == "ConvTranspose":
+            reach += Fraction(max(pad, kernel - 1 - pad), stride * samples)
+            samples *= stride
+        known.update(dict.fromkeys(node.output, (reach, samples)))
+    return known[target]
+
+
+def _geometry(node: onnx.NodeProto) -> tuple[int, int, int, int]:
+    """Of a convolution over time: kernel, dilation, stride, padding."""
+    found = {each.name: each.ints for each in node.attribute}
+    names_and_usual = (("kernel_shape", 1), ("dilations", 1), ("strides", 1), ("pads", 0))
+    kernel, dilation, stride, pad = ((found.get(name) or [usual])[0] for name, usual in names_and_usual)
+    return kernel, dilation, stride, pad

@@ -1,0 +1,134 @@
+"""A voice in memory: text to phonemes, phonemes to the prior of their sound, stretches of the prior to samples."""
+
+from collections.abc import Iterator
+from functools import cache
+from threading import Lock
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from piper.phonemize_espeak import EspeakPhonemizer
+
+from antiphon.audio.inference import open_session
+from antiphon.audio.pcm import Signal
+from antiphon.speech.base import SpeechError
+from antiphon.speech.engines.piper.files import VoiceFile
+from antiphon.speech.engines.piper.graph import DECODER, ENCODER, FLOW, SPEAKER, parts_of
+from antiphon.speech.engines.piper.sound import gain_for
+
+MAX_CHARS: Final = 800
+"""espeak holds the interpreter while it works: 5,000 characters at once would stop everything else for 15 to 40 ms."""
+MAX_PHONEMES: Final = 300
+"""The encoder's memory grows with their square, and a number of 200 digits has thousands."""
+ROUNDED_UP: Final = 0.22
+"""Measured. Without it, speed 2 would be 1.65, and 0.5 would be 0.57."""
+
+_BETWEEN, _BEGIN, _END = "_", "^", "$"
+_STOPS: Final = (".!?", ",;:", " ")
+"""Where a long text is cut, the best first."""
+_SAMPLE: Final = "It is half past ten in the morning, and the weather is going to be sunny today."
+
+# There is one espeak in a process, and it has a current voice: choosing it and using it belong together.
+_espeak_lock: Final = Lock()
+
+Prior = NDArray[np.float32]
+"""What an utterance will sound like, before it has a voice: (1, channels, frames)."""
+Text = TypeVar("Text", str, list[str])
+
+
+class LoadedVoice:
+    """Any number of threads may use it at the same time. Raises `SpeechError`."""
+
+    def __init__(self, file: VoiceFile) -> None:
+        self.hz = file.config.audio.sample_rate
+        self._config = file.config
+        self._speaker = {SPEAKER: np.zeros(1, np.int64)} if file.config.num_speakers > 1 else {}
+        with parts_of(file.model, file.cache_dir) as (folder, self._plan):
+            try:
+                parts = (open_session(folder / part) for part in (ENCODER, FLOW, DECODER))
+                self._encoder, self._flow, self._decoder = parts
+                self.gain = self._measure_gain()
+            except Exception as error:  # onnxruntime's errors have no common ancestor below this one, espeak's is bare.
+                raise SpeechError(f"The voice {file.model} does not work: {error}") from error
+
+    @property
+    def frame_samples(self) -> int:
+        return self._plan.frame_samples
+
+    def phonemize(self, text: str) -> list[list[str]]:
+        """One list a sentence, each ending in its punctuation; none for a text that has no sound."""
+        espeak = self._config.espeak.voice
+        clusters = set(self._config.vowel_clusters) or None
+        sentences: list[list[str]] = []
+        for part in _portions(" ".join(text.split()).replace("\0", ""), MAX_CHARS):
+            # Half a surrogate pair cannot be encoded.
+            plain = part.encode("utf-8", "ignore").decode()
+            with _espeak_lock:
+                sentences += _espeak().phonemize(espeak, plain, clusters)
+        known = ([each for each in sentence if each in self._config.phoneme_id_map] for sentence in sentences)
+        return [portion for sentence in known if _is_audible(sentence) for portion in _portions(sentence, MAX_PHONEMES)]
+
+    def encode(self, phonemes: list[str], speed: float = 1.0, noise_scale: float | None = None) -> Prior:
+        """At noise 0 the same phonemes always sound the same."""
+        own = self._config.inference
+        ids = self._config.phoneme_id_map
+        between = ids[_BETWEEN]
+        symbols = [*ids[_BEGIN], *between, *(id for each in phonemes for id in (*ids[each], *between)), *ids[_END]]
+        noise, noise_w = (own.noise_scale, own.noise_w) if noise_scale is None else (noise_scale, noise_scale)
+        (prior,) = self._encoder.run(
+            None,
+            {
+                "input": np.array([symbols], np.int64),
+                "input_lengths": np.array([len(symbols)], np.int64),
+                "scales": np.array([noise, own.length_scale * _stretch(speed), noise_w], np.float32),
+                **self._speaker,
+            },
+        )
+        return prior
+
+    def decode(self, prior: Prior, first: int, last: int) -> Signal:
+        """The samples of the frames from `first` up to `last`, as they are within the whole."""
+        frames = prior.shape[-1]
+        begin, end = _widen(first, last, self._plan.decoder_context_frames, frames)
+        flow_begin, flow_end = _widen(begin, end, self._plan.flow_context_frames, frames)
+        around = np.ascontiguousarray(prior[..., flow_begin:flow_end])
+        mask = np.ones((1, 1, around.shape[-1]), np.float32)
+        (latent,) = self._flow.run(None, {self._plan.prior: around, self._plan.mask: mask, **self._speaker})
+        latent = np.ascontiguousarray(latent[..., begin - flow_begin : end - flow_begin])
+        (audio,) = self._decoder.run(None, {self._plan.latent: latent, **self._speaker})
+        return audio.reshape(-1)[(first - begin) * self.frame_samples : (last - begin) * self.frame_samples]
+
+    def _measure_gain(self) -> float:
+        priors = (self.encode(phonemes, noise_scale=0.0) for phonemes in self.phonemize(_SAMPLE))
+        sounds = [self.decode(prior, 0, prior.shape[-1]) for prior in priors]
+        return gain_for(np.concatenate(sounds), self.hz) if sounds else 1.0
+
+
+@cache
+def _espeak() -> EspeakPhonemizer:
+    return EspeakPhonemizer()
+
+
+def _stretch(speed: float) -> float:
+    """Every symbol lasts for a whole number of frames, rounded up, so that a share of the length is not scaled."""
+    return (1 / speed - ROUNDED_UP) / (1 - ROUNDED_UP)
+
+
+def _widen(first: int, last: int, context: int, length: int) -> tuple[int, int]:
+    return max(0, first - context), min(length, last + context)
+
+
+def _is_audible(phonemes: list[str]) -> bool:
+    return any(each.isalpha() for each in phonemes)
+
+
+def _portions(text: Text, most: int) -> Iterator[Text]:
+    """As few as can be, each cut behind the last mark that it has, the strongest kind first."""
+    while len(text) > most:
+        # Not in the first half: a text of short words in front of an endless one would be cut to pieces.
+        places = range(most - 1, most // 2, -1)
+        cut = next((at for marks in _STOPS for at in places if text[at] in marks), most - 1) + 1
+        yield text[:cut]
+        text = text[cut:]
+    if text:
+        yield text

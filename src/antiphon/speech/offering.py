@@ -1,0 +1,296 @@
+"""Our speech engines for others: Home Assistant, another Antiphon, whoever speaks Wyoming.
+
+Not built on the server of the package `wyoming`: that one reads whatever is announced, does not notice a client that
+goes away while an engine works for it, and leaves its tasks behind when it is stopped.
+"""
+
+import asyncio
+import errno
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
+
+from wyoming.asr import Transcribe, Transcript
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.error import Error
+from wyoming.event import Event, Eventable, async_write_event
+from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice
+from wyoming.ping import Ping, Pong
+from wyoming.tts import Synthesize
+
+from antiphon import __version__
+from antiphon.errors import AntiphonError
+from antiphon.speech.base import INPUT_HZ, Recognizer, Sound, SpeechError, Synthesizer
+from antiphon.speech.references import WyomingServer, parse_uri
+from antiphon.speech.wyoming_wire import MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.telemetry.log import get_logger
+
+MAX_TEXT_CHARS: Final = 5_000
+FAREWELL_S: Final = 1.0
+"""How long the last words to a client may take."""
+
+_SOUND_BYTES_PER_S: Final = INPUT_HZ * 2
+_MAKERS: Final = {
+    "moonshine": Attribution("Moonshine AI", "https://github.com/moonshine-ai/moonshine"),
+    "piper": Attribution("OHF-Voice", "https://github.com/OHF-Voice/piper1-gpl"),
+}
+_log = get_logger(__name__)
+
+Work = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one client cannot take from the others."""
+
+    clients: int = 64
+    audio_s: int = 60
+    """Of one request."""
+    idle_s: float = 300.0
+    """A client that says nothing for so long is sent away."""
+    send_s: float = 30.0
+    """So is one that does not take its answer."""
+
+
+class OfferError(AntiphonError):
+    """The speech server cannot listen where it was told to."""
+
+    code = "serving"
+
+
+@asynccontextmanager
+async def offer(
+    uri: str, recognizer: Recognizer, synthesizer: Synthesizer | None, limits: Limits | None = None
+) -> AsyncIterator[str]:
+    """Serves the engines until it is left. Gives the address in use, which differs from `uri` if its port was 0.
+
+    There is no authentication in Wyoming: whoever reaches the address can use them. Raises `SpeechReferenceError` and
+    `OfferError`.
+    """
+    address = parse_uri(uri)
+    offering = _Offering(recognizer, synthesizer, limits or Limits())
+    try:
+        server = await asyncio.start_server(offering.serve, address.host, address.port, limit=MAX_DATA_BYTES)
+    except (OSError, UnicodeError) as error:
+        raise OfferError(_explain(error, address)) from error
+    try:
+        yield WyomingServer(address.host, server.sockets[0].getsockname()[1]).uri
+    finally:
+        server.close()
+        await offering.aclose()
+        await server.wait_closed()
+
+
+class _Offering:
+    def __init__(self, recognizer: Recognizer, synthesizer: Synthesizer | None, limits: Limits) -> None:
+        self.recognizer = recognizer
+        self.synthesizer = synthesizer
+        self.limits = limits
+        self.info = describe(recognizer, synthesizer)
+        self._clients: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        client = _Client(self, reader, writer)
+        try:
+            if len(self._clients) > self.limits.clients:
+                await client.send(Error("Too many clients are connected.", "busy"))
+            else:
+                await client.run()
+        except GarbledEvent as error:
+            _log.info("a client sent what is no event", reason=str(error))
+        # A client that went away, or was told to; the end of the server.
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            await _close(writer)
+            self._clients.discard(task)
+
+    async def aclose(self) -> None:
+        for task in self._clients:
+            task.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+
+
+class _Client:
+    """One connection. A request is worked on while the next events are read, so that its end is noticed."""
+
+    def __init__(self, offering: _Offering, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._offering = offering
+        self._limits = offering.limits
+        self._reader = reader
+        self._writer = writer
+        self._audio = bytearray()
+        """What was sent since the last transcript: PCM16, mono, at 16 kHz."""
+        self._intake: Intake | None = None
+        self._problem: str | None = None
+        """Why the audio that is being sent will not be listened to."""
+        self._work: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        try:
+            while True:
+                async with asyncio.timeout(self._limits.idle_s):
+                    event = await read_event(self._reader)
+                if event is None:
+                    return
+                await self._take(event)
+        finally:
+            if self._work is not None:
+                self._work.cancel()
+                await asyncio.wait([self._work])
+
+    async def send(self, message: Eventable) -> None:
+        async with asyncio.timeout(self._limits.send_s):
+            await async_write_event(message.event(), self._writer)
+
+    async def _take(self, event: Event) -> None:
+        kind = event.type
+        if Describe.is_type(kind):
+            await self.send(self._offering.info)
+        elif Ping.is_type(kind):
+            await self.send(Pong(Ping.from_event(event).text))
+        elif Transcribe.is_type(kind) or AudioStart.is_type(kind):
+            self._forget()
+        elif AudioChunk.is_type(kind):
+            await self._hear(event)
+        elif AudioStop.is_type(kind):
+            await self._begin(partial(self._transcribe, self._end_of_audio(), self._problem))
+        elif Synthesize.is_type(kind):
+            await self._begin(partial(self._speak, event))
+
+    def _forget(self) -> None:
+        self._audio.clear()
+        self._intake = None
+        self._problem = None
+
+    async def _hear(self, event: Event) -> None:
+        """The format is the chunk's own: some clients send no start."""
+        for piece in cut(event.payload):
+            if self._problem is not None:
+                return
+            self._intake = self._intake or Intake(read_format(event), INPUT_HZ)
+            self._audio += self._intake.push(piece)
+            if len(self._audio) > self._limits.audio_s * _SOUND_BYTES_PER_S:
+                self._forget()
+                self._problem = f"The audio is longer than {self._limits.audio_s} s. Send it in shorter pieces."
+            await asyncio.sleep(0)
+
+    def _end_of_audio(self) -> bytes:
+        rest = self._intake.push(b"", last=True) if self._intake is not None else b""
+        return bytes(self._audio) + rest
+
+    async def _begin(self, work: Work) -> None:
+        """One request after the other, as a client expects its answers."""
+        if self._work is not None:
+            await asyncio.wait([self._work])
+        self._work = asyncio.create_task(self._answer(work))
+        self._forget()
+
+    async def _answer(self, work: Work) -> None:
+        try:
+            await work()
+        except SpeechError as error:
+            await self._refuse(str(error), error.code)
+        except OSError:
+            # The client does not take it. Its connection ends here, and with it the reading.
+            self._writer.transport.abort()
+        except Exception:
+            _log.exception("a request for speech failed")
+            await self._refuse("The speech server made a mistake. Its log has more.", "internal")
+
+    async def _refuse(self, text: str, code: str) -> None:
+        with suppress(OSError):
+            await self.send(Error(text, code))
+
+    async def _transcribe(self, pcm: bytes, problem: str | None) -> None:
+        if problem is not None:
+            raise SpeechError(problem)
+        await self.send(Transcript(await self._offering.recognizer.recognize(pcm) if pcm else ""))
+
+    async def _speak(self, event: Event) -> None:
+        synthesizer = self._offering.synthesizer
+        text, voice = event.data.get("text"), _voice_name(event.data.get("voice"))
+        if synthesizer is None:
+            raise SpeechError("This server does not speak: its speech.tts is none.")
+        if not isinstance(text, str) or len(text) > MAX_TEXT_CHARS:
+            raise SpeechError(f"This server speaks a text of at most {MAX_TEXT_CHARS} characters.")
+        sound = {"rate": synthesizer.output_hz, "width": 2, "channels": 1}
+        await self.send(AudioStart(**sound))
+        # Closed by hand: a client that goes away while we send leaves a generator behind that nobody reads.
+        sounds = cast("AsyncGenerator[Sound, None]", synthesizer.speak(text, voice=voice))
+        async with aclosing(sounds):
+            async for each in sounds:
+                for piece in cut(each.pcm):
+                    await self.send(AudioChunk(**sound, audio=piece))
+        await self.send(AudioStop())
+
+
+def describe(recognizer: Recognizer, synthesizer: Synthesizer | None) -> Info:
+    """What Home Assistant shows, and chooses by."""
+    ours = Attribution("Antiphon", "")
+    ears = AsrProgram(
+        name="antiphon",
+        attribution=ours,
+        installed=True,
+        description="The ears of Antiphon",
+        version=__version__,
+        models=[
+            AsrModel(
+                name=recognizer.name,
+                attribution=_MAKERS.get(recognizer.name, ours),
+                installed=True,
+                description=recognizer.name,
+                version=None,
+                languages=["en"],
+            )
+        ],
+    )
+    if synthesizer is None:
+        return Info(asr=[ears])
+    mouth = TtsProgram(
+        name="antiphon",
+        attribution=ours,
+        installed=True,
+        description="The voice of Antiphon",
+        version=__version__,
+        voices=[
+            TtsVoice(
+                name=voice.id,
+                attribution=_MAKERS.get(synthesizer.name, ours),
+                installed=True,
+                description=voice.name,
+                version=None,
+                languages=[voice.language],
+            )
+            for voice in synthesizer.voices
+        ],
+    )
+    return Info(asr=[ears], tts=[mouth])
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        async with asyncio.timeout(FAREWELL_S):
+            await writer.wait_closed()
+    except (OSError, asyncio.CancelledError):
+        writer.transport.abort()
+
+
+def _voice_name(voice: object) -> str | None:
+    name = voice.get("name") if isinstance(voice, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _explain(error: Exception, address: WyomingServer) -> str:
+    match getattr(error, "errno", None):
+        case errno.EADDRINUSE:
+            return f"port {address.port} is in use. Choose another with --uri."
+        case errno.EACCES:
+            return f"port {address.port} needs rights that this user has not. Choose one above 1023 with --uri."
+    return f"cannot listen at {address.uri}: {error}. Choose an address of this machine with --uri."

@@ -1,0 +1,97 @@
+"""A synthesiser that remembers: what it has spoken once, it speaks at once the next time."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from antiphon.speech.base import Sound, Synthesizer, Voice
+from antiphon.speech.clauses import Clauses
+from antiphon.speech.spoken import speakable
+
+MAX_BYTES: Final = 8_000_000
+"""Three minutes at 22,050 Hz."""
+LONGEST: Final = 1 / 8
+"""Of all the room: what takes more is hardly said twice, and would drive out what is."""
+
+
+class _Said(Struct, frozen=True):
+    text: str
+    voice: str | None
+    speed: float
+
+
+class Phrases:
+    """Wraps any synthesiser, and closes it with itself. It forgets first what was not spoken for longest."""
+
+    def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
+        self._synthesizer = synthesizer
+        self._max_bytes = max_bytes
+        self._sounds: OrderedDict[_Said, tuple[Sound, ...]] = OrderedDict()
+        self._bytes = 0
+        self._fixed: set[str] = set()
+        """Texts that will be wanted again: others are forgotten before them."""
+
+    @property
+    def name(self) -> str:
+        return self._synthesizer.name
+
+    @property
+    def output_hz(self) -> int:
+        return self._synthesizer.output_hz
+
+    @property
+    def voices(self) -> Sequence[Voice]:
+        return self._synthesizer.voices
+
+    async def warm(self, texts: Iterable[str], *, voice: str | None = None, speed: float = 1.0) -> None:
+        """Speaks them to nobody, clause by clause, as an answer is spoken. Raises `SpeechError`."""
+        for text in texts:
+            clauses = Clauses()
+            for spoken in map(speakable, [*clauses.push(text), *clauses.finish()]):
+                self._fixed.add(spoken)
+                async for _ in self.speak(spoken, voice=voice, speed=speed):
+                    pass
+
+    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        said = _Said(text, self._known(voice), speed)
+        if (known := self._sounds.get(said)) is not None:
+            self._sounds.move_to_end(said)
+            for sound in known:
+                yield sound
+            return
+        made: list[Sound] = []
+        sounds = self._synthesizer.speak(text, voice=voice, speed=speed)
+        try:
+            async for sound in sounds:
+                made.append(sound)
+                yield sound
+        finally:
+            if isinstance(sounds, AsyncGenerator):
+                await sounds.aclose()
+        self._keep(said, tuple(made))
+
+    async def aclose(self) -> None:
+        self._sounds.clear()
+        self._bytes = 0
+        await self._synthesizer.aclose()
+
+    def _known(self, voice: str | None) -> str | None:
+        """By one name: a voice that there is not sounds like the usual one."""
+        ids = [each.id for each in self.voices]
+        return voice if voice in ids else next(iter(ids), None)
+
+    def _keep(self, said: _Said, sounds: tuple[Sound, ...]) -> None:
+        if not sounds or _bytes(sounds) > self._max_bytes * LONGEST:
+            return
+        self._bytes += _bytes(sounds) - _bytes(self._sounds.get(said, ()))
+        self._sounds[said] = sounds
+        self._sounds.move_to_end(said)
+        while self._bytes > self._max_bytes:
+            oldest = next((each for each in self._sounds if each.text not in self._fixed), next(iter(self._sounds)))
+            self._bytes -= _bytes(self._sounds.pop(oldest))
+
+
+def _bytes(sounds: Sequence[Sound]) -> int:
+    return sum(len(sound.pcm) for sound in sounds)

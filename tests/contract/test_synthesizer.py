@@ -1,0 +1,228 @@
+"""What a session may expect of every `Synthesizer`."""
+
+import asyncio
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from antiphon.audio.pcm import duration_ms
+from antiphon.speech.base import Sound, SpeechError, Synthesizer
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.engines.openai import OpenAISynthesizer
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.engines.wyoming import WyomingSynthesizer
+from antiphon.speech.offering import offer
+from antiphon.speech.references import parse_uri
+from antiphon.speech.workers import Workers
+from tests.fakes.speech_server import KEY, MOUTH_MODEL, serve_audio_api
+from tests.fakes.spoken import error_rate, for_ears, make_sentences
+
+pytestmark = pytest.mark.real_time
+
+MAX_ERROR_RATE = 0.1
+"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+SENTENCE = "The train to London leaves at half past seven in the morning."
+STORY = "My sister lives in Chicago. She has two dogs and a cat. On Sunday we will go to the river together."
+NAMES = ["piper", "wyoming", "offered", "openai"]
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """Shared by the tests of this file, though each has a loop of its own: between two tests they are idle."""
+    made = Workers(threads=2)
+    yield made
+    asyncio.run(made.aclose())
+
+
+@pytest.fixture(scope="module")
+def piper(models_dir: Path, workers: Workers) -> PiperSynthesizer:
+    return PiperSynthesizer(models_dir, workers)
+
+
+@pytest.fixture(scope="module")
+def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
+    """The judge."""
+    loaded = MoonshineRecognizer(models_dir, workers)
+    loaded.load()
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def wyoming_piper(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Home Assistant's own server of Piper, with our voice; gives its port."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = int(bound.getsockname()[1])
+    folders = ["--data-dir", str(models_dir / "joe"), "--download-dir", str(tmp_path_factory.mktemp("downloads"))]
+    listening = ["--voice", "en_US-joe-medium", "--uri", f"tcp://127.0.0.1:{port}"]
+    with subprocess.Popen([sys.executable, "-m", "wyoming_piper", *folders, *listening]) as process:
+        try:
+            _wait_for(port, process)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+    give_up_s = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < give_up_s:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    pytest.fail("wyoming-piper did not start")
+
+
+@pytest.fixture(params=NAMES)
+async def synthesizer(request: pytest.FixtureRequest, piper: PiperSynthesizer) -> AsyncIterator[Synthesizer]:
+    match request.param:
+        case "piper":
+            yield piper
+        case "wyoming":
+            remote = WyomingSynthesizer("127.0.0.1", request.getfixturevalue("wyoming_piper"), "en_US-joe-medium")
+            await remote.open()
+            yield remote
+            await remote.aclose()
+        case "offered":
+            async with offer("tcp://127.0.0.1:0", request.getfixturevalue("moonshine"), piper) as uri:
+                address = parse_uri(uri)
+                remote = WyomingSynthesizer(address.host, address.port)
+                await remote.open()
+                yield remote
+                await remote.aclose()
+        case _:
+            async with serve_audio_api(synthesizer=piper) as url:
+                hosted = OpenAISynthesizer(url, MOUTH_MODEL, KEY)
+                yield hosted
+                await hosted.aclose()
+
+
+@pytest.fixture(params=["piper", "wyoming", "openai"])
+def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[object]]:
+    """Asks an engine whose files, or whose server, are gone."""
+
+    async def ask() -> object:
+        dead: Synthesizer
+        match request.param:
+            case "piper":
+                dead = PiperSynthesizer(tmp_path, workers)
+            case "wyoming":
+                dead = WyomingSynthesizer("127.0.0.1", 9)
+            case _:
+                dead = OpenAISynthesizer("http://127.0.0.1:9/v1", MOUTH_MODEL, KEY)
+        try:
+            return await speak(dead, SENTENCE)
+        finally:
+            await dead.aclose()
+
+    return ask
+
+
+async def speak(synthesizer: Synthesizer, text: str, *, voice: str | None = None, speed: float = 1.0) -> bytes:
+    return b"".join([each.pcm async for each in synthesizer.speak(text, voice=voice, speed=speed)])
+
+
+async def hear(moonshine: MoonshineRecognizer, synthesizer: Synthesizer, pcm: bytes) -> str:
+    return await moonshine.recognize(for_ears(pcm, synthesizer.output_hz))
+
+
+async def test_it_says_the_right_words(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+    seed = random.SystemRandom().randrange(1_000_000)
+    said = make_sentences(seed)[:5]
+    pairs = [(each, await hear(moonshine, synthesizer, await speak(synthesizer, each))) for each in said]
+    assert error_rate(pairs) <= MAX_ERROR_RATE, f"seed {seed}: {pairs}"
+
+
+async def test_several_sentences_are_said_whole(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+    heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY))
+    assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
+
+
+async def test_sound_has_the_rate_that_it_says(synthesizer: Synthesizer) -> None:
+    """At a wrong one it would be too long or too short: this sentence takes some three and a half seconds."""
+    ms = duration_ms(await speak(synthesizer, SENTENCE), synthesizer.output_hz)
+    assert 2_800 <= ms <= 4_400
+
+
+async def test_twice_the_speed_takes_about_half_the_time(synthesizer: Synthesizer) -> None:
+    usual, fast = len(await speak(synthesizer, STORY)), len(await speak(synthesizer, STORY, speed=2.0))
+    assert 0.4 <= fast / usual <= 0.67
+
+
+async def test_fast_speech_is_still_understood(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+    heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY, speed=1.4))
+    assert error_rate([(STORY, heard)]) <= 0.3, heard
+
+
+async def test_a_voice_that_it_does_not_have_is_the_usual_one(
+    synthesizer: Synthesizer, moonshine: MoonshineRecognizer
+) -> None:
+    heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY, voice="nobody"))
+    assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
+
+
+async def test_the_usual_voice_can_be_asked_for(synthesizer: Synthesizer) -> None:
+    assert await speak(synthesizer, SENTENCE, voice=synthesizer.voices[0].id)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "…"])
+async def test_nothing_to_say_is_no_error(synthesizer: Synthesizer, text: str) -> None:
+    assert duration_ms(await speak(synthesizer, text), synthesizer.output_hz) < 1_500
+
+
+async def test_sound_comes_in_whole_samples(synthesizer: Synthesizer) -> None:
+    assert all(len(each.pcm) % 2 == 0 for each in await _sounds(synthesizer, SENTENCE))
+
+
+async def test_what_is_left_grows_less(synthesizer: Synthesizer) -> None:
+    """An engine that cannot say so says None, from the first to the last."""
+    left = [each.left_ms for each in await _sounds(synthesizer, STORY)]
+    assert left == [None] * len(left) or left[-1] == 0
+
+
+async def test_several_texts_at_once_are_each_said_whole(
+    synthesizer: Synthesizer, moonshine: MoonshineRecognizer
+) -> None:
+    texts = [SENTENCE, STORY]
+    spoken = await asyncio.gather(*(speak(synthesizer, text) for text in texts))
+    pairs = [(text, await hear(moonshine, synthesizer, pcm)) for text, pcm in zip(texts, spoken, strict=True)]
+    assert error_rate(pairs) <= MAX_ERROR_RATE, pairs
+
+
+async def test_who_is_cancelled_stands_in_nobody_s_way(synthesizer: Synthesizer) -> None:
+    tasks = [asyncio.create_task(speak(synthesizer, STORY * 5)) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    for task in tasks:
+        task.cancel()
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(end, asyncio.CancelledError) for end in ends)
+    assert await speak(synthesizer, SENTENCE)
+
+
+async def test_who_stops_reading_stands_in_nobody_s_way(synthesizer: Synthesizer) -> None:
+    sounds = synthesizer.speak(STORY * 5)
+    assert (await anext(sounds)).pcm
+    await sounds.aclose()  # type: ignore[attr-defined]
+    assert await speak(synthesizer, SENTENCE)
+
+
+async def test_an_engine_that_is_gone_is_told_in_one_sentence(ask_the_dead: Callable[[], Awaitable[object]]) -> None:
+    with pytest.raises(SpeechError) as told:
+        await ask_the_dead()
+    assert len(str(told.value)) > 20
+    assert "\n" not in str(told.value)
+
+
+async def test_it_has_a_name_and_a_voice(synthesizer: Synthesizer) -> None:
+    assert synthesizer.name
+    assert synthesizer.voices[0].id
+
+
+async def _sounds(synthesizer: Synthesizer, text: str) -> Sequence[Sound]:
+    return [each async for each in synthesizer.speak(text)]

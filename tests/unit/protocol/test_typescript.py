@@ -1,0 +1,66 @@
+"""The page's client speaks the wire that the server does."""
+
+from pathlib import Path
+
+import pytest
+
+from antiphon.protocol.closing import CLOSES
+from antiphon.protocol.errors import ErrorCode
+from antiphon.protocol.schema import json_schema
+from antiphon.protocol.typescript import FILE, main, source
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_what_is_written_is_current() -> None:
+    written = (ROOT / FILE).read_text(encoding="utf-8")
+    assert written == source(), "run python -m antiphon.protocol.typescript --write"
+
+
+@pytest.mark.parametrize("union", ["ClientMessage", "ServerMessage"])
+def test_every_message_is_in_its_union(union: str) -> None:
+    definitions = json_schema()["$defs"]
+    names = [each["$ref"].rpartition("/")[2] for each in definitions[union]["oneOf"]]
+    tags = [definitions[name]["properties"]["type"]["enum"][0] for name in names]
+    declared = source().partition(f"export interface {union}s {{\n")[2].partition("}")[0]
+    assert [line.split(":")[0].strip() for line in declared.splitlines()] == tags
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  /** Percent of the normal speed of speech. */\n  voice_speed?: number | null;",
+        "  voice_speed: number;",
+        "  turns: HistoryTurn[];",
+        "  result: unknown;",
+        "  args: Record<string, unknown>;",
+        '  type: "state";\n  state: State;',
+        'export type Mode = "text" | "voice";',
+        "export const SPEECH_HZ = 22050;",
+    ],
+)
+def test_the_types_are_those_of_the_schema(line: str) -> None:
+    text = source().replace("  /** Counts the server's messages", "  /** Counts").replace("  n: number;\n", "")
+    assert line in text
+
+
+def test_names_that_a_browser_has_already_are_not_used() -> None:
+    assert not any(f"interface {name} " in source() for name in ("Error", "Image", "Audio", "Notification"))
+
+
+def test_every_close_code_is_known() -> None:
+    assert [close.code for close in CLOSES if f"\n  {close.code}: {{" not in source()] == []
+
+
+def test_every_error_code_is_known() -> None:
+    assert [code for code in ErrorCode if f'"{code}"' not in source()] == []
+
+
+def test_the_check_fails_and_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", "--file", str(tmp_path / "wire.ts")]) == 1
+    assert "Run this with --write." in capsys.readouterr().err
+
+
+def test_after_writing_the_check_passes(tmp_path: Path) -> None:
+    assert main(["--write", "--file", str(tmp_path / "wire.ts")]) == 0
+    assert main(["--check", "--file", str(tmp_path / "wire.ts")]) == 0

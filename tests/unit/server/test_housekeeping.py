@@ -1,0 +1,66 @@
+"""What is older than the settings allow is forgotten by the running server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from antiphon.clock import SystemClock
+from antiphon.config import Settings, Storage
+from antiphon.serve import DAY_MS, serving
+from antiphon.storage.base import AuditLine, CallRecord
+from antiphon.storage.conversations import Conversation, VoiceCall
+from antiphon.storage.sql import Database, open_database
+
+pytestmark = pytest.mark.real_time
+
+
+@asynccontextmanager
+async def stores(folder: Path) -> AsyncIterator[Database]:
+    database = await open_database(folder / "antiphon.db")
+    try:
+        yield database
+    finally:
+        await database.aclose()
+
+
+async def fill(database: Database, name: str, at_ms: int) -> None:
+    """One of each kind that is forgotten some day."""
+    await database.conversations.create(Conversation(f"c-{name}", "ann", name, at_ms, at_ms))
+    await database.voice_calls.begin(VoiceCall(f"v-{name}", "c", "ann", at_ms, None, name, (), 1, None), None)
+    await database.calls.start(CallRecord(f"r-{name}", "s1", name, None, "f", "tell_joke", 1, at_ms, at_ms))
+    await database.audit.append([AuditLine(at_ms, "s1", "ann", "text", 1, name)])
+
+
+async def left(database: Database) -> list[str]:
+    return [
+        *(each.title for each in await database.conversations.list("ann", 10)),
+        *(each.summary for each in await database.voice_calls.list("ann", 10)),
+        *[name for name in ("old", "new") if await database.calls.find("s1", name, None) is not None],
+        *(line.tool for _, line in await database.audit.read()),
+    ]
+
+
+async def serve_with(folder: Path, retention_days: int) -> list[str]:
+    """What is left of something two days old and something of this minute, a moment after the server has started."""
+    async with stores(folder) as database:
+        now_ms = SystemClock().now_ms()
+        await fill(database, "old", now_ms - 2 * DAY_MS)
+        await fill(database, "new", now_ms)
+        settings = Settings(project_dir=folder, data_dir=folder, storage=Storage(retention_days=retention_days))
+        async with serving(settings):
+            for _ in range(50):
+                await asyncio.sleep(0.01)
+                if "old" not in await left(database):
+                    break
+            return await left(database)
+
+
+async def test_what_is_too_old_is_forgotten_wherever_it_is_kept(tmp_path: Path) -> None:
+    assert await serve_with(tmp_path, retention_days=1) == ["new"] * 4
+
+
+async def test_without_a_limit_nothing_is_forgotten(tmp_path: Path) -> None:
+    assert await serve_with(tmp_path, retention_days=0) == ["new", "old", "new", "old", "old", "new", "old", "new"]

@@ -1,0 +1,148 @@
+"""The way of microphone audio to a model, also to one that is not there yet."""
+
+import asyncio
+
+import pytest
+
+from antiphon.models.base import ModelError
+from antiphon.models.live import LiveContext
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.tools.spec import Mode
+from tests.fakes.calls import Client, House
+from tests.fakes.scripted_live import HangUp, Hear, Say, ScriptedLive, Stall
+
+FRAME_MS = 20
+
+
+class Distant(ScriptedLive):
+    """A model that takes its time to be connected, and remembers the first sample of each frame."""
+
+    def __init__(self, connects_s: float) -> None:
+        super().__init__()
+        self._connects_s = connects_s
+        self.frames: list[int] = []
+
+    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
+        await asyncio.sleep(self._connects_s)
+        await super().connect(context, resume)
+
+    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+        await super().send_audio(pcm, playing=playing)
+        self.frames.append(int.from_bytes(pcm[:2], "little"))
+        await asyncio.sleep(0)
+
+
+async def speak(client: Client, frames: range) -> None:
+    """Frames that can be told apart."""
+    assert client.live is not None
+    for number in frames:
+        await client.live.runner.hear(number.to_bytes(2, "little") + bytes(638))
+        await asyncio.sleep(FRAME_MS / 1000)
+
+
+@pytest.mark.parametrize("mode", c.Mode)
+async def test_what_is_said_while_the_model_is_connected_is_not_lost(house: House, mode: c.Mode) -> None:
+    server = house.open(text=[], voice=[])
+    house.voice = model = Distant(connects_s=1)
+    client = await Client(server).enter(mode=mode)
+    await client.say(c.StartListening(), seconds=0)
+    await speak(client, range(100))
+    assert client.states[-1] == "listening"
+    assert model.frames == list(range(100))
+
+
+async def test_of_what_waits_too_long_the_newest_is_kept(house: House) -> None:
+    server = house.open(text=[], voice=[])
+    house.voice = model = Distant(connects_s=8)
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0)
+    await speak(client, range(450))
+    assert model.frames[-1] == 449
+    assert model.frames == list(range(model.frames[0], 450))
+    waited_ms = (400 - model.frames[0]) * FRAME_MS
+    assert waited_ms == pytest.approx(5_000, abs=2 * FRAME_MS)
+
+
+async def test_a_frame_right_behind_the_start_is_heard(house: House) -> None:
+    server = house.open(text=[], voice=[])
+    house.voice = model = Distant(connects_s=0)
+    client = await Client(server).enter()
+    assert client.live is not None
+    client.live.runner.post(c.StartListening())
+    await client.live.runner.hear(bytes(640))
+    await client.settle()
+    assert model.frames == [0]
+
+
+async def test_audio_of_an_idle_session_is_dropped(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.speak(1)
+    await client.say(c.StartListening())
+    assert house.voice.audio_bytes == 0
+
+
+async def test_audio_that_nobody_will_hear_is_dropped(house: House) -> None:
+    server = house.open(text=["Hello."], voice=[])
+    house.voice = ScriptedLive(refuses=ModelError("The voice is away."))
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0)
+    await client.speak(1)
+    assert client.last(s.Notice).code == "voice_unavailable"
+    house.voice = ScriptedLive()
+    await client.say(c.StartListening())
+    assert house.voice.audio_bytes == 0
+
+
+async def test_the_model_knows_what_was_said_while_the_client_played(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.speak(0.5, playing=True)
+    assert (house.voice.audio_ms, house.voice.playing_bytes) == (1_500, 500 * 32)
+
+
+async def test_a_call_that_has_lost_its_model_gets_another_when_somebody_speaks(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[HangUp("gone")])).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    assert client.last(s.Error).message == "gone"
+    house.voice = ScriptedLive([Hear("hello"), Say("Here again.", audio_ms=500)])
+    await client.speak(3)
+    assert client.last(s.Response).text == "Here again."
+    assert client.last(s.Transcript).text == "hello"
+
+
+async def test_nobody_waits_for_the_answer_of_a_model_that_is_gone(house: House) -> None:
+    script = [Stall(), Say("I am", goes_on=True), HangUp("gone")]
+    client = await Client(house.open(text=[], voice=script)).enter()
+    await client.write("hi", seconds=0.1)
+    assert client.live is not None
+    client.live.runner.post(c.Interrupt())
+    client.live.runner.post(c.TextMessage("are you there"))
+    await client.settle(1)
+    assert [error.message for error in client.every(s.Error)] == ["gone"]
+    assert client.states[-1] == "idle"
+
+
+async def test_a_model_that_is_always_lost_is_not_connected_at_every_frame(house: House) -> None:
+    made: list[ScriptedLive] = []
+
+    def make() -> ScriptedLive:
+        made.append(ScriptedLive([HangUp("gone")]))
+        return made[-1]
+
+    server = house.open(text=[], voice=[])
+    server.models[Mode.VOICE] = make
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(10)
+    assert len(made) <= 12
+
+
+async def test_a_conversation_that_is_cleared_during_a_call_does_not_make_it_deaf(house: House) -> None:
+    client = await Client(house.open(text=[], voice=[])).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    house.voice = ScriptedLive([Hear("hello"), Say("Here.", audio_ms=500)])
+    await client.say(c.ClearConversation())
+    await client.speak(2)
+    assert client.last(s.Response).text == "Here."

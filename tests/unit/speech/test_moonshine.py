@@ -1,0 +1,184 @@
+"""Moonshine with the real model, and speech of the real voice."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+from antiphon.audio.pcm import Signal, from_signal, to_signal
+from antiphon.speech.base import INPUT_HZ, SpeechError
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.engines.moonshine.files import find_files
+from antiphon.speech.engines.moonshine.model import Moonshine, find_loop
+from antiphon.speech.engines.moonshine.spelling import modernize
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.workers import Workers
+from tests.fakes.spoken import error_rate, make_sentences, record
+
+pytestmark = pytest.mark.real_time
+
+SEED = 7
+MAX_ERROR_RATE = 0.06
+STORY = (
+    "Yesterday morning I walked to the market, because we needed bread and milk and a few apples for the cake that my"
+    " daughter wanted to bake for her grandmother, who is coming to visit us on Sunday. When I got there, the whole"
+    " square was full of people who were listening to a band that played old songs from the time when my parents were"
+    " young. So I stayed for almost an hour, and came home much too late for lunch. My wife was not angry at all."
+)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    workers = Workers(threads=4)
+    yield workers
+    asyncio.run(workers.aclose())
+
+
+@pytest.fixture(scope="module")
+def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
+    """It is not loaded: who asks it first does that."""
+    return MoonshineRecognizer(models_dir, workers)
+
+
+@pytest.fixture(scope="module")
+def model(models_dir: Path) -> Moonshine:
+    return Moonshine(find_files(models_dir))
+
+
+@pytest.fixture(scope="module")
+def speech(models_dir: Path, workers: Workers) -> Sequence[bytes]:
+    """The sentences, and then the story."""
+
+    async def speak() -> list[bytes]:
+        voice = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
+        return [await record(voice, text) for text in (*make_sentences(SEED), STORY)]
+
+    return asyncio.run(speak())
+
+
+def noise(seconds: float, level: float) -> Signal:
+    return np.random.default_rng(1).normal(0, level, int(seconds * INPUT_HZ)).astype(np.float32)
+
+
+class Impatience(Event):
+    """Is set after it was asked so often."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.patience = patience
+
+    def is_set(self) -> bool:
+        self.patience -= 1
+        return self.patience < 0
+
+
+async def test_sentences_are_heard(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+    heard = [await moonshine.recognize(pcm) for pcm in speech[:-1]]
+    assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE, heard
+
+
+async def test_speech_that_is_too_long_for_the_model_is_heard_as_one(
+    moonshine: MoonshineRecognizer, speech: Sequence[bytes]
+) -> None:
+    assert len(speech[-1]) > 22 * 2 * INPUT_HZ
+    heard = await moonshine.recognize(speech[-1])
+    assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
+
+
+async def test_four_at_once_are_heard_as_each_alone(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+    some = speech[:4]
+    alone = [await moonshine.recognize(pcm) for pcm in some]
+    assert await asyncio.gather(*(moonshine.recognize(pcm) for pcm in some)) == alone
+
+
+async def test_what_is_given_up_costs_little(models_dir: Path, speech: Sequence[bytes]) -> None:
+    workers = Workers(threads=1)
+    moonshine = MoonshineRecognizer(models_dir, workers)
+    moonshine.load()
+    begun_s = time.process_time()
+    await moonshine.recognize(speech[-1])
+    whole_s = time.process_time() - begun_s
+
+    begun_s = time.process_time()
+    task = asyncio.create_task(moonshine.recognize(speech[-1]))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await workers.aclose()
+    assert time.process_time() - begun_s < whole_s / 2
+
+
+def test_it_looks_between_tokens_whether_somebody_waits(model: Moonshine, speech: Sequence[bytes]) -> None:
+    signal = to_signal(speech[0])
+    whole = model.transcribe(signal, Event())
+    part = model.transcribe(signal, Impatience(3))
+    assert part
+    assert len(part) < len(whole)
+    assert whole.startswith(part)
+
+
+def test_nothing_is_written_for_nobody(model: Moonshine, speech: Sequence[bytes]) -> None:
+    assert model.transcribe(to_signal(speech[0]), Impatience(0)) == ""
+
+
+async def test_half_a_sample_at_the_end_is_left_out(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+    assert await moonshine.recognize(speech[0] + b"\x01") == await moonshine.recognize(speech[0])
+
+
+@pytest.mark.parametrize("pcm", [b"", b"\x01", b"\x01\x02\x03", bytes(3_198)])
+async def test_what_is_too_short_for_a_word_has_none(moonshine: MoonshineRecognizer, pcm: bytes) -> None:
+    assert await moonshine.recognize(pcm) == ""
+
+
+async def test_the_shortest_sound_that_is_looked_at_is_no_trouble(moonshine: MoonshineRecognizer) -> None:
+    assert len(await moonshine.recognize(from_signal(noise(0.1, level=0.1)))) < 20
+
+
+@pytest.mark.parametrize("level", [0.0, 0.001, 0.1, 10.0])
+async def test_there_are_no_words_in_noise(moonshine: MoonshineRecognizer, level: float) -> None:
+    assert await moonshine.recognize(from_signal(noise(2.0, level))) == ""
+
+
+async def test_a_minute_of_noise_is_no_trouble(moonshine: MoonshineRecognizer) -> None:
+    assert await moonshine.recognize(from_signal(noise(60.0, level=0.02))) == ""
+
+
+def test_files_that_are_missing_are_told_when_it_is_made(tmp_path: Path, workers: Workers) -> None:
+    with pytest.raises(SpeechError, match=r"encoder_model\.ort.*antiphon models pull"):
+        MoonshineRecognizer(tmp_path, workers)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kept"),
+    [
+        ([], None),
+        ([7, 8, 9], None),
+        ([5, *[7] * 11], None),
+        ([5, *[7] * 12], 2),
+        ([5, 6, *[7, 8] * 6], 4),
+        ([*[7, 8, 9] * 3, 7, 8, 9, 7], None),
+        ([4, *[7, 8, 9, 10, 11] * 4], 6),
+        ([4, *[7, 8, 9, 10, 11] * 3], None),
+    ],
+)
+def test_a_text_that_goes_round_in_circles_is_cut_after_the_first_round(tokens: list[int], kept: int | None) -> None:
+    assert find_loop(tokens) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "modern"),
+    [
+        ("Call me to-morrow.", "Call me tomorrow."),
+        ("To-day or to-night?", "Today or tonight?"),
+        ("Good-bye!", "Goodbye!"),
+        ("Ten per cent of it.", "Ten percent of it."),
+        ("A to-do list per centimeter.", "A to-do list per centimeter."),
+        ("", ""),
+    ],
+)
+def test_old_spellings_become_today_s(text: str, modern: str) -> None:
+    assert modernize(text) == modern

@@ -1,0 +1,54 @@
+"""`antiphon speech serve` where it does not come to serving. The rest is in the contract of recognisers."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import Shown, Terminal
+
+SILENT = {"ANTIPHON_SPEECH__TTS": "none"}
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+def assert_refused(shown: Shown, *words: str) -> None:
+    assert shown.code == 1
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("antiphon: ")
+    assert all(word in shown.err for word in words)
+
+
+@pytest.mark.parametrize("uri", ["tcp://0.0.0.0:10300", "tcp://[::]:10300", "tcp://box.local:10300"])
+def test_other_machines_are_let_in_only_when_it_is_said_out_loud(terminal: Terminal, uri: str) -> None:
+    assert_refused(terminal.run("speech", "serve", "--uri", uri), uri, "--insecure")
+
+
+@pytest.mark.parametrize("uri", ["", "10300", "127.0.0.1:10300", "http://127.0.0.1:10300", "tcp://127.0.0.1"])
+def test_an_address_that_is_none_is_told_in_a_line(terminal: Terminal, uri: str) -> None:
+    assert_refused(terminal.run("speech", "serve", "--uri", uri), "Write")
+
+
+def test_an_engine_that_cannot_be_had_is_told_in_a_line(terminal: Terminal) -> None:
+    shown = terminal.run("speech", "serve", ANTIPHON_SPEECH__STT="wyoming:tcp://127.0.0.1:9", **SILENT)
+    assert_refused(shown, "wyoming:tcp://127.0.0.1:9 cannot be reached")
+
+
+def test_a_setting_that_names_no_engine_is_told_in_a_line(terminal: Terminal) -> None:
+    shown = terminal.run("speech", "serve", ANTIPHON_SPEECH__STT="wyoming:box:10300", **SILENT)
+    assert_refused(shown, 'Write "wyoming:tcp://box:10300"')
+
+
+def test_a_port_in_use_is_told_in_a_line(terminal: Terminal) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen()
+        uri = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+        shown = terminal.run(
+            "speech", "serve", "--uri", uri, ANTIPHON_SPEECH__STT="openai:http://127.0.0.1:9/v1#whisper", **SILENT
+        )
+    assert_refused(shown, "is in use. Choose another with --uri")

@@ -1,0 +1,172 @@
+"""Piper with the real voice, its noise at 0: the same text then gives the same samples each time."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from antiphon.audio.pcm import Signal, duration_ms, level_dbfs, to_signal
+from antiphon.speech.base import Sound, SpeechError, Urgency
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.engines.piper.sound import find_speech, shape
+from antiphon.speech.engines.piper.synthesizer import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
+from antiphon.speech.workers import Done, Job, Workers
+
+pytestmark = pytest.mark.real_time
+
+SENTENCE = "The weather in Berlin is going to be sunny today, with a high of about twenty degrees."
+SENTENCES = ("Hello!", "Are you sure?", "Apples, pears, and plums.", "Good morning!", "It's half past ten.", SENTENCE)
+HZ = 22_050
+
+
+class NotingWorkers(Workers):
+    def __init__(self) -> None:
+        super().__init__(threads=2)
+        self.urgencies: list[Urgency] = []
+
+    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW) -> Done:
+        self.urgencies.append(urgency)
+        return await super().run(job, urgency)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[NotingWorkers]:
+    workers = NotingWorkers()
+    yield workers
+    asyncio.run(workers.aclose())
+
+
+@pytest.fixture(scope="module")
+def piper(models_dir: Path, workers: NotingWorkers) -> PiperSynthesizer:
+    """One for all tests here: a voice takes a second to load."""
+    return PiperSynthesizer(models_dir, workers, noise_scale=0.0)
+
+
+async def say(piper: PiperSynthesizer, text: str, voice: str | None = None, speed: float = 1.0) -> list[Sound]:
+    return [sound async for sound in piper.speak(text, voice=voice, speed=speed)]
+
+
+async def signal_of(piper: PiperSynthesizer, text: str) -> Signal:
+    return to_signal(b"".join(sound.pcm for sound in await say(piper, text)))
+
+
+def length_ms(sounds: list[Sound]) -> int:
+    return sum(duration_ms(sound.pcm, HZ) for sound in sounds)
+
+
+async def test_a_sentence_comes_in_pieces_of_which_the_first_is_short(piper: PiperSynthesizer) -> None:
+    sounds = await say(piper, SENTENCE)
+    assert len(sounds) >= 3
+    assert duration_ms(sounds[0].pcm, HZ) < 450
+
+
+async def test_only_the_last_piece_says_that_nothing_is_left(piper: PiperSynthesizer) -> None:
+    left = [sound.left_ms for sound in await say(piper, f"{SENTENCE} And that is all.")]
+    assert left[-1] == 0
+    assert all(left[:-1])
+
+
+async def test_what_is_left_is_known_from_the_first_piece_on(piper: PiperSynthesizer) -> None:
+    first, *rest = await say(piper, SENTENCE)
+    assert first.left_ms == pytest.approx(length_ms(rest), abs=400)
+
+
+async def test_what_is_left_of_several_sentences_is_a_fair_guess(piper: PiperSynthesizer) -> None:
+    first, *rest = await say(piper, " ".join(SENTENCES))
+    assert first.left_ms == pytest.approx(length_ms(rest), rel=0.3)
+
+
+async def test_twice_the_speed_takes_half_the_time(piper: PiperSynthesizer) -> None:
+    usual, fast = await say(piper, SENTENCE), await say(piper, SENTENCE, speed=2.0)
+    assert length_ms(fast) == pytest.approx(length_ms(usual) / 2, rel=0.15)
+
+
+@pytest.mark.parametrize(("speed", "as_if"), [(9.0, 2.0), (0.0, 0.5), (-1.0, 0.5), (float("nan"), 0.5)])
+async def test_a_speed_out_of_range_is_the_nearest_in_range(
+    piper: PiperSynthesizer, speed: float, as_if: float
+) -> None:
+    assert await say(piper, "Hello!", speed=speed) == await say(piper, "Hello!", speed=as_if)
+
+
+async def test_an_unknown_voice_is_the_usual_one(piper: PiperSynthesizer) -> None:
+    assert await say(piper, "Hello!", voice="nobody") == await say(piper, "Hello!", voice="joe")
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t", "...", "?!", "— – -", '"()"', "\u200b", "\x00", "\ud800"])
+async def test_a_text_without_a_sound_makes_none(piper: PiperSynthesizer, text: str) -> None:
+    assert await say(piper, text) == []
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "one \ud800 two", "日本語", "[[x]]", "9" * 40, "<b>&amp;</b>", "\u202eabc"])
+async def test_odd_text_is_spoken_somehow(piper: PiperSynthesizer, text: str) -> None:
+    assert (await say(piper, text))[-1].left_ms == 0
+
+
+@pytest.mark.parametrize("text", [f"{SENTENCE} " * 60, "word " * 1_000, "9" * 5_000, "x" * 5_000])
+async def test_a_long_text_begins_like_a_short_one(piper: PiperSynthesizer, text: str) -> None:
+    sounds = piper.speak(text[:5_000])
+    first, second = await anext(sounds), await anext(sounds)
+    await sounds.aclose()  # type: ignore[attr-defined]
+    assert len(first.pcm) < len(second.pcm) < 3 * HZ
+
+
+async def test_nobody_waits_for_the_rest_of_what_somebody_else_hears(
+    piper: PiperSynthesizer, workers: NotingWorkers
+) -> None:
+    workers.urgencies.clear()
+    await say(piper, SENTENCE)
+    assert workers.urgencies[0] is Urgency.NOW
+    assert set(workers.urgencies[1:]) == {Urgency.SOON}
+
+
+async def test_what_nobody_reads_is_not_made(piper: PiperSynthesizer, workers: NotingWorkers) -> None:
+    workers.urgencies.clear()
+    sounds = piper.speak(SENTENCE)
+    await anext(sounds)
+    await sounds.aclose()  # type: ignore[attr-defined]
+    assert len(workers.urgencies) == 1
+
+
+async def test_two_can_speak_at_once(piper: PiperSynthesizer) -> None:
+    alone = await say(piper, SENTENCE)
+    together = await asyncio.gather(say(piper, SENTENCE), say(piper, SENTENCE))
+    assert list(together) == [alone, alone]
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+async def test_the_first_word_comes_without_a_silence_before_it(piper: PiperSynthesizer, text: str) -> None:
+    speech = find_speech(await signal_of(piper, text), HZ)
+    assert speech is not None
+    assert speech.start < HZ * 0.03
+
+
+async def test_a_pause_is_longer_after_a_sentence_than_after_a_clause(piper: PiperSynthesizer) -> None:
+    for text, pause_ms in (("It is sunny today.", SENTENCE_PAUSE_MS), ("It is sunny today,", CLAUSE_PAUSE_MS)):
+        signal = await signal_of(piper, text)
+        silent = signal.size - 1 - int(np.flatnonzero(signal)[-1])
+        assert silent * 1_000 / HZ == pytest.approx(pause_ms, abs=5)
+
+
+async def test_sentences_are_about_equally_loud(piper: PiperSynthesizer) -> None:
+    levels = [level_dbfs((await signal_of(piper, text) * 32_767).astype(np.int16)) for text in SENTENCES]
+    assert max(levels) - min(levels) < 8
+    assert np.mean(levels) == pytest.approx(-20, abs=2)
+
+
+async def test_nothing_is_clipped(piper: PiperSynthesizer) -> None:
+    assert max([float(np.abs(await signal_of(piper, text)).max()) for text in SENTENCES]) < 0.999
+
+
+def test_what_is_too_loud_is_bent_and_the_rest_is_left_alone() -> None:
+    signal = np.linspace(-3, 3, 601, dtype=np.float32)
+    shaped = shape(signal, 1.0)
+    assert np.all(np.diff(shaped) >= 0)
+    assert np.abs(shaped).max() <= 1
+    np.testing.assert_array_equal(shaped[np.abs(signal) < 0.8], signal[np.abs(signal) < 0.8])
+
+
+def test_a_folder_without_voices_says_how_to_get_one(tmp_path: Path, workers: NotingWorkers) -> None:
+    with pytest.raises(SpeechError, match="models pull"):
+        PiperSynthesizer(tmp_path / "nowhere", workers)

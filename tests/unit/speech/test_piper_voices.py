@@ -1,0 +1,203 @@
+"""The files of voices: which there are, how their graphs are cut, and what is kept of that."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime  # type: ignore[import-untyped]
+import pytest
+from onnx import TensorProto, helper
+
+from antiphon.audio.pcm import duration_ms
+from antiphon.speech.base import SpeechError
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.engines.piper.files import find_voices
+from antiphon.speech.engines.piper.graph import DECODER, ENCODER, FLOW, parts_of
+from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice
+from antiphon.speech.workers import Workers
+
+pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture(scope="module")
+def joe(models_dir: Path) -> LoadedVoice:
+    return LoadedVoice(find_voices(models_dir)["joe"])
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    workers = Workers(1)
+    yield workers
+    asyncio.run(workers.aclose())
+
+
+def add_voice(source: Path, models_dir: Path, id: str, **changes: Any) -> Path:
+    """Another voice, made of Joe: the same graph, with a configuration that differs."""
+    model = next((source / "joe").glob("*.onnx"))
+    folder = models_dir / id
+    folder.mkdir()
+    (folder / "voice.onnx").symlink_to(model)
+    config = json.loads(model.with_suffix(".onnx.json").read_bytes()) | changes
+    (folder / "voice.onnx.json").write_text(json.dumps(config))
+    return folder
+
+
+def speak_whole(model: Path, phonemes: list[str]) -> Any:
+    """With the graph as Piper made it."""
+    config = json.loads(model.with_suffix(".onnx.json").read_bytes())["phoneme_id_map"]
+    ids = [1, 0, *(id for each in phonemes for id in (*config[each], 0)), 2]
+    session = onnxruntime.InferenceSession(model)
+    scales = np.array([0, 1, 0], np.float32)
+    inputs = {"input": np.array([ids]), "input_lengths": np.array([len(ids)]), "scales": scales}
+    return session.run(None, inputs)[0].reshape(-1)
+
+
+def test_pieces_are_sample_by_sample_what_the_whole_is(models_dir: Path, joe: LoadedVoice) -> None:
+    (phonemes,) = joe.phonemize("The weather in Berlin is going to be sunny today, with light winds.")
+    prior = joe.encode(phonemes, noise_scale=0.0)
+    frames = prior.shape[-1]
+    pieces = [joe.decode(prior, first, min(first + 25, frames)) for first in range(0, frames, 25)]
+    whole = speak_whole(find_voices(models_dir)["joe"].model, phonemes)
+    assert np.abs(np.concatenate(pieces) - whole).max() < 1e-3
+
+
+def test_a_sentence_ends_in_its_mark(joe: LoadedVoice) -> None:
+    assert [sentence[-1] for sentence in joe.phonemize("Well, yes. Is it? Good!")] == [".", "?", "!"]
+
+
+@pytest.mark.parametrize("text", ["word " * 1_000, "9 " * 2_500, "x" * 5_000, "well, " * 800])
+def test_a_long_sentence_is_taken_in_portions(joe: LoadedVoice, text: str) -> None:
+    portions = joe.phonemize(text)
+    assert max(map(len, portions)) <= MAX_PHONEMES
+    assert sum(map(len, portions)) > 1_000
+
+
+def test_voices_are_what_piper_made_the_usual_one_first(models_dir: Path, tmp_path: Path) -> None:
+    for id in ("joe", "anna"):
+        add_voice(models_dir, tmp_path, id)
+    (tmp_path / "smart-turn").mkdir()
+    (tmp_path / "smart-turn" / "model.onnx").touch()
+    assert list(find_voices(tmp_path)) == ["joe", "anna"]
+
+
+def test_a_voice_tells_its_name_and_language(models_dir: Path) -> None:
+    voice = find_voices(models_dir)["joe"].voice
+    assert (voice.name, voice.language) == ("Joe", "en-US")
+
+
+@pytest.mark.parametrize("broken", ["", "[]", '{"audio": {}}', "{", '{"audio": {"sample_rate": 0}}'])
+def test_a_voice_with_a_broken_configuration_is_left_out(models_dir: Path, tmp_path: Path, broken: str) -> None:
+    add_voice(models_dir, tmp_path, "joe")
+    (add_voice(models_dir, tmp_path, "bad") / "voice.onnx.json").write_text(broken)
+    assert list(find_voices(tmp_path)) == ["joe"]
+
+
+def test_a_voice_with_other_phonemes_is_left_out(models_dir: Path, tmp_path: Path) -> None:
+    add_voice(models_dir, tmp_path, "joe")
+    add_voice(models_dir, tmp_path, "pinyin", phoneme_type="pinyin")
+    assert list(find_voices(tmp_path)) == ["joe"]
+
+
+async def test_a_voice_at_another_rate_is_brought_to_ours(
+    models_dir: Path, tmp_path: Path, joe: LoadedVoice, workers: Workers
+) -> None:
+    text = "Hello, how are you today?"
+    add_voice(models_dir, tmp_path, "low", audio={"sample_rate": 16_000})
+    piper = PiperSynthesizer(tmp_path, workers, noise_scale=0.0)
+    spoken_ms = sum([duration_ms(sound.pcm, piper.output_hz) async for sound in piper.speak(text)])
+    # Its samples are the same as Joe's, and so last longer.
+    (phonemes,) = joe.phonemize(text)
+    frames = joe.encode(phonemes, noise_scale=0.0).shape[-1]
+    assert spoken_ms == pytest.approx(frames * joe.frame_samples / 16, abs=250)
+
+
+async def test_a_file_that_is_no_voice_is_an_error_that_names_it(
+    models_dir: Path, tmp_path: Path, workers: Workers
+) -> None:
+    model = add_voice(models_dir, tmp_path, "bad") / "voice.onnx"
+    model.unlink()
+    model.write_bytes(b"not a graph")
+    with pytest.raises(SpeechError, match=r"voice\.onnx"):
+        [sound async for sound in PiperSynthesizer(tmp_path, workers).speak("Hello.")]
+
+
+def test_a_language_that_espeak_does_not_know_is_an_error(models_dir: Path, tmp_path: Path, workers: Workers) -> None:
+    add_voice(models_dir, tmp_path, "bad", espeak={"voice": "klingon-x"})
+    with pytest.raises(SpeechError, match="klingon-x"):
+        PiperSynthesizer(tmp_path, workers).load()
+
+
+def test_a_graph_is_cut_once(models_dir: Path, tmp_path: Path) -> None:
+    model = find_voices(models_dir)["joe"].model
+    times = []
+    for _ in range(2):
+        with parts_of(model, tmp_path / "cache") as (folder, _):
+            times.append((folder / DECODER).stat().st_mtime_ns)
+    assert times[0] == times[1]
+
+
+def test_parts_of_an_older_version_and_half_made_ones_give_way(models_dir: Path, tmp_path: Path) -> None:
+    model = find_voices(models_dir)["joe"].model
+    with parts_of(model, tmp_path) as (folder, _):
+        (tmp_path / "0123456789abcdef-0").mkdir()
+        (folder / "plan.json").write_text("{")
+    with parts_of(model, tmp_path) as (folder, _):
+        assert [each.name for each in tmp_path.iterdir()] == [folder.name]
+
+
+def test_where_nothing_can_be_written_the_parts_are_made_for_this_time(models_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder would be")
+    with parts_of(find_voices(models_dir)["joe"].model, tmp_path / "cache") as (folder, _):
+        assert {each.name for each in folder.glob("*.onnx")} == {ENCODER, FLOW, DECODER}
+    assert not folder.exists()
+
+
+def test_a_model_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(SpeechError, match=r"gone\.onnx"), parts_of(tmp_path / "gone.onnx", tmp_path):
+        pass
+
+
+def test_a_graph_of_something_else_is_an_error(models_dir: Path, tmp_path: Path) -> None:
+    vad = next((models_dir / "silero-vad").glob("*.onnx"))
+    with pytest.raises(SpeechError, match="no decoder"), parts_of(vad, tmp_path):
+        pass
+
+
+def test_a_voice_with_several_speakers_is_cut_with_the_choice_of_the_speaker(tmp_path: Path) -> None:
+    """A model of such a model: there is none among the files here."""
+    weights = [
+        helper.make_tensor("embedding", TensorProto.FLOAT, [2, 1], [0.0, 1.0]),
+        helper.make_tensor("flow.weight", TensorProto.FLOAT, [1, 1, 5], [1.0] * 5),
+        helper.make_tensor("dec.conv_pre.weight", TensorProto.FLOAT, [1, 1, 7], [1.0] * 7),
+        helper.make_tensor("dec.ups.weight", TensorProto.FLOAT, [1, 1, 8], [1.0] * 8),
+    ]
+    nodes = [
+        helper.make_node("RandomNormalLike", ["input"], ["noise"]),
+        helper.make_node("Add", ["input", "noise"], ["prior"]),
+        helper.make_node("Cos", ["input"], ["mask"]),
+        helper.make_node("Gather", ["embedding", "sid"], ["speaker"]),
+        helper.make_node("Conv", ["prior", "flow.weight"], ["flowed"], kernel_shape=[5], pads=[2, 2]),
+        helper.make_node("Add", ["flowed", "speaker"], ["toned"]),
+        helper.make_node("Mul", ["toned", "mask"], ["latent"]),
+        helper.make_node("Conv", ["latent", "dec.conv_pre.weight"], ["pre"], kernel_shape=[7], pads=[3, 3]),
+        helper.make_node("Add", ["pre", "speaker"], ["spoken"]),
+        helper.make_node(
+            "ConvTranspose", ["spoken", "dec.ups.weight"], ["output"], kernel_shape=[8], strides=[4], pads=[2, 2]
+        ),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, 1, "frames"]),
+        helper.make_tensor_value_info("sid", TensorProto.INT64, [1]),
+    ]
+    outputs = [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, "samples"])]
+    between = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("prior", "mask", "latent")]
+    graph = helper.make_graph(nodes, "voice", inputs, outputs, weights, value_info=between)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), tmp_path / "voice.onnx")
+    with parts_of(tmp_path / "voice.onnx", tmp_path / "cache") as (folder, plan):
+        inputs_of = {part: [each.name for each in onnx.load(folder / part).graph.input] for part in (FLOW, DECODER)}
+    assert inputs_of == {FLOW: ["prior", "mask", "sid"], DECODER: ["latent", "sid"]}
+    assert (plan.flow_context_frames, plan.decoder_context_frames, plan.frame_samples) == (2, 5, 4)

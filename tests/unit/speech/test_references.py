@@ -1,0 +1,128 @@
+import pytest
+
+from antiphon.speech.base import SpeechError
+from antiphon.speech.references import (
+    OPENAI_URL,
+    Local,
+    OpenAIServer,
+    Reference,
+    SpeechReferenceError,
+    WyomingServer,
+    parse_stt,
+    parse_tts,
+    parse_uri,
+)
+
+REMOTE = [
+    ("wyoming:tcp://127.0.0.1:10300", WyomingServer("127.0.0.1", 10300)),
+    ("wyoming:tcp://box.local:10200", WyomingServer("box.local", 10200)),
+    ("wyoming:tcp://[::1]:10300", WyomingServer("::1", 10300)),
+    ("openai:gpt-transcribe", OpenAIServer("gpt-transcribe")),
+    ("openai:http://box:8080/v1#whisper", OpenAIServer("whisper", "http://box:8080/v1")),
+    ("openai:https://box/v1#org/whisper:large", OpenAIServer("org/whisper:large", "https://box/v1")),
+]
+
+
+@pytest.mark.parametrize(("text", "reference"), [("moonshine", Local.MOONSHINE), *REMOTE])
+def test_what_listens_is_read_and_written_as_the_settings_have_it(text: str, reference: Reference) -> None:
+    assert parse_stt(text) == reference
+    assert str(reference) == text
+
+
+@pytest.mark.parametrize(("text", "reference"), [("piper", Local.PIPER), *REMOTE])
+def test_what_speaks_is_read_and_written_as_the_settings_have_it(text: str, reference: Reference) -> None:
+    assert parse_tts(text) == reference
+    assert str(reference) == text
+
+
+def test_none_is_a_house_without_a_voice() -> None:
+    assert parse_tts("none") is None
+
+
+def test_the_slash_at_the_end_of_an_address_makes_no_difference() -> None:
+    assert parse_stt("openai:http://box:8080/v1/#m") == parse_stt("openai:http://box:8080/v1#m")
+    assert parse_stt("wyoming:tcp://box:10300/") == parse_stt("wyoming:tcp://box:10300")
+
+
+NONSENSE = [
+    ("", "there is no engine"),
+    ("whisper", "there is no engine"),
+    ("Moonshine", "there is no engine"),
+    ("moonshine:base", "there is no engine"),
+    ("wyoming", "wyoming:tcp://HOST:PORT"),
+    ("wyoming:", "wyoming:tcp://HOST:PORT"),
+    ("wyoming:box:10300", 'Write "wyoming:tcp://box:10300"'),
+    ("wyoming:tcp://box", 'Write "tcp://box:10300"'),
+    ("wyoming:tcp://box:", 'Write "tcp://box:10300"'),
+    ("wyoming:tcp://:10300", 'Write "tcp://HOST:PORT"'),
+    ("wyoming:tcp://a b:10300", 'Write "tcp://HOST:PORT"'),
+    ("wyoming:http://box:10300", 'Write "tcp://HOST:PORT"'),
+    ("wyoming:unix:///run/piper.sock", 'Write "tcp://HOST:PORT"'),
+    ("wyoming:tcp://box:port", "no address of a server"),
+    ("wyoming:tcp://box:99999", "no address of a server"),
+    ("wyoming:tcp://[::1:10300", "no address of a server"),
+    ("wyoming:tcp://box:10300/asr", 'Write "tcp://box:10300"'),
+    ("wyoming:tcp://me@box:10300", "no users"),
+    ("openai:", 'Write "openai:MODEL"'),
+    ("openai:http://box/v1", 'Write "openai:http://box/v1#MODEL"'),
+    ("openai:http://box/v1#", "does not say which model"),
+    ("openai:whisper 1", "blanks"),
+    ("openai:a\nb", "blanks"),
+    ("openai:ftp://box/v1#m", "must start with http"),
+    ("openai:http://#m", "must start with http"),
+    ("openai:http://box:port/v1#m", "no address of a server"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), NONSENSE)
+def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) -> None:
+    for parse in (parse_stt, parse_tts):
+        with pytest.raises(SpeechReferenceError, match=says) as refused:
+            parse(text)
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["piper", "none"])
+def test_what_only_speaks_cannot_listen(text: str) -> None:
+    with pytest.raises(SpeechReferenceError, match=r'that recognises speech. Write "moonshine"'):
+        parse_stt(text)
+
+
+def test_what_only_listens_cannot_speak() -> None:
+    with pytest.raises(SpeechReferenceError, match=r'that speaks. Write "piper".* or "none"'):
+        parse_tts("moonshine")
+
+
+@pytest.mark.parametrize("address", ["https://me:s3cret@box/v1", "https://box/v1?key=s3cret"])
+def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(SpeechReferenceError, match="OPENAI_API_KEY") as refused:
+        parse_stt(f"openai:{address}#m")
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["tcp://me:s3cret@box:10300", "tcp://me:s3cret@box"])
+def test_a_password_for_a_wyoming_server_is_not_repeated(address: str) -> None:
+    with pytest.raises(SpeechReferenceError) as refused:
+        parse_uri(address)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_openai_s_own_server_is_opened_by_its_key() -> None:
+    server = OpenAIServer("gpt-transcribe")
+    assert server.base_url == OPENAI_URL
+    assert server.key({"OPENAI_API_KEY": " k1\n"}) == "k1"
+
+
+def test_openai_s_own_server_is_not_asked_without_a_key() -> None:
+    with pytest.raises(SpeechError, match="Set OPENAI_API_KEY"):
+        OpenAIServer("gpt-transcribe").key({"OPENAI_API_KEY": " "})
+
+
+def test_a_server_of_one_s_own_may_want_no_key() -> None:
+    assert OpenAIServer("m", "http://box/v1").key({}) is None
+
+
+def test_a_key_that_cannot_be_one_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SpeechError, match="OPENAI_API_KEY") as refused:
+        OpenAIServer("m", "http://box/v1").key({"OPENAI_API_KEY": "s3cret\x00"})
+    assert "s3cret" not in str(refused.value)

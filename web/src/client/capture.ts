@@ -1,0 +1,49 @@
+/** From what a microphone gives to what the wire takes: 16 kHz, mono, 16 bits, in frames of 20 ms. */
+
+import { createResampler } from "./resampler";
+
+export const FRAME_MS = 20;
+
+export interface CapturedFrame {
+  pcm: Int16Array;
+  /** Of the frame, from 0 to 1: root mean square, and the largest sample. */
+  rms: number;
+  peak: number;
+}
+
+/** Takes blocks of any length and calls `give` with each frame that is full. */
+export function createCapture(
+  fromHz: number,
+  toHz: number,
+  give: (frame: CapturedFrame) => void,
+): (channels: readonly Float32Array[]) => void {
+  const resampler = createResampler(fromHz, toHz);
+  const frameSamples = (toHz * FRAME_MS) / 1000;
+  let pcm = new Int16Array(frameSamples);
+  let filled = 0;
+  let energy = 0;
+  let peak = 0;
+
+  function add(sample: number): void {
+    const clipped = Math.max(-1, Math.min(1, sample));
+    pcm[filled++] = Math.round(clipped * 0x7fff);
+    energy += clipped * clipped;
+    peak = Math.max(peak, Math.abs(clipped));
+    if (filled < frameSamples) return;
+    const full = { pcm, rms: Math.sqrt(energy / frameSamples), peak };
+    // A new one for each frame: the full one goes to another thread without being copied.
+    pcm = new Int16Array(frameSamples);
+    filled = energy = peak = 0;
+    give(full);
+  }
+
+  return (channels) => {
+    const length = channels[0]?.length ?? 0;
+    for (let i = 0; i < length; i++) {
+      let sum = 0;
+      for (const channel of channels) sum += channel[i]!;
+      resampler.feed(sum / channels.length);
+      while (resampler.ready) add(resampler.take());
+    }
+  };
+}

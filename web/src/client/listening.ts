@@ -1,0 +1,78 @@
+/** When the microphone is open, and when what it hears is sent. */
+
+import type { Microphone } from "./microphone";
+import type { ClientMessage } from "./wire";
+
+/** What was said as the key went up is still on its way through the sound card. */
+const TAIL_MS = 100;
+/** Push-to-talk would lose its first words if the microphone had to be opened for each of them. */
+const LINGER_MS = 10_000;
+
+export interface Listening {
+  /** Whether what is heard is sent. */
+  readonly isOn: boolean;
+  /** Opens the microphone, then says so. Rejects with a `MicrophoneError`. */
+  start(begin: ClientMessage): Promise<void>;
+  /** What was said so far is the user's turn. The microphone is closed soon after. */
+  stop(): void;
+  /** Closes the microphone. */
+  end(): void;
+}
+
+export function createListening(microphone: Microphone, send: (message: ClientMessage) => void): Listening {
+  let isOn = false;
+  let isWanted = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function later(delayMs: number, task: () => void): void {
+    clearTimeout(timer);
+    timer = setTimeout(task, delayMs);
+  }
+
+  function linger(): void {
+    later(LINGER_MS, () => microphone.close());
+  }
+
+  return {
+    get isOn() {
+      return isOn;
+    },
+    async start(begin) {
+      clearTimeout(timer);
+      const wasWanted = isWanted;
+      isWanted = true;
+      // Pressed again before the tail was over: it is one turn.
+      if (isOn && !wasWanted) return;
+      // Asked for twice while the browser asks the person: the first will say so.
+      if (wasWanted && !isOn) return microphone.open();
+      try {
+        await microphone.open();
+      } catch (error) {
+        isWanted = isOn = false;
+        throw error;
+      }
+      // The key may be up again, or the call over, before the person has answered the browser.
+      if (!microphone.isOpen) return;
+      if (!isWanted) {
+        linger();
+        return;
+      }
+      isOn = true;
+      send(begin);
+    },
+    stop() {
+      isWanted = false;
+      if (!isOn) return;
+      later(TAIL_MS, () => {
+        isOn = false;
+        send({ type: "stop_listening" });
+        linger();
+      });
+    },
+    end() {
+      clearTimeout(timer);
+      isWanted = isOn = false;
+      microphone.close();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** What the client says: at once while there is a connection, else when there is one again. */
+
+import type { Opening } from "./bookmark";
+import type { ClientMessage, ServerMessage, TextMessage } from "./wire";
+
+const MAX_WAITING = 100;
+/** Worth nothing later. */
+const PASSING: ReadonlySet<ClientMessage["type"]> = new Set(["ping", "playback", "test_audio"]);
+/** The server has read the message, and does not take it. */
+const REFUSALS: ReadonlySet<string> = new Set(["busy", "too_large", "too_fast", "bad_message", "blocked"]);
+
+/** Whether it could be written: a socket that closes takes no more, some time before it says so. */
+export type Write = (message: ClientMessage) => boolean;
+
+export interface Outbox {
+  send(message: ClientMessage): void;
+  opened(opening: Opening, write: Write): void;
+  lost(): void;
+  /** Every message that is not a repetition. */
+  saw(message: ServerMessage): void;
+  clear(): void;
+}
+
+/**
+ * A network that goes away takes half a minute to be missed. What is typed meanwhile is written to a dead socket, so a
+ * text counts as sent when the server has told its transcript. After a resume without it, it is sent again.
+ */
+export function createOutbox(): Outbox {
+  let write: Write | null = null;
+  let waiting: ClientMessage[] = [];
+  let sent: TextMessage[] = [];
+  let unsure: { texts: TextMessage[]; afterN: number } | null = null;
+
+  function send(message: ClientMessage): void {
+    if (write?.(message)) {
+      if (message.type === "text_message") sent.push(message);
+    } else if (!PASSING.has(message.type) && waiting.length < MAX_WAITING) {
+      waiting.push(message);
+    }
+  }
+
+  function acknowledge(text: string): void {
+    const isIt = (message: TextMessage) => message.text.trim() === text.trim();
+    const list = unsure !== null && unsure.texts.some(isIt) ? unsure.texts : sent;
+    const index = list.findIndex(isIt);
+    if (index >= 0) list.splice(index, 1);
+  }
+
+  return {
+    send,
+    opened(opening, writer) {
+      unsure = opening.session === "resumed" && sent.length > 0 ? { texts: sent, afterN: opening.resumedN } : null;
+      sent = [];
+      write = writer;
+      const letters = waiting;
+      waiting = [];
+      letters.forEach(send);
+    },
+    lost() {
+      write = null;
+      if (unsure !== null) sent = [...unsure.texts, ...sent];
+      unsure = null;
+    },
+    saw(message) {
+      if (message.type === "transcript" && message.is_final) acknowledge(message.text);
+      if (message.type === "error" && REFUSALS.has(message.code)) sent.shift();
+      const isAtRest = message.type === "state" && (message.state === "idle" || message.state === "listening");
+      if (unsure !== null && isAtRest && message.n > unsure.afterN) {
+        // All that was missed has been repeated, and these were not among it.
+        const { texts } = unsure;
+        unsure = null;
+        texts.forEach(send);
+      }
+    },
+    clear() {
+      write = null;
+      waiting = [];
+      sent = [];
+      unsure = null;
+    },
+  };
+}

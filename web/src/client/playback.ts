@@ -1,0 +1,144 @@
+/** Which speech is to be heard, and what the server is told about it. No audio here: pieces in, pieces and messages out. */
+
+import type { Playing } from "./events";
+import type { Player } from "./player";
+import type { Piece, Progress } from "./playout";
+import type { ClientMessage, State } from "./wire";
+
+/** The server takes at most four reports a second. */
+const REPORT_MS = 250;
+/** Belongs to no answer: a sample of a voice. */
+const SAMPLE = 0;
+
+export interface Playback {
+  readonly now: Playing;
+  /** A piece of speech has come. */
+  hear(seq: number, piece: Piece): void;
+  /** The server makes no more of this turn. */
+  complete(turn: number): void;
+  /** The player's reports. */
+  position(at: Progress): void;
+  ended(at: Progress): void;
+  /** Silence at once. Gives how much was heard of the answer; null if none was being heard. */
+  stop(): { turn: number; playedMs: number } | null;
+  /** As `stop`, and nothing more is heard until the server has changed its state. */
+  interrupt(): { turn: number; playedMs: number } | null;
+  duck(ducked: boolean): void;
+  followState(state: State): void;
+  /** Another session: its turns count from 1 again. */
+  reset(): void;
+}
+
+export function createPlayback(
+  player: Pick<Player, "push" | "flush" | "duck">,
+  send: (message: ClientMessage) => void,
+  changed: (now: Playing) => void,
+  clock: () => number = () => performance.now(),
+): Playback {
+  let now: Playing = { playing: false, turn: SAMPLE, playedMs: 0, ducked: false };
+  /** The newest turn of which speech has come, and its newest piece. */
+  let newest = { turn: SAMPLE, seq: -1 };
+  /** Of the newest piece, a sample's too. */
+  let lastTurn = SAMPLE;
+  /** This turn and those before it are not to be heard any more. */
+  let voidTurn = 0;
+  let isDeaf = false;
+  let completeTurn = 0;
+  /** All that has come of it was heard. */
+  let endedTurn = 0;
+  let reportedAt = -Infinity;
+
+  function change(next: Partial<Playing>): void {
+    now = { ...now, ...next };
+    changed(now);
+  }
+
+  /** Reports of what was stopped may still be on their way. */
+  function isVoid(turn: number): boolean {
+    return !now.playing || (turn !== SAMPLE && turn <= voidTurn);
+  }
+
+  function report(turn: number, playedMs: number): void {
+    if (turn === SAMPLE || clock() - reportedAt < REPORT_MS) return;
+    reportedAt = clock();
+    send({ type: "playback", turn, played_ms: Math.round(playedMs) });
+  }
+
+  function finishIfHeard(turn: number): void {
+    if (turn !== SAMPLE && turn === endedTurn && turn <= completeTurn) send({ type: "playback_done", turn });
+  }
+
+  function stop(): { turn: number; playedMs: number } | null {
+    const { turn } = newest;
+    const wasHeard = now.playing && turn !== SAMPLE;
+    // Of a newer answer that waits behind the one that is heard, nothing was heard yet.
+    const heard = wasHeard ? { turn, playedMs: now.turn === turn ? Math.round(now.playedMs) : 0 } : null;
+    voidTurn = Math.max(voidTurn, turn);
+    player.flush();
+    if (now.ducked) player.duck(false);
+    if (now.playing || now.ducked) change({ playing: false, ducked: false });
+    return heard;
+  }
+
+  return {
+    get now() {
+      return now;
+    },
+    hear(seq, piece) {
+      const { turn } = piece;
+      if (turn !== SAMPLE) {
+        if (isDeaf) voidTurn = Math.max(voidTurn, turn);
+        if (turn <= voidTurn) return;
+        if (turn === newest.turn && seq <= newest.seq) {
+          // The answer is made anew, after a server was lost: what is left of the old one must not be heard before it.
+          player.flush();
+          change({ playedMs: 0 });
+        }
+        newest = { turn, seq };
+        endedTurn = 0;
+      }
+      lastTurn = turn;
+      player.push(piece);
+      if (!now.playing) change({ playing: true, turn, playedMs: 0 });
+    },
+    complete(turn) {
+      completeTurn = Math.max(completeTurn, turn);
+      finishIfHeard(turn);
+    },
+    position({ turn, playedMs }) {
+      if (isVoid(turn)) return;
+      const isNews = turn !== now.turn || clock() - reportedAt >= REPORT_MS;
+      now = { ...now, turn, playedMs };
+      report(turn, playedMs);
+      if (isNews) changed(now);
+    },
+    ended({ turn, playedMs }) {
+      if (isVoid(turn)) return;
+      report(turn, playedMs);
+      change({ turn, playedMs, playing: turn !== lastTurn });
+      if (turn !== SAMPLE) endedTurn = turn;
+      finishIfHeard(turn);
+    },
+    stop,
+    interrupt() {
+      isDeaf = true;
+      return stop();
+    },
+    duck(ducked) {
+      if (ducked === now.ducked) return;
+      player.duck(ducked);
+      change({ ducked });
+    },
+    followState(state) {
+      if (state === "interrupted") stop();
+      // What was sent before the server knew has come by now.
+      if (state !== "speaking" && state !== "processing") isDeaf = false;
+    },
+    reset() {
+      stop();
+      newest = { turn: SAMPLE, seq: -1 };
+      voidTurn = completeTurn = endedTurn = 0;
+      isDeaf = false;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** Speech on its way to the ear: pieces in, samples out, without gaps between them, counted by the turn. */
+
+import { createResampler } from "./resampler";
+
+/** So long a sound that is stopped takes to fade: a sudden end clicks. */
+const FADE_MS = 10;
+/** Silence after which nothing of the last sound is left in the resampler. */
+const TAIL_MS = 5;
+
+export interface Piece {
+  turn: number;
+  hz: number;
+  samples: Int16Array | Float32Array;
+}
+
+export interface Progress {
+  turn: number;
+  /** Of the turn, since its beginning. */
+  playedMs: number;
+  /** All that has come of the turn was played. More may come. */
+  ended: boolean;
+}
+
+export interface Playout {
+  push(piece: Piece): void;
+  /** Fades out, and forgets all that has come. What is pushed from now on is played after it. */
+  flush(): void;
+  /** Fills the block: with silence where there is nothing to play. Gives its root mean square. */
+  render(block: Float32Array): number;
+  /** Where it stands; null while nothing plays. */
+  position(): Progress | null;
+}
+
+/** `tell` is called whenever a turn has come to the end of what there is of it. */
+export function createPlayout(contextHz: number, tell: (end: Progress) => void): Playout {
+  const fadeSamples = Math.round((contextHz * FADE_MS) / 1000);
+  const tailSamples = Math.round((contextHz * TAIL_MS) / 1000);
+  let hz = contextHz;
+  let resampler = createResampler(hz, contextHz);
+  let queue: Piece[] = [];
+  let fading: Piece[] | null = null;
+  let fadeLeft = 0;
+  let tailLeft = 0;
+  /** The next sample of the first piece. */
+  let at = 0;
+  let turn = -1;
+  /** Of the turn, without the first piece. */
+  let playedMs = 0;
+
+  function begin(piece: Piece): void {
+    if (piece.turn !== turn) playedMs = 0;
+    turn = piece.turn;
+    if (piece.hz === hz) return;
+    hz = piece.hz;
+    resampler = createResampler(hz, contextHz);
+  }
+
+  /** The next sample of the pieces; 0 after the last. */
+  function next(pieces: Piece[]): number {
+    const piece = pieces[0];
+    if (piece === undefined) return 0;
+    if (at === 0) begin(piece);
+    tailLeft = tailSamples;
+    const sample = piece.samples instanceof Int16Array ? piece.samples[at]! / 0x8000 : piece.samples[at]!;
+    at += 1;
+    if (at === piece.samples.length) {
+      at = 0;
+      playedMs += (piece.samples.length * 1000) / piece.hz;
+      pieces.shift();
+      if (pieces === queue && pieces[0]?.turn !== turn) tell({ turn, playedMs, ended: true });
+    }
+    return sample;
+  }
+
+  function endFade(): void {
+    fading = null;
+    at = 0;
+    turn = -1;
+    resampler.reset();
+  }
+
+  return {
+    push(piece) {
+      if (piece.samples.length > 0) queue.push(piece);
+    },
+
+    flush() {
+      if (fading === null) {
+        fading = queue;
+        fadeLeft = fadeSamples;
+      }
+      queue = [];
+    },
+
+    render(block) {
+      let energy = 0;
+      for (let i = 0; i < block.length; i++) {
+        if (fading !== null && fadeLeft === 0) endFade();
+        const pieces = fading ?? queue;
+        if (pieces.length === 0 && tailLeft === 0) {
+          if (fading !== null) endFade();
+          block[i] = 0;
+          continue;
+        }
+        while (!resampler.ready) {
+          const sample = next(pieces);
+          resampler.feed(sample);
+        }
+        if (tailLeft > 0) tailLeft -= 1;
+        const sample = resampler.take() * (fading === null ? 1 : fadeLeft-- / fadeSamples);
+        block[i] = sample;
+        energy += sample * sample;
+      }
+      return Math.sqrt(energy / block.length);
+    },
+
+    position() {
+      const piece = queue[0];
+      if (piece === undefined || fading !== null) return null;
+      const beforeMs = piece.turn === turn ? playedMs : 0;
+      return { turn: piece.turn, playedMs: beforeMs + (at * 1000) / piece.hz, ended: false };
+    },
+  };
+}

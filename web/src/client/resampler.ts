@@ -1,0 +1,90 @@
+/** From one sample rate to another, sample by sample, without end: a polyphase filter of a windowed sinc. */
+
+/** Zero crossings on each side of the sinc, at the lower of the two rates. */
+const CROSSINGS = 18;
+/** Where the filter cuts, of half the lower rate. With the window below it is down by 55 dB at half the rate. */
+const CUTOFF = 0.89;
+/** Of the Kaiser window. */
+const BETA = 6;
+
+export interface Resampler {
+  /** Whether to `take` the next sample; if not, to `feed` one. The other of the two must not be called. */
+  readonly ready: boolean;
+  feed(sample: number): void;
+  take(): number;
+  /** Forgets what it was fed. */
+  reset(): void;
+}
+
+export function createResampler(fromHz: number, toHz: number): Resampler {
+  // Between two samples of the output lie down/up samples of the input: whole numbers, so nothing drifts.
+  const divisor = greatestDivisor(fromHz, toHz);
+  const up = toHz / divisor;
+  const down = fromHz / divisor;
+  const half = Math.ceil(CROSSINGS * Math.max(1, fromHz / toHz));
+  const taps = 2 * half;
+  const kernel = makeKernel(up, half, CUTOFF * Math.min(1, toHz / fromHz));
+  // Written twice, so that the newest `taps` samples always lie in one piece.
+  const seen = new Float32Array(2 * taps);
+  let newest = 0;
+  let phase = up;
+
+  return {
+    get ready() {
+      return phase < up;
+    },
+    feed(sample) {
+      newest = newest === 0 ? taps - 1 : newest - 1;
+      seen[newest] = seen[newest + taps] = sample;
+      phase -= up;
+    },
+    take() {
+      let sum = 0;
+      for (let tap = 0, at = phase * taps; tap < taps; tap++) sum += kernel[at + tap]! * seen[newest + tap]!;
+      phase += down;
+      return sum;
+    },
+    reset() {
+      seen.fill(0);
+      phase = up;
+    },
+  };
+}
+
+/** For each phase a row: what the newest sample, the one before it, and so on count for. */
+function makeKernel(phases: number, half: number, cutoff: number): Float32Array {
+  const taps = 2 * half;
+  const kernel = new Float32Array(phases * taps);
+  for (let phase = 0; phase < phases; phase++) {
+    const row = kernel.subarray(phase * taps, (phase + 1) * taps);
+    let sum = 0;
+    for (let tap = 0; tap < taps; tap++) {
+      const distance = tap + phase / phases - half;
+      const edge = distance / half;
+      row[tap] = sinc(cutoff * distance) * bessel(BETA * Math.sqrt(Math.max(0, 1 - edge * edge)));
+      sum += row[tap]!;
+    }
+    // Each phase passes a constant unchanged. Otherwise their differences would be heard as a tone.
+    for (let tap = 0; tap < taps; tap++) row[tap]! /= sum;
+  }
+  return kernel;
+}
+
+function sinc(x: number): number {
+  return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+}
+
+/** The modified Bessel function of order zero, by its series. */
+function bessel(x: number): number {
+  let term = 1;
+  let sum = 1;
+  for (let k = 1; term > 1e-9 * sum; k++) {
+    term *= (x / (2 * k)) ** 2;
+    sum += term;
+  }
+  return sum;
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}

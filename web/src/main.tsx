@@ -1,0 +1,3 @@
+import { render } from "preact";
+
+render(<p>Antiphon</p>, document.getElementById("app")!);

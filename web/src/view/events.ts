@@ -1,0 +1,27 @@
+/** What happens on the page itself, beside the server's messages. */
+
+import type { Connection, MicrophoneState, NoticeKind, Playing, ServerMessage, SoundState } from "../client/antiphon";
+import type { Talk } from "./state";
+
+export type LocalEvent =
+  | { type: "connection"; connection: Connection }
+  | { type: "microphone"; microphone: MicrophoneState }
+  | { type: "sound"; sound: SoundState }
+  | { type: "playing"; playing: Playing }
+  | { type: "talk"; talk: Talk }
+  /** Typed, and on its way. */
+  | { type: "said"; text: string }
+  | { type: "confirmation_answered"; token: string; approved: boolean }
+  | { type: "confirmation_expired"; token: string }
+  | { type: "flyout_opened"; flyout: string }
+  | { type: "flyout_closed" }
+  | { type: "reminder_dismissed"; id: string }
+  | { type: "notice_passed"; key: string }
+  | { type: "noticed"; kind: NoticeKind; text: string; code: string | null }
+  | { type: "failed"; text: string }
+  | { type: "error_dismissed" }
+  | { type: "block_over" }
+  /** The thread is emptied: cleared, or another conversation begins. */
+  | { type: "cleared" };
+
+export type ViewEvent = ServerMessage | LocalEvent;

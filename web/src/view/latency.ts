@@ -1,0 +1,35 @@
+/** How long the person waits for an answer, and for what. */
+
+import type { TurnMetricsMessage } from "../client/antiphon";
+
+export type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
+
+export const STAGES: readonly { stage: Stage; label: string }[] = [
+  { stage: "end_of_turn_ms", label: "Noticing that you stopped" },
+  { stage: "stt_ms", label: "Recognising your words" },
+  { stage: "first_token_ms", label: "First word of the answer" },
+  { stage: "first_audio_ms", label: "First sound of it" },
+  { stage: "total_ms", label: "You stopped → it spoke" },
+];
+
+export interface StageLatency {
+  stage: Stage;
+  label: string;
+  lastMs: number | null;
+  medianMs: number | null;
+}
+
+export function summarizeLatency(metrics: readonly TurnMetricsMessage[]): StageLatency[] {
+  return STAGES.map(({ stage, label }) => {
+    const known = metrics.map((each) => each[stage]).filter((ms): ms is number => typeof ms === "number");
+    return { stage, label, lastMs: metrics.at(-1)?.[stage] ?? null, medianMs: median(known) };
+  });
+}
+
+function median(values: readonly number[]): number | null {
+  if (values.length === 0) return null;
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle]!;
+  return sorted.length % 2 === 1 ? upper : (sorted[middle - 1]! + upper) / 2;
+}

@@ -1,0 +1,208 @@
+/** What the page shows, as plain values. Everything here is made by `reduce` and by nothing else. */
+
+import type {
+  Connection,
+  EnergyReason,
+  FlyoutType,
+  MicrophoneState,
+  Mode,
+  NoticeKind,
+  Outcome,
+  SettingsUpdatedMessage,
+  SoundState,
+  State,
+  TurnMetricsMessage,
+} from "../client/antiphon";
+
+export interface UserItem {
+  kind: "user";
+  key: string;
+  text: string;
+  /** interim: still being said. sending: typed, and not yet taken by the server. */
+  status: "interim" | "sending" | "final";
+  /** What is being said now, if it goes on from `text`. */
+  goesOn: string | null;
+  at: number | null;
+}
+
+/** A stretch of an answer. What tools do in between splits an answer into several. */
+export interface AssistantItem {
+  kind: "assistant";
+  key: string;
+  /** The same for all stretches of one answer. */
+  answer: number;
+  text: string;
+  /** dropped: given up before it was heard, since the person went on. */
+  status: "streaming" | "final" | "interrupted" | "dropped";
+  /** How many characters were heard, by estimate; null: all, or it was not spoken. */
+  heardChars: number | null;
+  at: number | null;
+}
+
+export interface ToolItem {
+  kind: "tool";
+  key: string;
+  id: string | null;
+  name: string;
+  args: unknown;
+  status: "running" | "done" | "failed" | "lost";
+  result: unknown;
+  durationMs: number | null;
+  at: number | null;
+}
+
+export interface ImageItem {
+  kind: "image";
+  key: string;
+  url: string;
+  caption: string | null;
+  at: number | null;
+}
+
+/** Where a flyout was opened, so that it can be opened again. */
+export interface FlyoutItem {
+  kind: "flyout";
+  key: string;
+  flyout: string;
+  title: string;
+  at: number | null;
+}
+
+export interface ConfirmationItem {
+  kind: "confirmation";
+  key: string;
+  token: string;
+  preview: string;
+  outcome: Outcome | "asked" | "answered";
+  at: number | null;
+}
+
+/** What happened to the conversation itself: a new session, the end of a call, a reminder. */
+export interface EventItem {
+  kind: "event";
+  key: string;
+  text: string;
+  at: number | null;
+}
+
+export type Item = UserItem | AssistantItem | ToolItem | ImageItem | FlyoutItem | ConfirmationItem | EventItem;
+
+export interface Flyout {
+  key: string;
+  type: FlyoutType;
+  title: string;
+  language: string | null;
+  content: string;
+}
+
+export interface Confirmation {
+  token: string;
+  tool: string;
+  args: Record<string, unknown>;
+  preview: string;
+  expiresAt: number;
+}
+
+export interface Reminder {
+  id: string;
+  message: string;
+  due: number;
+}
+
+export interface Notice {
+  key: string;
+  kind: NoticeKind;
+  text: string;
+  code: string | null;
+  durationMs: number;
+  at: number;
+  /** Whether it passes by now. The list keeps it in any case. */
+  isToast: boolean;
+}
+
+export interface Energy {
+  level: number;
+  max: number;
+  model: string | null;
+  reason: EnergyReason | null;
+}
+
+/** How the person talks: not at all, hands-free, or as long as the key or the button is down. */
+export type Talk = "off" | "hands_free" | "held";
+
+export interface PageState {
+  connection: Connection;
+  microphone: MicrophoneState;
+  sound: SoundState;
+  talk: Talk;
+  server: State;
+  mode: Mode;
+  conversationId: string | null;
+  items: readonly Item[];
+  flyouts: readonly Flyout[];
+  /** The one that is shown. */
+  openFlyout: string | null;
+  confirmations: readonly Confirmation[];
+  reminders: readonly Reminder[];
+  notices: readonly Notice[];
+  energy: Readonly<Record<Mode, Energy | null>>;
+  metrics: readonly TurnMetricsMessage[];
+  block: { until: number; message: string } | null;
+  goAway: { at: number; reason: string } | null;
+  error: { key: string; text: string; isRetryable: boolean } | null;
+  settings: SettingsUpdatedMessage | null;
+  /** How far the newest answer was heard. */
+  heard: { turn: number; playedMs: number; isPlaying: boolean };
+  /** Milliseconds of speech a character, learned from answers that were heard to their end. */
+  msPerChar: number;
+  answer: number;
+  lastN: number;
+  keys: number;
+}
+
+const MS_PER_CHAR = 65;
+
+export function initialState(): PageState {
+  return {
+    connection: { state: "connecting", attempt: 0 },
+    microphone: { state: "off" },
+    sound: { state: "off" },
+    talk: "off",
+    server: "idle",
+    mode: "text",
+    conversationId: null,
+    items: [],
+    flyouts: [],
+    openFlyout: null,
+    confirmations: [],
+    reminders: [],
+    notices: [],
+    energy: { voice: null, text: null },
+    metrics: [],
+    block: null,
+    goAway: null,
+    error: null,
+    settings: null,
+    heard: { turn: 0, playedMs: 0, isPlaying: false },
+    msPerChar: MS_PER_CHAR,
+    answer: 0,
+    lastN: 0,
+    keys: 0,
+  };
+}
+
+/** A key that no other item of this page has. */
+export function takeKey(state: PageState): [PageState, string] {
+  return [{ ...state, keys: state.keys + 1 }, `k${state.keys + 1}`];
+}
+
+type Unkeyed<T> = T extends Item ? Omit<T, "key"> : never;
+
+export function append(state: PageState, item: Unkeyed<Item>): PageState {
+  const [next, key] = takeKey(state);
+  return { ...next, items: [...next.items, { ...item, key } as Item] };
+}
+
+export function replace<T extends Item>(state: PageState, item: T, changed: Partial<T>): PageState {
+  return { ...state, items: state.items.map((each) => (each === item ? { ...each, ...changed } : each)) };
+}

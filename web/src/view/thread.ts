@@ -1,0 +1,245 @@
+/** The thread: what was said, by whom, and what was done in between. */
+
+import type { FlyoutType, HistoryMessage, ToolCallMessage, ToolResultMessage } from "../client/antiphon";
+import { append, type AssistantItem, type Item, type PageState, replace, type ToolItem, type UserItem } from "./state";
+
+const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
+
+export function say(state: PageState, text: string, now: number): PageState {
+  return append(state, { kind: "user", text, status: "sending", goesOn: null, at: now });
+}
+
+export function hear(state: PageState, text: string, isFinal: boolean, now: number): PageState {
+  return isFinal ? hearAll(state, text, now) : hearInterim(state, text, now);
+}
+
+function hearInterim(state: PageState, text: string, now: number): PageState {
+  const interim = findUser(state, (item) => item.status === "interim");
+  if (interim !== undefined) return replace(state, interim, { text });
+  const before = openTurn(state);
+  if (before !== undefined && continues(text, before.text)) return replace(state, before, { goesOn: text });
+  if (text.trim() === "") return state;
+  return append(state, { kind: "user", text, status: "interim", goesOn: null, at: now });
+}
+
+function hearAll(state: PageState, text: string, now: number): PageState {
+  const typed = findUser(state, (item) => item.status === "sending" && item.text.trim() === text.trim());
+  if (typed !== undefined) return replace(state, typed, { text, status: "final" });
+  const interim = findUser(state, (item) => item.status === "interim");
+  const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
+  const before = openTurn(rest);
+  // The person went on speaking: this is the whole turn, and the answer to its first part was dropped.
+  if (before !== undefined && continues(text, before.text)) {
+    return replace(withoutDropped(rest), before, { text, goesOn: null });
+  }
+  if (interim !== undefined) return replace(state, interim, { text, status: "final" });
+  return append(state, { kind: "user", text, status: "final", goesOn: null, at: now });
+}
+
+/** The newest turn of the person, as long as nothing was answered to it. */
+function openTurn(state: PageState): UserItem | undefined {
+  for (const item of state.items.toReversed()) {
+    if (item.kind === "user" && item.status === "final") return item;
+    if (item.kind === "assistant" && item.status !== "dropped") return undefined;
+  }
+  return undefined;
+}
+
+function findUser(state: PageState, matches: (item: UserItem) => boolean): UserItem | undefined {
+  return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
+}
+
+/** Recognised anew, the same words may have got other capitals and stops. */
+function continues(text: string, before: string): boolean {
+  const words = toWords(text);
+  const known = toWords(before);
+  return known.length > 0 && known.length <= words.length && known.every((word, index) => word === words[index]);
+}
+
+function toWords(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
+}
+
+export function answer(state: PageState, chunk: string, isFirst: boolean, now: number): PageState {
+  const begun = isFirst || !isStreaming(state) ? beginAnswer(state) : state;
+  if (chunk === "") return begun;
+  const last = begun.items.at(-1);
+  if (last?.kind === "assistant" && last.answer === begun.answer && last.status === "streaming") {
+    return replace(begun, last, { text: last.text + chunk });
+  }
+  return appendStretch(begun, chunk, "streaming", now);
+}
+
+function beginAnswer(state: PageState): PageState {
+  return { ...drop(state), answer: state.answer + 1 };
+}
+
+function appendStretch(state: PageState, text: string, status: AssistantItem["status"], now: number): PageState {
+  return append(state, { kind: "assistant", answer: state.answer, text, status, heardChars: null, at: now });
+}
+
+function isStreaming(state: PageState): boolean {
+  return state.items.some((item) => isOfAnswer(item, state.answer) && item.status === "streaming");
+}
+
+function isOfAnswer(item: Item, answer: number): item is AssistantItem {
+  return item.kind === "assistant" && item.answer === answer;
+}
+
+/** The whole answer is known. It replaces what was streamed, stretch by stretch. */
+export function finishAnswer(state: PageState, text: string, now: number): PageState {
+  if (!isStreaming(state)) {
+    if (text.trim() === "") return state;
+    return appendStretch(beginAnswer(state), text, "final", now);
+  }
+  const stretches = state.items.filter((item) => isOfAnswer(item, state.answer));
+  let rest = text;
+  const texts = new Map<Item, string>();
+  stretches.forEach((stretch, index) => {
+    const isLast = index === stretches.length - 1;
+    const isKept = rest.startsWith(stretch.text);
+    texts.set(stretch, isLast ? rest : isKept ? stretch.text : "");
+    if (isKept) rest = rest.slice(stretch.text.length);
+  });
+  const items = state.items
+    .map((item) => (texts.has(item) ? { ...item, text: texts.get(item)!, status: "final" as const } : item))
+    .filter((item) => !isOfAnswer(item as Item, state.answer) || (item as AssistantItem).text.trim() !== "");
+  return { ...state, items: items as Item[] };
+}
+
+/** What was being made is not finished any more. */
+export function drop(state: PageState): PageState {
+  if (!state.items.some((item) => item.kind === "assistant" && item.status === "streaming")) return state;
+  return {
+    ...state,
+    items: state.items.map((item) =>
+      item.kind === "assistant" && item.status === "streaming" ? { ...item, status: "dropped" } : item,
+    ),
+  };
+}
+
+function withoutDropped(state: PageState): PageState {
+  return { ...state, items: state.items.filter((item) => item.kind !== "assistant" || item.status !== "dropped") };
+}
+
+/** The person cut in: what was not heard of the newest answer is marked. */
+export function interrupt(state: PageState): PageState {
+  const { heard, msPerChar } = state;
+  let left = heard.playedMs > 0 ? Math.round(heard.playedMs / msPerChar) : Infinity;
+  const items = state.items.map((item) => {
+    if (!isOfAnswer(item, state.answer) || item.status === "dropped") return item;
+    const heardChars = left >= item.text.length ? null : wordEnd(item.text, left);
+    left = Math.max(0, left - item.text.length);
+    return { ...item, status: "interrupted" as const, heardChars };
+  });
+  return { ...state, items };
+}
+
+/** A word that was begun counts as heard. */
+function wordEnd(text: string, at: number): number {
+  if (at <= 0) return 0;
+  const end = text.slice(at).search(/\s/);
+  return end < 0 ? text.length : at + end;
+}
+
+/** An answer was heard to its end: so many milliseconds a character. */
+export function learnPace(state: PageState): PageState {
+  const stretches = state.items.filter((item) => isOfAnswer(item, state.answer));
+  const length = stretches.reduce((sum, item) => sum + item.text.length, 0);
+  const isWhole = stretches.length > 0 && stretches.every((item) => item.status === "final");
+  const msPerChar = state.heard.playedMs / length;
+  // Beyond these it was not that answer that was heard.
+  if (!isWhole || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
+  return { ...state, msPerChar };
+}
+
+export function callTool(state: PageState, message: ToolCallMessage, now: number): PageState {
+  const id = message.id ?? null;
+  const known = state.items.find((item): item is ToolItem => item.kind === "tool" && id !== null && item.id === id);
+  if (known !== undefined) return replace(state, known, { name: message.name, args: message.args });
+  return append(state, {
+    kind: "tool",
+    id,
+    name: message.name,
+    args: message.args,
+    status: "running",
+    result: null,
+    durationMs: null,
+    at: now,
+  });
+}
+
+export function finishTool(state: PageState, message: ToolResultMessage, now: number): PageState {
+  const id = message.id ?? null;
+  // A basic server gives no ids: its result is that of the newest call of this name.
+  const isIt = (item: Item): item is ToolItem =>
+    item.kind === "tool" && (id === null ? item.name === message.name && item.status === "running" : item.id === id);
+  const changed = {
+    status: failed(message) ? ("failed" as const) : ("done" as const),
+    result: message.result,
+    durationMs: message.duration_ms ?? null,
+  };
+  const card = state.items.toReversed().find(isIt);
+  if (card !== undefined) return replace(state, card, changed);
+  return append(state, { kind: "tool", id, name: message.name, args: null, at: now, ...changed });
+}
+
+function failed({ ok, result }: ToolResultMessage): boolean {
+  return ok === undefined ? typeof result === "object" && result !== null && "error" in result : !ok;
+}
+
+/** The session that ran them is gone, and with it their results. */
+export function loseTools(state: PageState): PageState {
+  return {
+    ...state,
+    items: state.items.map((item) =>
+      item.kind === "tool" && item.status === "running" ? { ...item, status: "lost" } : item,
+    ),
+  };
+}
+
+export function openFlyout(
+  state: PageState,
+  flyout: { type: FlyoutType; content: string; language: string | null; title: string | null },
+  now: number,
+): PageState {
+  const title = flyout.title || FLYOUT_TITLES[flyout.type] || "Panel";
+  const terminal = flyout.type === "terminal" ? state.flyouts.find((each) => each.type === "terminal") : undefined;
+  if (terminal !== undefined) {
+    const grown = { ...terminal, content: joinLines(terminal.content, flyout.content) };
+    const flyouts = state.flyouts.map((each) => (each === terminal ? grown : each));
+    return { ...state, flyouts, openFlyout: terminal.key };
+  }
+  const key = `f${state.keys + 1}`;
+  const shown = append(state, { kind: "flyout", flyout: key, title, at: now });
+  const made = { key, type: flyout.type, title, language: flyout.language ?? null, content: flyout.content };
+  return { ...shown, flyouts: [...shown.flyouts, made], openFlyout: key };
+}
+
+function joinLines(before: string, more: string): string {
+  return before === "" || before.endsWith("\n") ? before + more : `${before}\n${more}`;
+}
+
+export function loadHistory(state: PageState, message: HistoryMessage): PageState {
+  // What was typed meanwhile is not in it yet.
+  const waiting = state.items.filter((item) => item.kind === "user" && item.status === "sending");
+  let next: PageState = { ...clear(state), conversationId: message.conversation_id };
+  for (const turn of message.turns) {
+    const { content: text, at } = turn;
+    if (turn.role === "user") {
+      next = append(next, { kind: "user", text, status: "final", goesOn: null, at });
+    } else {
+      next = { ...next, answer: next.answer + 1 };
+      next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
+    }
+  }
+  return { ...next, items: [...next.items, ...waiting] };
+}
+
+export function clear(state: PageState): PageState {
+  return { ...state, items: [], flyouts: [], openFlyout: null };
+}
+
+export function tell(state: PageState, text: string, now: number): PageState {
+  return append(state, { kind: "event", text, at: now });
+}

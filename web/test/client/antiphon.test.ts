@@ -1,0 +1,462 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import { Antiphon, type AntiphonEvents } from "../../src/client/antiphon";
+import type { ClientMessage } from "../../src/client/wire";
+import { FakeContext, type FakeDevices, FakeNode, stubAudio } from "./fake-audio";
+import { FakeSocket, introduce, speechFrame } from "./fake-socket";
+
+const LOUD = 0.1;
+const QUIET = 0.001;
+
+let devices: FakeDevices;
+let antiphon: Antiphon;
+let n: number;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  FakeSocket.all = [];
+  devices = stubAudio();
+  vi.stubGlobal("WebSocket", FakeSocket);
+  antiphon = new Antiphon({ url: "ws://host/ws", token: "secret", conversationId: "c0" });
+  n = 10;
+});
+
+afterEach(() => {
+  antiphon.close();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function connect(): FakeSocket {
+  antiphon.connect();
+  return FakeSocket.last.accept().tell({ type: "state", n: 1, state: "idle" }, introduce(2));
+}
+
+function tell(type: string, fields: Record<string, unknown> = {}): void {
+  FakeSocket.last.tell({ type, n: ++n, ...fields } as Parameters<FakeSocket["tell"]>[0]);
+}
+
+const said = (type?: ClientMessage["type"]): ClientMessage[] =>
+  FakeSocket.last.sent.slice(1).filter((message) => type === undefined || message.type === type);
+const frames = (): Uint8Array[] => FakeSocket.last.frames.filter((frame) => typeof frame !== "string");
+const settle = () => vi.advanceTimersByTimeAsync(0);
+const player = (): FakeNode => FakeNode.named("antiphon-player");
+const wasFlushed = (): boolean => player().told.some((message) => "flush" in (message as object));
+
+async function call(): Promise<void> {
+  connect();
+  await antiphon.startVoice();
+  tell("state", { state: "listening" });
+}
+
+/** The assistant is heard: so much of this turn. */
+async function speak(turn = 1, playedMs = 500): Promise<void> {
+  tell("state", { state: "speaking" });
+  FakeSocket.last.tellBytes(speechFrame(++n, turn, 0, [1, 2, 3]));
+  await settle();
+  player().post({ position: { turn, playedMs: playedMs + 20, ended: false }, level: 0.2 });
+}
+
+function hear(rms: number, ms: number): void {
+  for (let heardMs = 0; heardMs < ms; heardMs += 20) {
+    FakeNode.named("antiphon-capture").post({ pcm: new Int16Array(320).fill(7), rms, peak: rms });
+  }
+}
+
+test("hello has the token, the mode, the conversation and binary audio", () => {
+  connect();
+  expect(FakeSocket.last.sent[0]).toEqual({
+    type: "hello",
+    token: "secret",
+    mode: "text",
+    audio: "binary",
+    conversation_id: "c0",
+    client: "antiphon-web/1",
+  });
+});
+
+test("another token can be tried", () => {
+  connect().drop(4401);
+  antiphon.connect("better");
+  expect(FakeSocket.last.accept().sent[0]).toMatchObject({ token: "better" });
+});
+
+describe("the conversation to go on in", () => {
+  const returned = (): ClientMessage => {
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(500);
+    return FakeSocket.last.accept().sent[0]!;
+  };
+
+  beforeEach(() => {
+    antiphon = new Antiphon({ url: "ws://host/ws", initialMessages: [{ role: "user", content: "Before" }] });
+  });
+
+  test("is none as long as nothing was said, as nobody has stored it", () => {
+    connect();
+    expect(antiphon.conversationId).toBeNull();
+    expect(returned()).not.toHaveProperty("conversation_id");
+    expect(FakeSocket.last.sent[0]).toHaveProperty("initial_messages");
+  });
+
+  test("is the session's once something was said, and has what was brought along", () => {
+    connect();
+    tell("transcript", { text: "Hello", is_final: true });
+    expect(antiphon.conversationId).toBe("c1");
+    expect(returned()).toMatchObject({ conversation_id: "c1" });
+    expect(FakeSocket.last.sent[0]).not.toHaveProperty("initial_messages");
+  });
+
+  test("is the one that was loaded", () => {
+    connect();
+    tell("history", { conversation_id: "c7", turns: [] });
+    expect(antiphon.conversationId).toBe("c7");
+  });
+
+  test("is none if the server knows it no more", () => {
+    antiphon = new Antiphon({ url: "ws://host/ws", conversationId: "gone" });
+    connect();
+    tell("error", { code: "unknown_conversation", message: "", retryable: false });
+    expect(antiphon.conversationId).toBeNull();
+  });
+});
+
+describe("events", () => {
+  test("tell every message under its type and as a message, until they are not wanted any more", () => {
+    const told: string[] = [];
+    const stop = antiphon.on("response", (message) => told.push(message.text));
+    antiphon.on("message", (message) => told.push(message.type));
+    connect();
+    tell("response", { text: "Yes." });
+    stop();
+    tell("response", { text: "No." });
+    expect(told).toEqual(["state", "session", "response", "Yes.", "response"]);
+  });
+
+  test("tell the connection", () => {
+    const told: string[] = [];
+    antiphon.on("connection", ({ state }) => told.push(state));
+    connect().drop(4409);
+    expect(told).toEqual(["connecting", "open", "closed"]);
+    expect(antiphon.connection.state).toBe("closed");
+  });
+
+  test("go on after a handler that fails", () => {
+    const reported = vi.fn();
+    vi.stubGlobal("reportError", reported);
+    antiphon.on("response", () => {
+      throw new Error("a page's own");
+    });
+    const told = vi.fn();
+    antiphon.on("response", told);
+    connect();
+    tell("response", { text: "Yes." });
+    expect([told.mock.calls.length, reported.mock.calls.length]).toEqual([1, 1]);
+  });
+});
+
+describe("what is said in writing", () => {
+  test("is sent without the blanks around it, and not at all if it is nothing else", () => {
+    connect();
+    antiphon.say("  Hello ");
+    antiphon.say("   ");
+    expect(said()).toEqual([{ type: "text_message", text: "Hello" }]);
+  });
+
+  test("silences the assistant, and says first what was heard", async () => {
+    await call();
+    await speak(1, 700);
+    antiphon.say("Stop, something else");
+    expect(wasFlushed()).toBe(true);
+    expect(said().slice(-2)).toEqual([
+      { type: "playback", turn: 1, played_ms: 700 },
+      { type: "text_message", text: "Stop, something else" },
+    ]);
+  });
+});
+
+test("other wishes are sent as they are", () => {
+  connect();
+  antiphon.confirm("t", true);
+  antiphon.settings({ volume: 50 });
+  antiphon.loadConversation("c7");
+  antiphon.clearConversation();
+  antiphon.testAudio("joe");
+  expect(said()).toEqual([
+    { type: "confirm", confirmation_token: "t", approved: true },
+    { type: "settings", volume: 50 },
+    { type: "load_conversation", conversation_id: "c7" },
+    { type: "clear_conversation" },
+    { type: "test_audio", voice: "joe" },
+  ]);
+});
+
+describe("a call", () => {
+  test("begins when the microphone is open", async () => {
+    connect();
+    await antiphon.startVoice("What time is it?");
+    expect(said()).toEqual([{ type: "start_voice", pending_request: "What time is it?" }]);
+    expect(antiphon.microphone).toEqual({ state: "on", muted: false, label: "Microphone 1" });
+    expect(devices.asked[0]).toMatchObject({ echoCancellation: true, noiseSuppression: true, autoGainControl: true });
+  });
+
+  test("does not begin without one, and says why", async () => {
+    connect();
+    devices.refusal = Object.assign(new Error(), { name: "NotAllowedError" });
+    await expect(antiphon.startVoice()).rejects.toMatchObject({ code: "denied" });
+    expect(antiphon.microphone).toMatchObject({ state: "failed", error: { code: "denied" } });
+    expect(said()).toEqual([]);
+  });
+
+  test("does not begin on a page without https", async () => {
+    vi.stubGlobal("isSecureContext", false);
+    await expect(antiphon.startVoice()).rejects.toMatchObject({ code: "insecure" });
+  });
+
+  test("sends what is heard, and whether the assistant is playing", async () => {
+    await call();
+    hear(QUIET, 20);
+    await speak();
+    hear(QUIET, 20);
+    expect(frames().map((frame) => [frame.length, frame[0]])).toEqual([
+      [641, 0],
+      [641, 1],
+    ]);
+  });
+
+  test("sends nothing while muted, and the assistant goes on", async () => {
+    await call();
+    await speak();
+    antiphon.mute(true);
+    hear(LOUD, 1000);
+    expect(frames()).toEqual([]);
+    expect([wasFlushed(), antiphon.playing.playing, antiphon.level.input]).toEqual([false, true, LOUD]);
+  });
+
+  test("ends by the person: microphone and speech are off", async () => {
+    await call();
+    await speak();
+    antiphon.endVoice();
+    expect(said().at(-1)).toEqual({ type: "end_voice" });
+    expect([wasFlushed(), devices.tracks[0]!.isStopped, antiphon.microphone.state]).toEqual([true, true, "off"]);
+  });
+
+  test("ends by the server: its last words are still heard", async () => {
+    await call();
+    await speak();
+    tell("end_voice_session", { reason: "farewell", final_message: null });
+    expect([wasFlushed(), devices.tracks[0]!.isStopped, antiphon.mode]).toEqual([false, true, "text"]);
+  });
+
+  test("that the server cannot hold closes the microphone", async () => {
+    connect();
+    await antiphon.startVoice();
+    tell("notice", { kind: "warning", text: "No voice here.", code: "voice_unavailable", duration_ms: null });
+    expect(antiphon.microphone.state).toBe("off");
+  });
+
+  test("goes on in a new session if the old one is gone", async () => {
+    await call();
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(500);
+    FakeSocket.last.accept().tell({ type: "state", n: 1, state: "idle" }, introduce(2, { session_id: "s2" }));
+    expect(FakeSocket.last.sent[0]).toMatchObject({ mode: "voice" });
+    expect(said()).toEqual([{ type: "start_listening" }]);
+  });
+
+  test("that is resumed needs no second start", async () => {
+    await call();
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(500);
+    FakeSocket.last.accept().tell(introduce(20, { resumed: true, mode: "voice" }));
+    expect(said()).toEqual([]);
+  });
+});
+
+describe("speech over the assistant", () => {
+  test("turns it down at once and stops it when it goes on", async () => {
+    await call();
+    await speak(3, 800);
+    hear(QUIET, 200);
+    hear(LOUD, 60);
+    expect(antiphon.playing).toMatchObject({ playing: true, ducked: true });
+    hear(LOUD, 200);
+    expect([wasFlushed(), antiphon.playing]).toMatchObject([true, { playing: false, ducked: false }]);
+    expect(said("interrupt")).toEqual([{ type: "interrupt", played_ms: 800 }]);
+  });
+
+  test("is the server's alone to judge if the caller wants that", async () => {
+    antiphon = new Antiphon({ url: "ws://host/ws", bargeIn: false });
+    await call();
+    await speak();
+    hear(LOUD, 1000);
+    expect([wasFlushed(), antiphon.playing.ducked]).toEqual([false, false]);
+  });
+
+  test("stops it when the server has heard it", async () => {
+    await call();
+    await speak();
+    tell("state", { state: "interrupted" });
+    expect([wasFlushed(), said("interrupt")]).toEqual([true, []]);
+  });
+});
+
+describe("to interrupt", () => {
+  test("is silent before anybody answers", async () => {
+    await call();
+    await speak(1, 300);
+    antiphon.interrupt();
+    expect(wasFlushed()).toBe(true);
+    expect(said("interrupt")).toEqual([{ type: "interrupt", played_ms: 300 }]);
+  });
+
+  test("also stops an answer that is still being made", async () => {
+    await call();
+    tell("state", { state: "processing" });
+    antiphon.interrupt();
+    expect(said("interrupt")).toEqual([{ type: "interrupt" }]);
+  });
+
+  test("is nothing to the server if nothing is being made or said", async () => {
+    await call();
+    antiphon.interrupt();
+    expect(said("interrupt")).toEqual([]);
+  });
+
+  test("is what push-to-talk does first", async () => {
+    await call();
+    await speak(1, 300);
+    await antiphon.startListening();
+    expect(said().slice(-2)).toEqual([{ type: "interrupt", played_ms: 300 }, { type: "start_listening" }]);
+  });
+});
+
+describe("playing", () => {
+  test("tells the server what was heard, less what is still on its way to the ear", async () => {
+    await call();
+    await speak(1, 480);
+    expect(said("playback")).toEqual([{ type: "playback", turn: 1, played_ms: 480 }]);
+  });
+
+  test("is done when the last sample was heard and the answer is complete", async () => {
+    await call();
+    await speak(1, 480);
+    tell("generation_complete", { turn: 1 });
+    player().post({ ended: { turn: 1, playedMs: 600, ended: true } });
+    expect(said("playback_done")).toEqual([]);
+    vi.advanceTimersByTime(20);
+    expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
+  });
+
+  test("is done too where there is no sound, after the time it would take", async () => {
+    connect();
+    vi.stubGlobal("AudioContext", undefined);
+    tell("state", { state: "speaking" });
+    FakeSocket.last.tellBytes(speechFrame(++n, 1, 0, Array<number>(2205).fill(1)));
+    tell("generation_complete", { turn: 1 });
+    await settle();
+    expect(antiphon.sound.state).toBe("failed");
+    expect(said("playback_done")).toEqual([]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
+  });
+
+  test("takes speech in messages too", async () => {
+    antiphon = new Antiphon({ url: "ws://host/ws", audio: "json" });
+    connect();
+    tell("audio", { data: btoa("no WAV"), turn: 1, seq: 0, last: false });
+    expect(antiphon.playing.playing).toBe(false);
+    const wav = `RIFF\x26\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x22\x56\0\0\x44\xac\0\0\x02\0\x10\0data\x02\0\0\0\0\x40`;
+    tell("audio", { data: btoa(wav), turn: 1, seq: 0, last: true });
+    await settle();
+    expect(player().told).toEqual([{ push: { turn: 1, hz: 22_050, samples: Float32Array.of(0.5) } }]);
+    player().post({ ended: { turn: 1, playedMs: 1, ended: true } });
+    vi.advanceTimersByTime(20);
+    expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
+  });
+
+  test("is as loud as wanted", async () => {
+    await call();
+    await speak();
+    antiphon.setVolume(0.5);
+    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    expect(antiphon.level.output).toBeCloseTo(0.1);
+  });
+
+  test("that the browser does not let out yet is told, and a touch helps", async () => {
+    FakeContext.startsAs = "suspended";
+    connect();
+    FakeSocket.last.tellBytes(speechFrame(++n, 1, 0, [1]));
+    await settle();
+    expect(antiphon.sound.state).toBe("blocked");
+    FakeContext.startsAs = "running";
+    window.dispatchEvent(new Event("pointerdown"));
+    expect(antiphon.sound.state).toBe("ready");
+  });
+});
+
+describe("devices", () => {
+  test("can be listed, without the doubles of the default", async () => {
+    devices.listed = [
+      { kind: "audioinput", deviceId: "default", label: "Default" },
+      { kind: "audioinput", deviceId: "m1", label: "Desk" },
+      { kind: "audiooutput", deviceId: "o1", label: "Headset" },
+      { kind: "videoinput", deviceId: "v1", label: "Camera" },
+    ];
+    expect(await antiphon.devices()).toEqual({
+      inputs: [{ id: "m1", label: "Desk" }],
+      outputs: [{ id: "o1", label: "Headset" }],
+    });
+  });
+
+  test("that come or go are told", async () => {
+    const told = vi.fn<(found: AntiphonEvents["devices"]) => void>();
+    antiphon.on("devices", told);
+    devices.dispatchEvent(new Event("devicechange"));
+    await settle();
+    expect(told).toHaveBeenCalledWith({ inputs: [], outputs: [] });
+  });
+
+  test("can be changed in a call", async () => {
+    await call();
+    await antiphon.setDevices({ input: "m2", output: "o2" });
+    expect(devices.asked[1]).toMatchObject({ deviceId: { ideal: "m2" } });
+    expect([devices.tracks[0]!.isStopped, devices.tracks[1]!.isStopped]).toEqual([true, false]);
+    expect(FakeContext.last.sinkId).toBe("o2");
+    hear(QUIET, 20);
+    expect(frames()).toHaveLength(1);
+  });
+
+  test("that cannot be opened leave the old one on", async () => {
+    await call();
+    devices.refusal = Object.assign(new Error(), { name: "NotReadableError" });
+    await expect(antiphon.setDevices({ input: "m2" })).rejects.toMatchObject({ code: "busy" });
+    expect([devices.tracks[0]!.isStopped, antiphon.microphone.state]).toEqual([false, "on"]);
+  });
+
+  test("that are pulled out are replaced by the default", async () => {
+    await antiphon.setDevices({ input: "m2" });
+    await call();
+    devices.tracks[0]!.onended?.();
+    await settle();
+    expect(devices.asked[1]).not.toHaveProperty("deviceId");
+    expect(antiphon.microphone).toMatchObject({ state: "on", label: "Microphone 2" });
+  });
+
+  test("that are pulled out and cannot be replaced are told", async () => {
+    await call();
+    devices.refusal = Object.assign(new Error(), { name: "NotFoundError" });
+    devices.tracks[0]!.onended?.();
+    await settle();
+    expect(antiphon.microphone).toMatchObject({ state: "failed", error: { code: "missing" } });
+  });
+});
+
+test("a page that is left ends its session, unless it may come back", () => {
+  connect();
+  window.dispatchEvent(Object.assign(new Event("pagehide"), { persisted: true }));
+  expect(FakeSocket.last.closedWith).toBeUndefined();
+  window.dispatchEvent(Object.assign(new Event("pagehide"), { persisted: false }));
+  expect(FakeSocket.last.closedWith).toBe(1000);
+});

@@ -1,0 +1,9 @@
+import { readFileSync } from "node:fs";
+
+import { expect, test } from "vitest";
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf-8");
+
+test("the example of the documentation is the example", () => {
+  expect(read("../../../docs/embedding.md")).toContain("```html\n" + read("../../example.html") + "```");
+});

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { createListening, type Listening } from "../../src/client/listening";
+import type { Microphone } from "../../src/client/microphone";
+import type { ClientMessage } from "../../src/client/wire";
+
+let sent: string[];
+let isOpen: boolean;
+let permit: () => void;
+let refuse: (error: Error) => void;
+let listening: Listening;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  sent = [];
+  isOpen = false;
+  const microphone: Microphone = {
+    get isOpen() {
+      return isOpen;
+    },
+    open: () =>
+      isOpen
+        ? Promise.resolve()
+        : new Promise((resolve, reject) => {
+            refuse = reject;
+            permit = () => {
+              isOpen = true;
+              resolve();
+            };
+          }),
+    close: () => void (isOpen = false),
+    mute: () => undefined,
+    choose: () => Promise.resolve(),
+  };
+  listening = createListening(microphone, (message: ClientMessage) => sent.push(message.type));
+});
+
+afterEach(() => vi.useRealTimers());
+
+async function press(): Promise<void> {
+  const started = listening.start({ type: "start_listening" });
+  permit?.();
+  await started;
+}
+
+test("the server is told once the microphone is open", async () => {
+  const started = listening.start({ type: "start_voice" });
+  expect([sent, listening.isOn]).toEqual([[], false]);
+  permit();
+  await started;
+  expect([sent, listening.isOn]).toEqual([["start_voice"], true]);
+});
+
+test("a microphone that is refused is told to the caller, and not to the server", async () => {
+  const started = listening.start({ type: "start_voice" });
+  refuse(new Error("no"));
+  await expect(started).rejects.toThrow("no");
+  expect([sent, listening.isOn]).toEqual([[], false]);
+});
+
+test("after the key is up, the end of the last word is still sent", async () => {
+  await press();
+  listening.stop();
+  expect(listening.isOn).toBe(true);
+  vi.advanceTimersByTime(100);
+  expect([sent, listening.isOn]).toEqual([["start_listening", "stop_listening"], false]);
+});
+
+test("a key that slips is no end", async () => {
+  await press();
+  listening.stop();
+  vi.advanceTimersByTime(50);
+  await press();
+  vi.advanceTimersByTime(5000);
+  expect([sent, listening.isOn]).toEqual([["start_listening"], true]);
+});
+
+test("a key that repeats while the browser asks is told once", async () => {
+  const first = listening.start({ type: "start_listening" });
+  const permitFirst = permit;
+  const second = listening.start({ type: "start_listening" });
+  permit();
+  permitFirst();
+  await Promise.all([first, second]);
+  expect(sent).toEqual(["start_listening"]);
+});
+
+test("the microphone stays open for the next press, and not for ever", async () => {
+  await press();
+  listening.stop();
+  vi.advanceTimersByTime(10_000);
+  expect(isOpen).toBe(true);
+  vi.advanceTimersByTime(100);
+  expect(isOpen).toBe(false);
+});
+
+test("a key that is up before the microphone is open says nothing, and the microphone is closed again", async () => {
+  const started = listening.start({ type: "start_listening" });
+  listening.stop();
+  permit();
+  await started;
+  expect([sent, listening.isOn]).toEqual([[], false]);
+  vi.advanceTimersByTime(10_000);
+  expect(isOpen).toBe(false);
+});
+
+test("a call that is over before the microphone is open says nothing", async () => {
+  const started = listening.start({ type: "start_voice" });
+  listening.end();
+  permit();
+  isOpen = false;
+  await started;
+  expect([sent, listening.isOn]).toEqual([[], false]);
+});
+
+test("the end closes the microphone at once", async () => {
+  await press();
+  listening.end();
+  expect([isOpen, listening.isOn]).toEqual([false, false]);
+});

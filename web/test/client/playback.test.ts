@@ -1,0 +1,166 @@
+import { beforeEach, describe, expect, test } from "vitest";
+
+import type { Playing } from "../../src/client/events";
+import { createPlayback, type Playback } from "../../src/client/playback";
+import type { ClientMessage } from "../../src/client/wire";
+
+let sent: ClientMessage[];
+let done: string[];
+let events: Playing[];
+let nowMs: number;
+let playback: Playback;
+
+beforeEach(() => {
+  sent = [];
+  done = [];
+  events = [];
+  nowMs = 0;
+  const player = {
+    push: (piece: { turn: number }) => done.push(`push ${piece.turn}`),
+    flush: () => done.push("flush"),
+    duck: (ducked: boolean) => done.push(ducked ? "duck" : "unduck"),
+  };
+  playback = createPlayback(player, (message) => sent.push(message), (now) => events.push(now), () => nowMs);
+});
+
+const piece = (turn: number) => ({ turn, hz: 22_050, samples: new Int16Array(1) });
+const at = (turn: number, playedMs: number) => ({ turn, playedMs, ended: false });
+
+function play(turn: number, playedMs: number): void {
+  playback.hear(0, piece(turn));
+  playback.position(at(turn, playedMs));
+  sent.length = done.length = 0;
+}
+
+describe("the server is told", () => {
+  test("how much was heard, four times a second at most", () => {
+    playback.hear(0, piece(1));
+    for (nowMs = 0; nowMs < 1000; nowMs += 33) playback.position(at(1, nowMs + 0.4));
+    expect(sent).toEqual([0, 264, 528, 792].map((ms) => ({ type: "playback", turn: 1, played_ms: ms })));
+  });
+
+  test("that an answer was heard, when it is complete and its last sample was played", () => {
+    play(1, 100);
+    playback.complete(1);
+    expect(sent).toEqual([]);
+    playback.ended(at(1, 200));
+    expect(sent).toEqual([{ type: "playback_done", turn: 1 }]);
+    expect(playback.now.playing).toBe(false);
+  });
+
+  test("that an answer was heard, also if it is known to be complete only later", () => {
+    play(1, 100);
+    playback.ended(at(1, 200));
+    expect(sent).toEqual([]);
+    playback.complete(1);
+    expect(sent).toEqual([{ type: "playback_done", turn: 1 }]);
+  });
+
+  test("nothing when more of the answer is on its way", () => {
+    play(1, 100);
+    playback.ended(at(1, 200));
+    playback.hear(1, piece(1));
+    playback.complete(1);
+    expect(sent).toEqual([]);
+  });
+
+  test("again, if more came after it seemed complete", () => {
+    play(1, 100);
+    playback.complete(1);
+    playback.ended(at(1, 200));
+    playback.hear(1, piece(1));
+    playback.ended(at(1, 400));
+    expect(sent.filter((each) => each.type === "playback_done")).toHaveLength(2);
+  });
+
+  test("nothing about samples of voices", () => {
+    play(0, 100);
+    nowMs = 1000;
+    playback.position(at(0, 900));
+    playback.ended(at(0, 950));
+    expect(sent).toEqual([]);
+    expect(playback.now.playing).toBe(false);
+  });
+});
+
+describe("an interruption", () => {
+  test("is silent at once, and gives what was heard", () => {
+    play(3, 1234.4);
+    expect(playback.interrupt()).toEqual({ turn: 3, playedMs: 1234 });
+    expect(done).toEqual(["flush"]);
+    expect(playback.now.playing).toBe(false);
+  });
+
+  test("voids what is still on its way of the answer", () => {
+    play(3, 100);
+    playback.interrupt();
+    playback.hear(1, piece(3));
+    playback.ended(at(3, 100));
+    playback.position(at(3, 120));
+    expect([done, sent]).toEqual([["flush"], []]);
+  });
+
+  test("voids an answer of which nothing has come yet", () => {
+    playback.interrupt();
+    playback.hear(0, piece(3));
+    playback.followState("interrupted");
+    playback.hear(1, piece(3));
+    expect(done).not.toContain("push 3");
+  });
+
+  test("does not touch the next answer", () => {
+    play(3, 100);
+    playback.interrupt();
+    playback.followState("interrupted");
+    playback.followState("listening");
+    playback.hear(0, piece(4));
+    expect(done.at(-1)).toBe("push 4");
+  });
+
+  test("leaves samples of voices alone", () => {
+    play(3, 100);
+    playback.interrupt();
+    playback.hear(0, piece(0));
+    expect(done.at(-1)).toBe("push 0");
+  });
+
+  test("by the server silences too", () => {
+    play(3, 100);
+    playback.followState("interrupted");
+    expect(done).toEqual(["flush"]);
+  });
+
+  test("of nothing gives nothing", () => {
+    expect(playback.interrupt()).toBeNull();
+  });
+
+  test("of an answer that waits behind another one has heard none of it", () => {
+    play(3, 500);
+    playback.hear(0, piece(4));
+    expect(playback.interrupt()).toEqual({ turn: 4, playedMs: 0 });
+  });
+});
+
+test("an answer that is made anew takes the place of the old one", () => {
+  play(3, 500);
+  playback.hear(1, piece(3));
+  playback.hear(0, piece(3));
+  expect(done).toEqual(["push 3", "flush", "push 3"]);
+  expect(playback.now).toMatchObject({ playing: true, turn: 3, playedMs: 0 });
+});
+
+test("the turns of another session are heard, though their numbers were used before", () => {
+  play(9, 500);
+  playback.reset();
+  playback.hear(0, piece(1));
+  expect(done).toEqual(["flush", "push 1"]);
+});
+
+test("what is turned down is loud again after a stop", () => {
+  play(1, 100);
+  playback.duck(true);
+  playback.duck(true);
+  playback.stop();
+  expect(done).toEqual(["duck", "flush", "unduck"]);
+  expect(events.at(-1)).toMatchObject({ playing: false, ducked: false });
+});

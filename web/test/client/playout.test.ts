@@ -1,0 +1,148 @@
+import { expect, test } from "vitest";
+
+import { createPlayout, type Playout, type Progress } from "../../src/client/playout";
+import { amplitudeOf, rmsOf, sine } from "./sines";
+
+const HZ = 48_000;
+const SPEECH_HZ = 22_050;
+const BLOCK = 128;
+
+let ends: Progress[];
+
+function start(contextHz = HZ): Playout {
+  ends = [];
+  return createPlayout(contextHz, (end) => ends.push(end));
+}
+
+function render(playout: Playout, ms: number): Float32Array {
+  const out = new Float32Array(Math.ceil((HZ * ms) / 1000 / BLOCK) * BLOCK);
+  for (let at = 0; at < out.length; at += BLOCK) playout.render(out.subarray(at, at + BLOCK));
+  return out;
+}
+
+const tone = (seconds: number, hz = 440): Float32Array => sine(hz, SPEECH_HZ, seconds);
+const piece = (turn: number, samples: Float32Array | Int16Array) => ({ turn, hz: SPEECH_HZ, samples });
+/** The largest step from one sample to the next: a click is one. */
+const roughest = (sound: Float32Array): number =>
+  sound.reduce((most, sample, i) => Math.max(most, Math.abs(sample - (sound[i - 1] ?? sample))), 0);
+
+test("speech is played at its own pitch", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.5)));
+  const out = render(playout, 500);
+  expect(amplitudeOf(440, HZ, out.subarray(2400, 21_600))).toBeCloseTo(0.5, 2);
+});
+
+test("16-bit samples are as loud as floating ones", () => {
+  const playout = start();
+  playout.push(piece(1, Int16Array.from(tone(0.5), (sample) => sample * 0x8000)));
+  expect(amplitudeOf(440, HZ, render(playout, 500).subarray(2400, 21_600))).toBeCloseTo(0.5, 2);
+});
+
+test("between two pieces there is no gap", () => {
+  const whole = tone(0.4);
+  const playout = start();
+  playout.push(piece(1, whole.slice(0, 3001)));
+  playout.push(piece(1, whole.slice(3001, 3002)));
+  playout.push(piece(1, whole.slice(3002)));
+  const alone = start();
+  alone.push(piece(1, whole));
+  expect(render(playout, 380)).toEqual(render(alone, 380));
+});
+
+test("the end of a turn is told once, when its last sample was played, with its length", () => {
+  const playout = start();
+  playout.push(piece(7, tone(0.1)));
+  render(playout, 90);
+  expect(ends).toEqual([]);
+  render(playout, 100);
+  expect(ends).toEqual([{ turn: 7, playedMs: 100, ended: true }]);
+});
+
+test("each of two turns is counted for itself", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.1)));
+  playout.push(piece(2, tone(0.2)));
+  render(playout, 150);
+  expect(ends).toEqual([{ turn: 1, playedMs: 100, ended: true }]);
+  expect(playout.position()).toMatchObject({ turn: 2 });
+  expect(playout.position()!.playedMs).toBeCloseTo(50, -1);
+});
+
+test("the position is exact to a block", () => {
+  const playout = start();
+  playout.push(piece(1, tone(1)));
+  const rendered = render(playout, 400).length;
+  expect(Math.abs(playout.position()!.playedMs - (rendered * 1000) / HZ)).toBeLessThan(3);
+});
+
+test("where speech does not come in time there is silence, and playing goes on", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.1)));
+  render(playout, 120);
+  expect(rmsOf(render(playout, 200))).toBe(0);
+  playout.push(piece(1, tone(0.1)));
+  expect(rmsOf(render(playout, 100))).toBeGreaterThan(0.3);
+  render(playout, 20);
+  expect(ends.at(-1)).toEqual({ turn: 1, playedMs: 200, ended: true });
+});
+
+test("a flush is silent after 10 ms, and does not click", () => {
+  const playout = start();
+  playout.push(piece(1, tone(1)));
+  const before = render(playout, 200);
+  playout.flush();
+  const after = render(playout, 100);
+  expect(rmsOf(after.subarray(0, 240))).toBeGreaterThan(0.1);
+  expect(rmsOf(after.subarray(HZ / 100))).toBe(0);
+  expect(roughest(Float32Array.from([...before.slice(-10), ...after]))).toBeLessThan(0.05);
+});
+
+test("what was flushed is neither told nor counted", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.205)));
+  render(playout, 200);
+  playout.flush();
+  render(playout, 50);
+  expect(ends).toEqual([]);
+  expect(playout.position()).toBeNull();
+});
+
+test("what is pushed after a flush is played, from its beginning", () => {
+  const playout = start();
+  playout.push(piece(1, tone(1)));
+  render(playout, 200);
+  playout.flush();
+  playout.push(piece(2, tone(0.1)));
+  render(playout, 150);
+  expect(ends).toEqual([{ turn: 2, playedMs: 100, ended: true }]);
+});
+
+test("a flush of nothing holds nothing up", () => {
+  const playout = start();
+  playout.flush();
+  playout.push(piece(1, tone(0.1)));
+  expect(rmsOf(render(playout, 20))).toBeGreaterThan(0.2);
+});
+
+test("speech at another rate is played at its own pitch too", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.1)));
+  playout.push({ turn: 1, hz: 16_000, samples: sine(440, 16_000, 0.5) });
+  const out = render(playout, 500);
+  expect(amplitudeOf(440, HZ, out.subarray(HZ * 0.12, HZ * 0.48))).toBeCloseTo(0.5, 2);
+});
+
+test("an empty piece changes nothing", () => {
+  const playout = start();
+  playout.push(piece(1, new Float32Array()));
+  render(playout, 20);
+  expect([ends, playout.position()]).toEqual([[], null]);
+});
+
+test("a block tells how loud it is", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.2)));
+  render(playout, 50);
+  expect(playout.render(new Float32Array(HZ / 10))).toBeCloseTo(0.35, 1);
+});

@@ -1,0 +1,367 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import type { Connection } from "../../src/client/events";
+import type { Incoming } from "../../src/client/frames";
+import { createSession, type Session } from "../../src/client/session";
+import type { HelloMessage } from "../../src/client/wire";
+import { FakeSocket, introduce, speechFrame } from "./fake-socket";
+
+const HELLO: HelloMessage = { type: "hello", mode: "text", audio: "binary", token: "secret" };
+
+let page: EventTarget;
+let told: Incoming[];
+let states: Connection[];
+let session: Session;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  FakeSocket.all = [];
+  page = new EventTarget();
+  told = [];
+  states = [];
+  session = createSession(
+    "ws://host/ws",
+    () => HELLO,
+    { told: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
+    { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
+  );
+});
+
+afterEach(() => {
+  session.close();
+  vi.useRealTimers();
+});
+
+const now = (): Connection => states.at(-1)!;
+const texts = (): string[] => told.flatMap((each) => (each.type === "response_chunk" ? [each.text] : []));
+const chunk = (n: number, text: string) => ({ type: "response_chunk" as const, n, text, is_first: false });
+const state = (n: number, name: string) => ({ type: "state" as const, n, state: name });
+
+/** A session under way whose newest message is the one with this number. */
+function talk(lastN = 5): FakeSocket {
+  session.connect();
+  return FakeSocket.last.accept().tell(state(1, "idle"), introduce(2), chunk(lastN, "so far"));
+}
+
+function comeBack(): FakeSocket {
+  vi.advanceTimersByTime(500);
+  return FakeSocket.last.accept();
+}
+
+describe("the first message", () => {
+  test("is hello, with what the caller wants, and without a handle", () => {
+    session.connect();
+    FakeSocket.last.accept();
+    expect(FakeSocket.last.sent).toEqual([HELLO]);
+  });
+
+  test("keeps the token out of the address", () => {
+    session.connect();
+    expect(FakeSocket.last.url).toBe("ws://host/ws");
+  });
+});
+
+describe("what is told", () => {
+  test("comes in its order", () => {
+    talk();
+    expect(told.map((each) => each.n)).toEqual([1, 2, 5]);
+  });
+
+  test("passes over types that are not known, and what is no message", () => {
+    const socket = talk();
+    socket.onmessage?.({ data: '{"type":"from_the_future","n":6}' });
+    for (const data of ["", "{", "null", "7", '"state"', "{}", '{"type":5}']) socket.onmessage?.({ data });
+    socket.tellBytes(new ArrayBuffer(0)).tellBytes(new ArrayBuffer(14)).tellBytes(new Uint8Array(15).buffer);
+    expect(told).toHaveLength(3);
+  });
+
+  test("has speech from binary frames, big-endian numbers and all", () => {
+    talk().tellBytes(speechFrame(6, 0x01020304, 7, [-32768, 0, 513]));
+    expect(told.at(-1)).toEqual({ type: "speech", n: 6, turn: 0x01020304, seq: 7, pcm: new Int16Array([-32768, 0, 513]) });
+  });
+});
+
+describe("a lost connection", () => {
+  test("is opened again, with the handle and the last number", () => {
+    talk(17).drop();
+    comeBack();
+    expect(FakeSocket.last.sent[0]).toEqual({ ...HELLO, resume: "handle-2", last_n: 17 });
+  });
+
+  test("tells what was missed once, and nothing twice", () => {
+    talk(5).drop();
+    comeBack().tell(introduce(9, { resumed: true }), chunk(5, "so far"), chunk(6, "missed"), state(10, "idle"));
+    expect(texts()).toEqual(["so far", "missed"]);
+  });
+
+  test("in the middle of a replay asks for the rest of it, since the introduction's number is ahead of it", () => {
+    talk(5).drop();
+    comeBack().tell(introduce(9, { resumed: true }), chunk(6, "missed"));
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(1000);
+    expect(FakeSocket.last.accept().sent[0]).toMatchObject({ resume: "handle-9", last_n: 6 });
+  });
+
+  test("after a whole replay counts the introduction too", () => {
+    talk(5).drop();
+    comeBack().tell(introduce(9, { resumed: true }), chunk(6, "missed"), state(10, "idle"));
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(1000);
+    expect(FakeSocket.last.accept().sent[0]).toMatchObject({ last_n: 10 });
+  });
+
+  test("says that the session was resumed", () => {
+    talk().drop();
+    comeBack().tell(introduce(9, { resumed: true }));
+    expect(now()).toEqual({ state: "open", session: "resumed", reason: null });
+  });
+
+  test("says that the session is a new one, and why, and takes its numbers from the beginning", () => {
+    talk(50).drop();
+    comeBack().tell(
+      state(1, "idle"),
+      { type: "error", n: 2, code: "resume_rejected", message: "The handle is too old.", retryable: false },
+      introduce(3, { session_id: "s2" }),
+      chunk(4, "new"),
+    );
+    expect(now()).toEqual({ state: "open", session: "new", reason: "The handle is too old." });
+    expect(texts()).toEqual(["so far", "new"]);
+  });
+
+  test("waits longer each time, with a countdown, and half a minute at most", () => {
+    talk().drop();
+    const waits: number[] = [];
+    for (let tried = 0; tried < 9; tried++) {
+      const current = now();
+      if (current.state !== "waiting") throw new Error(current.state);
+      waits.push(current.retryInMs);
+      vi.advanceTimersByTime(current.retryInMs);
+      FakeSocket.last.drop();
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+    states.length = 0;
+    vi.advanceTimersByTime(2000);
+    expect(states.map((each) => each.state === "waiting" && each.retryInMs)).toEqual([29_000, 28_000]);
+  });
+
+  test("does not count the last moments of a timer that goes off early", () => {
+    talk().drop();
+    states.length = 0;
+    vi.setSystemTime(Date.now() - 3);
+    vi.advanceTimersByTime(500);
+    expect(states.map((each) => each.state)).toEqual(["connecting"]);
+  });
+
+  test("starts from the shortest wait after a connection that held", () => {
+    talk().drop();
+    vi.advanceTimersByTime(500);
+    FakeSocket.last.drop();
+    vi.advanceTimersByTime(1000);
+    FakeSocket.last.accept().tell(introduce(9, { resumed: true }));
+    vi.advanceTimersByTime(10_000);
+    FakeSocket.last.drop();
+    expect(now()).toMatchObject({ state: "waiting", retryInMs: 500, attempt: 1 });
+  });
+
+  test.each(["connect", "online"])("is tried at once by %s", (how) => {
+    talk().drop();
+    if (how === "connect") session.connect();
+    else page.dispatchEvent(new Event("online"));
+    expect(FakeSocket.all).toHaveLength(2);
+    expect(now()).toEqual({ state: "connecting", attempt: 1 });
+  });
+
+  test("and a server that cannot be reached are told apart", () => {
+    talk().drop();
+    expect(now()).toMatchObject({ reason: "The connection was lost." });
+    vi.advanceTimersByTime(500);
+    FakeSocket.last.drop();
+    expect(now()).toMatchObject({ reason: "The server cannot be reached." });
+  });
+
+  test("that is never answered is given up after ten seconds", () => {
+    session.connect();
+    vi.advanceTimersByTime(10_000);
+    expect(FakeSocket.all[0]!.closedWith).toBe(4000);
+    expect(now()).toMatchObject({ state: "waiting", reason: "The server does not answer." });
+  });
+
+  test("is noticed by a ping that nothing answers", () => {
+    const socket = talk();
+    vi.advanceTimersByTime(20_000);
+    expect(socket.sent.at(-1)).toMatchObject({ type: "ping" });
+    vi.advanceTimersByTime(10_000);
+    expect(now().state).toBe("waiting");
+  });
+
+  test("is not assumed as long as pings are answered", () => {
+    const socket = talk();
+    for (let second = 0; second < 100; second++) {
+      vi.advanceTimersByTime(1000);
+      const last = socket.sent.at(-1)!;
+      if (last.type === "ping") socket.tell({ type: "pong", n: 6, t: last.t });
+    }
+    expect(socket.sent.filter((each) => each.type === "ping")).toHaveLength(5);
+    expect(now().state).toBe("open");
+  });
+
+  test("is doubted when the network goes, since a server on this machine needs none", () => {
+    talk();
+    page.dispatchEvent(new Event("offline"));
+    expect(now().state).toBe("open");
+    vi.advanceTimersByTime(5000);
+    expect(now().state).toBe("waiting");
+  });
+});
+
+describe("the end", () => {
+  test("by the caller tells the server so", () => {
+    const socket = talk();
+    session.close();
+    expect(socket.closedWith).toBe(1000);
+    expect(now()).toMatchObject({ state: "closed", code: 1000 });
+    vi.advanceTimersByTime(60_000);
+    expect(FakeSocket.all).toHaveLength(1);
+  });
+
+  test.each([1000, 4401, 4403, 4408, 4409, 4999])("by close code %i is final", (code) => {
+    talk().drop(code, "because");
+    expect(now()).toEqual({ state: "closed", code, reason: "because" });
+  });
+
+  test.each([1001, 1005, 1006, 1011, 1012, 1013, 4413, 4429])("is not meant by close code %i", (code) => {
+    talk().drop(code);
+    expect(now().state).toBe("waiting");
+  });
+
+  test("leaves no handle for the next session", () => {
+    talk().drop(1000);
+    session.connect();
+    expect(FakeSocket.last.accept().sent[0]).not.toHaveProperty("resume");
+  });
+
+  test("may be asked for by whoever is told", () => {
+    session = createSession(
+      "ws://host/ws",
+      () => HELLO,
+      { told: () => session.close(), connection: (each) => states.push(each) },
+      { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
+    );
+    talk();
+    vi.advanceTimersByTime(60_000);
+    expect(now().state).toBe("closed");
+    expect(FakeSocket.all).toHaveLength(1);
+  });
+
+  test("comes at once for an address that is none", () => {
+    session = createSession(
+      "nonsense",
+      () => HELLO,
+      { told: () => undefined, connection: (each) => states.push(each) },
+      {
+        Socket: class {
+          constructor() {
+            throw new SyntaxError();
+          }
+        } as unknown as new (url: string) => WebSocket,
+        random: () => 1,
+        now: () => Date.now(),
+        page: null,
+      },
+    );
+    session.connect();
+    expect(now()).toMatchObject({ state: "closed", code: 4000 });
+  });
+});
+
+test("a server that goes away is left with its handle when its time is over", () => {
+  const socket = talk();
+  socket.tell({ type: "go_away", n: 6, time_left_ms: 20_000, reason: "restart", resume: "handle-x" });
+  vi.advanceTimersByTime(20_000);
+  socket.tell({ type: "pong", n: 7, t: 1 });
+  expect(now().state).toBe("open");
+  vi.advanceTimersByTime(3000);
+  expect(now()).toMatchObject({ state: "waiting", reason: "The server restarts." });
+  comeBack();
+  expect(FakeSocket.last.sent[0]).toMatchObject({ resume: "handle-x" });
+});
+
+describe("what is said without a connection", () => {
+  test("waits for one", () => {
+    session.send({ type: "text_message", text: "Hello" });
+    const socket = talk();
+    expect(socket.sent.slice(1)).toEqual([{ type: "text_message", text: "Hello" }]);
+  });
+
+  test("does not wait if it is of no use later", () => {
+    session.send({ type: "playback", turn: 1, played_ms: 5 });
+    expect(talk().sent).toHaveLength(1);
+  });
+
+  test("waits too if the socket is about to close", () => {
+    const socket = talk();
+    socket.readyState = 2;
+    session.send({ type: "end_voice" });
+    session.sendAudio(new Uint8Array(3));
+    expect(socket.frames).toHaveLength(1);
+    socket.drop();
+    expect(comeBack().tell(introduce(9, { resumed: true })).sent.slice(1)).toEqual([{ type: "end_voice" }]);
+  });
+
+  test("is dropped if it is audio, or if the network takes none", () => {
+    session.sendAudio(new Uint8Array(3));
+    const socket = talk();
+    session.sendAudio(new Uint8Array(5));
+    socket.bufferedAmount = 1 << 20;
+    session.sendAudio(new Uint8Array(7));
+    expect(socket.frames.filter((frame) => typeof frame !== "string").map((frame) => frame.length)).toEqual([5]);
+  });
+});
+
+describe("a text that was written to a dead socket", () => {
+  const says = (socket: FakeSocket) => socket.sent.filter((each) => each.type === "text_message").map((each) => each.text);
+  const transcript = (n: number, text: string) => ({ type: "transcript" as const, n, text, is_final: true });
+
+  test("is sent again when the replay shows that it never arrived", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: "Hello" });
+    socket.drop();
+    const next = comeBack().tell(introduce(9, { resumed: true }), state(8, "idle"));
+    expect(says(next)).toEqual([]);
+    next.tell(state(10, "idle"));
+    expect(says(next)).toEqual(["Hello"]);
+  });
+
+  test("is not sent again when it arrived", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: " Hello " });
+    socket.drop();
+    comeBack().tell(introduce(9, { resumed: true }), transcript(6, "Hello"), state(10, "idle"));
+    expect(says(FakeSocket.last)).toEqual([]);
+  });
+
+  test("is not sent again when it was answered, or refused, before the connection went", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: "One" });
+    session.send({ type: "text_message", text: "Two" });
+    socket.tell(transcript(6, "One"), { type: "error", n: 7, code: "busy", message: "", retryable: true }).drop();
+    comeBack().tell(introduce(9, { resumed: true }), state(10, "idle"));
+    expect(says(FakeSocket.last)).toEqual([]);
+  });
+
+  test("is not sent again while the server is at it", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: "Hello" });
+    socket.drop();
+    comeBack().tell(introduce(9, { resumed: true }), state(10, "processing"), transcript(11, "Hello"), state(12, "idle"));
+    expect(says(FakeSocket.last)).toEqual([]);
+  });
+
+  test("is lost with its session", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: "Hello" });
+    socket.drop();
+    comeBack().tell(state(1, "idle"), introduce(2), state(3, "idle"));
+    expect(says(FakeSocket.last)).toEqual([]);
+  });
+});
