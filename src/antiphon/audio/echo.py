@@ -21,7 +21,6 @@ CERTAIN: Final = 0.5
 # Voices differ enough below 4 kHz, at a byte a sample. An answer is sent faster than it is played, so the rest of a
 # long one waits here.
 _KEPT_HZ: Final = 8_000
-_MAX_KEPT: Final = 60 * _KEPT_HZ
 # The client may say late that it plays, and loudspeakers, wireless ones most of all, take their time.
 _EARLY: Final = 2_048
 _LATE: Final = 6_144
@@ -37,7 +36,8 @@ class Echo:
     def __init__(self) -> None:
         self._played: NDArray[np.int8] = np.zeros(0, np.int8)
         self._first = 0
-        self._hz = 0
+        self._hz = _KEPT_HZ
+        self._resampler = Resampler(_KEPT_HZ, _KEPT_HZ)
         self._usual = slice(0)
         """The delays about the one at which it was certain."""
 
@@ -47,7 +47,7 @@ class Echo:
             self._resampler, self._hz = Resampler(hz, _KEPT_HZ), hz
         samples = np.frombuffer(self._resampler.push(pcm), np.int16)
         coarse = np.rint(samples / 256).clip(-128, 127).astype(np.int8)
-        self._played = np.concatenate([self._played, coarse])[:_MAX_KEPT]
+        self._played = np.concatenate([self._played, coarse])
 
     def is_in(self, heard: Samples, position: int) -> bool:
         """Whether the last `HEARD` samples of the microphone are what was playing.
@@ -69,12 +69,14 @@ class Echo:
     def _around(self, position: int) -> NDArray[np.int8]:
         """What may be heard about now. What is older is forgotten."""
         start = position - _COMPARED - _LATE
-        if start > self._first:
-            self._played = self._played[start - self._first :]
-            self._first = start
-        silence = np.zeros(max(0, self._first - start), np.int8)
-        known = np.concatenate([silence, self._played[: _REGION - len(silence)]])
-        return np.concatenate([known, np.zeros(_REGION - len(known), np.int8)])
+        old = min(max(0, start - self._first), len(self._played))
+        self._played = self._played[old:]
+        self._first += old
+        region = np.zeros(_REGION, np.int8)
+        at = self._first - start
+        known = self._played[: max(0, _REGION - at)]
+        region[at : at + len(known)] = known
+        return region
 
 
 def _emphasize(samples: NDArray[np.int8] | Samples) -> Signal:

@@ -71,7 +71,7 @@ def test_words_of_the_shared_time_are_there_once(before: str, after: str, joined
     assert join(before, after, SHARED_S) == joined
 
 
-def test_a_word_far_from_the_seam_is_not_taken_for_the_same() -> None:
+def test_a_small_word_far_from_the_seam_is_not_taken_for_the_same() -> None:
     before, after = "The dog ate my homework and all of my bread today", "Nobody believed it of him then, but the dog"
     assert join(before, after, SHARED_S) == f"{before} {after}"
 

@@ -94,10 +94,10 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
 
 function enter(state: PageState, server: State): PageState {
   const next = { ...state, server };
-  if (server === "interrupted") return thread.interrupt(next);
-  if (server === "speaking" || server === "processing") return next;
-  const isMidAnswer = state.server === "processing" && server === "listening";
-  return isMidAnswer ? thread.drop(next) : next;
+  if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
+  // Whole answers have come before the state changes: what is still open then was given up.
+  const isAtRest = server === "listening" || server === "idle";
+  return isAtRest && state.server === "processing" ? thread.drop(next) : next;
 }
 
 function introduce(state: PageState, message: SessionMessage): PageState {

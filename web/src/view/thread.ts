@@ -71,7 +71,7 @@ export function answer(state: PageState, chunk: string, isFirst: boolean, now: n
 }
 
 function beginAnswer(state: PageState): PageState {
-  return { ...drop(state), answer: state.answer + 1 };
+  return { ...drop(state), answer: state.answer + 1, heard: { ...state.heard, playedMs: 0, isPlaying: false } };
 }
 
 function appendStretch(state: PageState, text: string, status: AssistantItem["status"], now: number): PageState {
@@ -122,12 +122,13 @@ function withoutDropped(state: PageState): PageState {
   return { ...state, items: state.items.filter((item) => item.kind !== "assistant" || item.status !== "dropped") };
 }
 
-/** The person cut in: what was not heard of the newest answer is marked. */
-export function interrupt(state: PageState): PageState {
+/** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
+export function interrupt(state: PageState, isSpoken: boolean): PageState {
   const { heard, msPerChar } = state;
-  let left = heard.playedMs > 0 ? Math.round(heard.playedMs / msPerChar) : Infinity;
-  const items = state.items.map((item) => {
-    if (!isOfAnswer(item, state.answer) || item.status === "dropped") return item;
+  let left = isSpoken || heard.playedMs > 0 ? Math.round(heard.playedMs / msPerChar) : Infinity;
+  const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");
+  const items = state.items.map((item, index) => {
+    if (index < asked || !isOfAnswer(item, state.answer) || item.status === "dropped") return item;
     const heardChars = left >= item.text.length ? null : wordEnd(item.text, left);
     left = Math.max(0, left - item.text.length);
     return { ...item, status: "interrupted" as const, heardChars };

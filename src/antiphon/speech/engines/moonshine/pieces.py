@@ -23,6 +23,8 @@ PAUSE_MS: Final = 240
 PAUSE_DB: Final = 25
 """As much quieter than its loud parts is speech where nothing is said."""
 MAX_WORDS_PER_S: Final = 5
+MAX_EDGE_WORDS: Final = 2
+"""Words beyond a single one in common. With more of them, that "the" or "of" is another one."""
 
 _FRAME: Final = INPUT_HZ // 50
 _PAUSE: Final = PAUSE_MS * INPUT_HZ // 1_000
@@ -55,7 +57,8 @@ def join(before: str, after: str, shared_s: float) -> str:
     most = int(shared_s * MAX_WORDS_PER_S)
     tail, head = first[-most:], second[:most]
     match = SequenceMatcher(None, _plain(tail), _plain(head), autojunk=False).find_longest_match()
-    if not match.size:
+    edges = len(tail) - match.a - match.size + match.b
+    if not match.size or (match.size == 1 and edges > MAX_EDGE_WORDS):
         return " ".join([*first, *second])
     # What one of them has beyond the words in common is at its edge, and was cut.
     kept = len(first) - len(tail) + match.a + match.size

@@ -1,0 +1,74 @@
+/** What the server keeps: conversations, calls, and the voices to choose from. */
+
+import type { HistoryTurn } from "../client/antiphon";
+
+export interface ConversationEntry {
+  id: string;
+  title: string;
+  created_ms: number;
+  updated_ms: number;
+}
+
+export interface CallRecord {
+  id: string;
+  conversation_id: string;
+  started_ms: number;
+  duration_ms: number | null;
+  summary: string;
+  models: string[];
+  transcript: HistoryTurn[];
+}
+
+export interface VoiceEntry {
+  id: string;
+  name: string;
+  language: string;
+  current: boolean;
+}
+
+export interface Records {
+  conversations(before?: string): Promise<{ conversations: ConversationEntry[]; next: string | null }>;
+  deleteConversation(id: string): Promise<void>;
+  calls(): Promise<CallRecord[]>;
+  clearCalls(): Promise<void>;
+  voices(): Promise<VoiceEntry[]>;
+}
+
+const UNREACHABLE = "The server cannot be reached. Try again when the page is connected.";
+
+export function createRecords(base: string, token: () => string | null): Records {
+  async function request(method: "GET" | "DELETE", path: string): Promise<unknown> {
+    const held = token();
+    const headers: Record<string, string> = held === null ? {} : { authorization: `Bearer ${held}` };
+    const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
+    if (response === null) throw new Error(UNREACHABLE);
+    const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
+    if (!response.ok) throw new Error(readFault(body) ?? `The server refused (status ${response.status}).`);
+    return body;
+  }
+
+  const id = encodeURIComponent;
+  return {
+    async conversations(before) {
+      const more = before === undefined ? "" : `&before=${id(before)}`;
+      return (await request("GET", `api/conversations?limit=50${more}`)) as Awaited<ReturnType<Records["conversations"]>>;
+    },
+    async deleteConversation(which) {
+      await request("DELETE", `api/conversations/${id(which)}`);
+    },
+    async calls() {
+      return ((await request("GET", "api/calls")) as { calls: CallRecord[] }).calls;
+    },
+    async clearCalls() {
+      await request("DELETE", "api/calls");
+    },
+    async voices() {
+      return ((await request("GET", "api/voices")) as { voices: VoiceEntry[] }).voices;
+    },
+  };
+}
+
+function readFault(body: unknown): string | null {
+  const message = (body as { error?: { message?: unknown } } | null)?.error?.message;
+  return typeof message === "string" ? message : null;
+}

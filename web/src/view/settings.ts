@@ -1,0 +1,134 @@
+/** What the person has chosen, kept in the browser. The session's handle is never among it. */
+
+export const THEMES = [
+  "midnight",
+  "redroom",
+  "pink",
+  "babyblue",
+  "teal",
+  "emerald",
+  "sunset",
+  "cyberpunk",
+  "ocean",
+  "rose",
+] as const;
+export type Theme = (typeof THEMES)[number];
+
+export interface Settings {
+  theme: Theme;
+  /** "" is the server's own choice. */
+  voice: string;
+  /** Percent. */
+  speed: number;
+  /** Percent. */
+  volume: number;
+  /** Ids of devices; "" is the system's choice. */
+  input: string;
+  output: string;
+  captions: boolean;
+  greeting: boolean;
+  timestamps: boolean;
+  /** `KeyboardEvent.code` of push-to-talk. */
+  talkKey: string;
+  /** Also where the system does not ask for it. */
+  reducedMotion: boolean;
+}
+
+export const DEFAULTS: Readonly<Settings> = {
+  theme: "midnight",
+  voice: "",
+  speed: 100,
+  volume: 80,
+  input: "",
+  output: "",
+  captions: true,
+  greeting: true,
+  timestamps: false,
+  talkKey: "Space",
+  reducedMotion: false,
+};
+
+const KEY = "antiphon.settings";
+const CONVERSATION = "antiphon.conversation";
+const TOKEN = "antiphon.token";
+
+/** Storage may be full, forbidden, or filled by somebody else. */
+export function loadSettings(store: Storage | null): Settings {
+  try {
+    const kept: unknown = JSON.parse(store?.getItem(KEY) ?? "{}");
+    return typeof kept === "object" && kept !== null ? sanitize(kept as Record<string, unknown>) : { ...DEFAULTS };
+  } catch {
+    return { ...DEFAULTS };
+  }
+}
+
+function sanitize(kept: Record<string, unknown>): Settings {
+  const text = (key: "voice" | "input" | "output" | "talkKey") => {
+    const value = kept[key];
+    return typeof value === "string" && value.length <= 256 ? value : DEFAULTS[key];
+  };
+  const flag = (key: "captions" | "greeting" | "timestamps" | "reducedMotion") => {
+    const value = kept[key];
+    return typeof value === "boolean" ? value : DEFAULTS[key];
+  };
+  const number = (key: "speed" | "volume", least: number, most: number) => {
+    const value = kept[key];
+    return typeof value === "number" && value >= least && value <= most ? Math.round(value) : DEFAULTS[key];
+  };
+  return {
+    theme: THEMES.find((theme) => theme === kept["theme"]) ?? DEFAULTS.theme,
+    voice: text("voice"),
+    speed: number("speed", 50, 200),
+    volume: number("volume", 0, 100),
+    input: text("input"),
+    output: text("output"),
+    captions: flag("captions"),
+    greeting: flag("greeting"),
+    timestamps: flag("timestamps"),
+    talkKey: text("talkKey") || DEFAULTS.talkKey,
+    reducedMotion: flag("reducedMotion"),
+  };
+}
+
+export function saveSettings(store: Storage | null, settings: Settings): void {
+  write(store, KEY, JSON.stringify(settings));
+}
+
+/** Of the tab: a reload goes on in its conversation, another tab begins its own. */
+export function loadTab(store: Storage | null): { conversationId: string | null; token: string | null } {
+  return { conversationId: read(store, CONVERSATION), token: read(store, TOKEN) };
+}
+
+export function saveConversation(store: Storage | null, id: string | null): void {
+  write(store, CONVERSATION, id);
+}
+
+export function saveToken(store: Storage | null, token: string | null): void {
+  write(store, TOKEN, token);
+}
+
+function read(store: Storage | null, key: string): string | null {
+  try {
+    return store?.getItem(key) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function write(store: Storage | null, key: string, value: string | null): void {
+  try {
+    if (value === null) store?.removeItem(key);
+    else store?.setItem(key, value);
+  } catch {
+    // Without storage the choice holds until the page is left.
+  }
+}
+
+/** Even to look at it may be forbidden. */
+export function browserStorage(kind: "localStorage" | "sessionStorage"): Storage | null {
+  try {
+    return window[kind];
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+/** The three states in words: the connection, the microphone, the assistant. */
+
+import type { PageState } from "./state";
+
+/** Which colour it has. */
+export type Tone = "calm" | "good" | "busy" | "bad";
+
+export interface Status {
+  text: string;
+  tone: Tone;
+}
+
+export function describeConnection({ connection, goAway }: PageState): Status {
+  switch (connection.state) {
+    case "connecting":
+      return { text: connection.attempt > 0 ? "Reconnecting…" : "Connecting…", tone: "busy" };
+    case "waiting":
+      return { text: "Reconnecting…", tone: "busy" };
+    case "closed":
+      return { text: connection.code === 4401 ? "Token needed" : "Disconnected", tone: "bad" };
+    case "open":
+      return goAway === null ? { text: "Connected", tone: "good" } : { text: "Server restarting", tone: "busy" };
+  }
+}
+
+export function describeMicrophone({ microphone }: PageState): Status {
+  switch (microphone.state) {
+    case "off":
+      return { text: "Mic off", tone: "calm" };
+    case "asking":
+      return { text: "Mic: allow it?", tone: "busy" };
+    case "on":
+      return microphone.muted ? { text: "Mic muted", tone: "busy" } : { text: "Mic on", tone: "good" };
+    case "failed":
+      return { text: microphone.error.code === "denied" ? "Mic blocked" : "No mic", tone: "bad" };
+  }
+}
+
+export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool";
+
+export function findActivity({ server, items, heard }: PageState): Activity {
+  if (server === "processing" && items.some((item) => item.kind === "tool" && item.status === "running")) return "tool";
+  if (server === "processing") return "thinking";
+  if (server === "speaking" || heard.isPlaying) return "speaking";
+  return server === "idle" ? "idle" : "listening";
+}
+
+export function describeAssistant(state: PageState): Status {
+  switch (findActivity(state)) {
+    case "tool":
+      return { text: "Using a tool", tone: "busy" };
+    case "thinking":
+      return { text: "Thinking", tone: "busy" };
+    case "speaking":
+      return { text: "Speaking", tone: "good" };
+    case "listening":
+      return { text: "Listening", tone: "good" };
+    case "idle":
+      return { text: "Idle", tone: "calm" };
+  }
+}
+
+/** As in "get_weather": "Get weather". */
+export function nameTool(name: string): string {
+  const words = name.replaceAll(/[_-]+/g, " ").trim();
+  return words === "" ? "Tool" : words[0]!.toUpperCase() + words.slice(1);
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return formatCountdown(ms);
+}
+
+/** As in "0:42" and "1:02:03". */
+export function formatCountdown(ms: number): string {
+  const total = Math.max(0, Math.ceil(ms / 1000));
+  const pad = (value: number) => String(value).padStart(2, "0");
+  const hours = Math.floor(total / 3600);
+  const minutes = Math.floor((total % 3600) / 60);
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(total % 60)}` : `${minutes}:${pad(total % 60)}`;
+}
+
+/** A value of a tool as one line, or as many as it has. */
+export function formatValue(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
