@@ -35,8 +35,11 @@ NAMES = ["piper", "wyoming", "offered", "openai"]
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    """Shared by the tests of this file, though each has a loop of its own: between two tests they are idle."""
-    made = Workers(threads=2)
+    """Shared by the tests of this file, though each has a loop of its own: between two tests it is idle.
+
+    With one thread, what is not given up stands in the way.
+    """
+    made = Workers(threads=1)
     yield made
     asyncio.run(made.aclose())
 
@@ -132,6 +135,15 @@ async def hear(moonshine: MoonshineRecognizer, synthesizer: Synthesizer, pcm: by
     return await moonshine.recognize(for_ears(pcm, synthesizer.output_hz))
 
 
+async def comes_to_rest(workers: Workers) -> bool:
+    """Whether nothing is worked on any more, soon; a server learns only after a moment that its client has gone."""
+    for _ in range(500):
+        if workers.is_idle:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
 async def test_it_says_the_right_words(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     said = make_sentences(seed)[:5]
@@ -195,20 +207,22 @@ async def test_several_texts_at_once_are_each_said_whole(
     assert error_rate(pairs) <= MAX_ERROR_RATE, pairs
 
 
-async def test_who_is_cancelled_stands_in_nobody_s_way(synthesizer: Synthesizer) -> None:
+async def test_who_is_cancelled_stands_in_nobody_s_way(synthesizer: Synthesizer, workers: Workers) -> None:
     tasks = [asyncio.create_task(speak(synthesizer, STORY * 5)) for _ in range(3)]
     await asyncio.sleep(0.1)
     for task in tasks:
         task.cancel()
     ends = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(end, asyncio.CancelledError) for end in ends)
+    assert await comes_to_rest(workers)
     assert await speak(synthesizer, SENTENCE)
 
 
-async def test_who_stops_reading_stands_in_nobody_s_way(synthesizer: Synthesizer) -> None:
+async def test_who_stops_reading_stands_in_nobody_s_way(synthesizer: Synthesizer, workers: Workers) -> None:
     sounds = synthesizer.speak(STORY * 5)
     assert (await anext(sounds)).pcm
     await sounds.aclose()  # type: ignore[attr-defined]
+    assert await comes_to_rest(workers)
     assert await speak(synthesizer, SENTENCE)
 
 

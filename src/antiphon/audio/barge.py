@@ -14,7 +14,7 @@ from antiphon.audio.vad import FRAME_SAMPLES, HZ
 ENDED: Final = 0.3
 """Below this probability of speech, what was heard so far is over."""
 SPEECH: Final = 0.5
-SURE: Final = 0.8
+SURE: Final = 0.85
 """Real hums and coughs seldom come so far; speech does within a tenth of a second."""
 ENOUGH: Final = 3
 """Frames of speech, if the mouth was open in one of them."""
@@ -64,17 +64,17 @@ class BargeIn:
     def _forget(self) -> None:
         self._frames = 0
         self._is_open = False
-        self._loudest_db = -inf
+        self._closed_db = -inf
+        """The level of the loudest frame so far that may come from a closed mouth."""
 
     def _weigh(self, probability: float, frame: Samples) -> None:
         power = np.square(np.abs(np.fft.rfft(frame * _WINDOW)))
         low_db, middle_db, high_db = (_to_db(power[band].sum()) for band in (_LOW, _MIDDLE, _HIGH))
-        level_db = max(low_db, middle_db, high_db)
-        self._loudest_db = max(self._loudest_db, level_db)
         self._frames += probability >= SPEECH
+        if max(middle_db, high_db) < low_db + OPEN_DB:
+            self._closed_db = max(self._closed_db, low_db)
         # The breath between the halves of an "mm-hm" sounds open too, but it is quieter than they are.
-        is_loud = level_db >= self._loudest_db - QUIETER_DB
-        if probability >= SURE and is_loud and max(middle_db, high_db) >= low_db + OPEN_DB:
+        elif probability >= SURE and max(low_db, middle_db, high_db) >= self._closed_db - QUIETER_DB:
             self._is_open = True
 
 

@@ -92,7 +92,7 @@ class Settings(ClientMessage, frozen=True, tag="settings", kw_only=True):
     volume: Annotated[int, Meta(ge=0, le=limits.MAX_VOLUME)] | None = None
     """Percent. The client plays; the server only stores it."""
     voice: Name | None = None
-    """A name from `GET /api/voices`."""
+    """An id from `GET /api/voices`."""
     greeting: bool | None = None
     """Whether a call without history begins with a greeting."""
     captions: bool | None = None

@@ -7,10 +7,12 @@ from typing import Any, Final
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
+from antiphon.security.quota import Account
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
 from antiphon.server.desk import Block, HttpDesk, Refusal, RefusalCode
 from antiphon.server.door import Caller
 from antiphon.session.hub import Live
+from antiphon.session.toolwork import toll_of
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
@@ -120,8 +122,8 @@ class Chat:
         self._desk = desk
         self._busy: set[str] = set()
 
-    async def enter(self, caller: Caller, wanted: ChatRequest) -> Visit:
-        """Lets a request in, or raises `Refusal`."""
+    async def enter(self, caller: Caller, wanted: ChatRequest, address: str | None = None) -> Visit:
+        """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
         _check(wanted)
         await self._refuse_blocked(caller.user)
         id = wanted.conversation_id
@@ -140,6 +142,7 @@ class Chat:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
+        live.runner.charge(toll_of(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
         tools = live.runner.tools
         if wanted.capabilities.voice:
             # The gate's mode alone: what is typed is still answered by the model for text.

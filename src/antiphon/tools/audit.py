@@ -42,9 +42,6 @@ class AuditLog:
                 if lost > 0:
                     del self._waiting[:lost]
                 log.error("audit_not_written", error=str(error), waiting=len(self._waiting), lost=max(lost, 0))
-            except BaseException:
-                self._waiting[:0] = lines
-                raise
 
     async def aclose(self) -> None:
         if self._timer is not None:

@@ -89,7 +89,7 @@ export interface SettingsMessage {
   voice_speed?: number | null;
   /** Percent. The client plays; the server only stores it. */
   volume?: number | null;
-  /** A name from `GET /api/voices`. */
+  /** An id from `GET /api/voices`. */
   voice?: string | null;
   /** Whether a call without history begins with a greeting. */
   greeting?: boolean | null;

@@ -23,7 +23,7 @@ PAUSE_MS: Final = 240
 PAUSE_DB: Final = 25
 """As much quieter than its loud parts is speech where nothing is said."""
 MAX_WORDS_PER_S: Final = 5
-MAX_EDGE_WORDS: Final = 2
+MAX_EDGE_WORDS: Final = 3
 """Words beyond a single one in common. With more of them, that "the" or "of" is another one."""
 
 _FRAME: Final = INPUT_HZ // 50

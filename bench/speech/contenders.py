@@ -1,0 +1,88 @@
+"""The recognisers that `stt.py` compares, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copyfile
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
+
+import psutil
+
+ROOT: Final = Path(__file__).parents[2]
+PEERS_VENV: Final = ROOT / "bench" / ".venv-peers"
+REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
+OURS: Final = "antiphon_engine"
+PEER: Final = "moonshine_package"
+
+
+class Crashed(Exception):
+    """A contender has ended before its time; the message has the last line that it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    text: str
+    s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    rss_bytes: int
+    own_bytes: int
+    """Without the pages of files that others map too (USS)."""
+
+
+class Contender:
+    def __init__(self, process: Popen[str], errors: IO[str]) -> None:
+        self._process = process
+        self._errors = errors
+        self.load_s: float = self._read()["load_s"]
+
+    def hear(self, file: Path, at_once: int = 1) -> Heard:
+        """The time is that until all of them are heard."""
+        assert self._process.stdin is not None
+        print(json.dumps({"file": str(file), "at_once": at_once}), file=self._process.stdin, flush=True)
+        return Heard(**self._read())
+
+    def memory(self) -> Memory:
+        found = psutil.Process(self._process.pid).memory_full_info()
+        return Memory(found.rss, found.uss)
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._errors.seek(0)
+            raise Crashed((self._errors.read().strip() or "It said nothing.").splitlines()[-1])
+        return json.loads(line)
+
+
+@contextmanager
+def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
+    """A contender that is ready. Raises `Crashed`."""
+    command = [python, "-m", "bench.speech", name, models_dir]
+    with (
+        TemporaryFile("w+") as errors,
+        Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=errors, text=True) as process,
+    ):
+        yield Contender(process, errors)
+
+
+def prepare_peer() -> Path:
+    """The Python of the peers' environment, which is made if it is missing or has an older peer in it."""
+    python = PEERS_VENV / "bin" / "python"
+    installed = PEERS_VENV / "speech-requirements.txt"
+    if not installed.exists() or installed.read_bytes() != REQUIREMENTS.read_bytes():
+        make = [sys.executable, "-m", "venv", str(PEERS_VENV)]
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(REQUIREMENTS)]
+        for command in (make, pip):
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        copyfile(REQUIREMENTS, installed)
+    return python

@@ -1,0 +1,107 @@
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from antiphon.audio.errors import AudioError
+from antiphon.audio.inference import ModelFileError
+from antiphon.audio.pcm import Signal, from_signal
+from antiphon.audio.turn import HZ, TurnDetector, features
+from tests.unit.audio.conftest import Speaker, silence
+
+SENTENCES = [
+    "What time is it in Tokyo?",
+    "Set a timer for ten minutes.",
+    "How much is fifteen percent of eighty?",
+    "Please remind me to call my mother tomorrow morning.",
+    "I would like to know the weather in Paris.",
+    "Who wrote the book about the whale?",
+    "Turn off the light in the kitchen.",
+    "What is the distance between Rome and Berlin?",
+    "Remind me to water the plants on Friday.",
+    "Explain how a diesel engine works.",
+]
+
+
+@pytest.fixture(scope="module")
+def detector(models_dir: Path) -> TurnDetector:
+    return TurnDetector(models_dir / "smart-turn" / "smart-turn-v3.2-cpu.onnx")
+
+
+def turn(speech: Signal, part: float = 1.0) -> bytes:
+    """The beginning of what was spoken, and the silence after it that the detector wants."""
+    spoken = np.flatnonzero(np.abs(speech) > np.abs(speech).max() / 100)
+    speech = speech[spoken[0] : spoken[-1]]
+    return from_signal(np.concatenate([silence(0.2), speech[: round(part * len(speech))], silence(0.15)]))
+
+
+def test_whole_sentences_are_told_from_those_cut_in_the_middle(detector: TurnDetector, speaker: Speaker) -> None:
+    spoken = [speaker.say(text, height) for text in SENTENCES for height in (0.87, 1.0, 1.15)]
+    whole = np.array([detector.completeness(turn(speech)) for speech in spoken])
+    cut = np.array([detector.completeness(turn(speech, 0.5)) for speech in spoken])
+    # Single clips are chance; over all of them, few cut ones may pass.
+    assert np.mean(whole >= 0.9) >= 0.7
+    assert np.mean(cut >= 0.95) <= 0.2
+    assert np.median(whole) > np.median(cut) + 0.25
+
+
+def straightforward_features(signal: Signal) -> NDArray[np.float64]:
+    """The recipe word by word, without a shortcut for the silence, and with other words for the mel scale."""
+    padded = np.pad(signal.astype(np.float64), (8 * HZ - len(signal), 0))
+    padded = np.pad((padded - padded.mean()) / np.sqrt(padded.var() + 1e-7), 200, mode="reflect")
+    window = np.hanning(401)[:-1]
+    power = np.stack([np.abs(np.fft.rfft(padded[at : at + 400] * window)) ** 2 for at in range(0, 8 * HZ + 1, 160)])
+
+    def to_hz(mel: float) -> float:
+        return float(mel * 200 / 3 if mel < 15 else 1_000 * 6.4 ** ((mel - 15) / 27))
+
+    top = 15 + 27 * np.log(8) / np.log(6.4)
+    edges = [to_hz(top * i / 81) for i in range(82)]
+    bins = np.arange(201) * 40.0
+    filters: list[Any] = []
+    for low, middle, high in zip(edges, edges[1:], edges[2:], strict=False):
+        filters.append(np.interp(bins, [low, middle, high], [0, 2 / (high - low), 0]))
+    loudness = np.log10(np.maximum(np.stack(filters) @ power.T, 1e-10))[:, :-1]
+    picture: NDArray[np.float64] = (np.maximum(loudness, loudness.max() - 8) + 4) / 4
+    return picture
+
+
+@pytest.mark.parametrize("samples", [1, 361, 30_000, 127_799, 127_801, 128_000])
+def test_the_shortcut_over_the_silence_changes_nothing(samples: int) -> None:
+    signal = np.random.default_rng(samples).normal(0.01, 0.1, samples).astype(np.float32)
+    assert np.abs(features(signal) - straightforward_features(signal)).max() < 1e-4
+
+
+def test_speech_has_the_features_of_the_recipe(speaker: Speaker) -> None:
+    signal = speaker.say(SENTENCES[0])
+    assert np.abs(features(signal) - straightforward_features(signal)).max() < 1e-4
+
+
+def test_only_the_last_8_seconds_count(detector: TurnDetector, speaker: Speaker) -> None:
+    long = np.concatenate([speaker.say(text) for text in SENTENCES])
+    assert len(long) > 10 * HZ
+    assert detector.completeness(turn(long)) == detector.completeness(turn(long)[-8 * HZ * 2 :])
+
+
+def test_threads_do_not_disturb_each_other(detector: TurnDetector, speaker: Speaker) -> None:
+    turns = [turn(speaker.say(text)) for text in SENTENCES[:4]]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(detector.completeness, turns)) == [detector.completeness(each) for each in turns]
+
+
+@pytest.mark.parametrize("pcm", [b"", b"\1"])
+def test_without_sound_there_is_no_turn(detector: TurnDetector, pcm: bytes) -> None:
+    with pytest.raises(AudioError, match="no sound"):
+        detector.completeness(pcm)
+
+
+def test_a_sound_of_one_sample_has_an_answer(detector: TurnDetector) -> None:
+    assert 0 <= detector.completeness(b"\1\0") <= 1
+
+
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError):
+        TurnDetector(tmp_path / "turn.onnx")

@@ -1,0 +1,52 @@
+"""Tools that are used through `POST /api/chat` count like those of a session on the socket."""
+
+from typing import Any
+
+from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.answer import ChatRequest
+from antiphon.server.chat import Chat
+from antiphon.server.door import Caller
+from antiphon.tools.call import ToolCall
+from tests.fakes.gates import Counted, make_tool
+from tests.fakes.web import Houses, Web
+
+READ = ToolCall(None, "read_it", {})
+ONE = Rate(0.1, 1)
+
+
+def open_web(houses: Houses, limit: Limit, handler: Counted | None = None) -> Web:
+    """A server whose model reads once in every turn."""
+    tool = make_tool("read_it", handler or Counted())
+    return houses.open(tool, text=[[READ], "Done."] * 4, desk={"quota": Quota({Kind.TOOL_CALL: limit})})
+
+
+async def run_of(web: Web, **rest: Any) -> dict[str, Any]:
+    [run] = (await web.chat("read it", **rest)).json()["toolCalls"]
+    return dict(run)
+
+
+async def test_a_call_beyond_the_users_quota_is_refused_and_the_answer_still_comes(houses: Houses) -> None:
+    handler = Counted()
+    web = open_web(houses, Limit(user=ONE), handler)
+    first = (await web.chat("read it")).json()
+    second = (await web.chat("read it")).json()
+    assert [first["toolCalls"][0]["ok"], second["toolCalls"][0]["ok"]] == [True, False]
+    assert second["toolCalls"][0]["result"]["error"]["type"] == "RATE_LIMIT"
+    assert second["message"].strip() == "Done."
+    assert handler.runs == 1
+
+
+async def test_another_user_has_a_quota_of_their_own(houses: Houses) -> None:
+    web = open_web(houses, Limit(user=ONE))
+    assert (await run_of(web, user="ann"))["ok"]
+    assert (await run_of(web, user="bob"))["ok"]
+
+
+async def test_users_of_one_address_share_its_quota(houses: Houses) -> None:
+    web = open_web(houses, Limit(address=ONE))
+    chat = Chat(web.desk)
+    runs = []
+    for user in ("ann", "bob"):
+        visit = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), "192.0.2.7")
+        runs += (await visit.run()).tool_calls
+    assert [run.ok for run in runs] == [True, False]

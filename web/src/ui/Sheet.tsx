@@ -1,0 +1,45 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Icon } from "./Icon";
+
+interface SheetProps {
+  title: string;
+  side: "left" | "right" | "center";
+  close: () => void;
+  children: ComponentChildren;
+}
+
+/** A modal panel. The browser keeps the focus in it, closes it at Escape, and gives the focus back. */
+export function Sheet({ title, side, close, children }: SheetProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class={`sheet sheet-${side}`}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onClick={(event) => {
+        // Only the backdrop counts as the dialog itself.
+        if (event.target === dialog.current) close();
+      }}
+    >
+      <div class="sheet-inside">
+        <header class="sheet-head">
+          <h2>{title}</h2>
+          <button type="button" class="icon-button" aria-label="Close" onClick={close}>
+            <Icon name="close" />
+          </button>
+        </header>
+        <div class="sheet-body">{children}</div>
+      </div>
+    </dialog>
+  );
+}

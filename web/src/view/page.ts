@@ -1,0 +1,229 @@
+/** The page's state behind signals, and what a person can do with it. The one place where the client and the view meet. */
+
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Antiphon, AntiphonOptions, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
+import type { ViewEvent } from "./events";
+import type { CallRecord, Records } from "./records";
+import { reduce } from "./reduce";
+import * as kept from "./settings";
+import { DEFAULTS, type Settings } from "./settings";
+import { initialState, type PageState } from "./state";
+
+/** Context of a new conversation has to fit into one message. */
+const MAX_CONTEXT = 8000;
+
+export interface Surroundings {
+  connectTo(options: AntiphonOptions): Antiphon;
+  now(): number;
+  /** Over visits, and over reloads of this tab. */
+  local: Storage | null;
+  tab: Storage | null;
+  makeRecords(token: () => string | null): Records;
+}
+
+export interface Page {
+  readonly state: ReadonlySignal<PageState>;
+  readonly settings: ReadonlySignal<Settings>;
+  readonly records: Records;
+  /** A part of the state. Whoever shows it is drawn again only if that part changes. */
+  select<T>(part: (state: PageState) => T): ReadonlySignal<T>;
+  dispatch(event: ViewEvent): void;
+  now(): number;
+  /** Many times a second: it goes round the state. */
+  onLevel(listener: (level: Level) => void): () => void;
+  client(): Antiphon;
+  connect(token?: string): void;
+  toggleTalk(): void;
+  /** Push-to-talk. In a hands-free call it silences the assistant and lifts a mute. */
+  press(): void;
+  release(): void;
+  toggleMute(): void;
+  interrupt(): void;
+  say(text: string): void;
+  confirm(token: string, approved: boolean): void;
+  change(changed: Partial<Settings>): void;
+  load(conversationId: string): void;
+  clear(): void;
+  begin(): void;
+  continueFrom(call: CallRecord): void;
+}
+
+export function createPage(around: Surroundings): Page {
+  const { connectTo, now, local, tab } = around;
+  const state: Signal<PageState> = signal(initialState());
+  const settings: Signal<Settings> = signal(kept.loadSettings(local));
+  const listeners = new Set<(level: Level) => void>();
+  const found = kept.loadTab(tab);
+  let token = found.token;
+  let isMutedBefore = false;
+  let leave: (() => void)[] = [];
+  let client = attach({ ...(found.conversationId === null ? {} : { conversationId: found.conversationId }) });
+
+  function dispatch(event: ViewEvent): void {
+    state.value = reduce(state.value, event, now());
+  }
+
+  function attach(options: AntiphonOptions): Antiphon {
+    const made = connectTo({ ...options, ...(token === null ? {} : { token }) });
+    leave = [
+      made.on("connection", (connection) => {
+        dispatch({ type: "connection", connection });
+        if (connection.state === "open" && connection.session !== "resumed") tellSettings(made, settings.value);
+        keepPlace(made);
+      }),
+      made.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
+      made.on("sound", (sound) => dispatch({ type: "sound", sound })),
+      made.on("playing", (playing) => dispatch({ type: "playing", playing })),
+      made.on("level", (level) => listeners.forEach((listener) => listener(level))),
+      made.on("message", (message) => take(made, message)),
+    ];
+    made.setVolume(settings.value.volume / 100);
+    const { input, output } = settings.value;
+    // A device that was remembered may be gone; the default is used then.
+    if (input !== "" || output !== "") made.setDevices({ input, output }).catch(() => undefined);
+    return made;
+  }
+
+  function take(from: Antiphon, message: ServerMessage): void {
+    dispatch(message);
+    keepPlace(from);
+    if (message.type === "voice_session_start") talk(message.pending_request);
+    if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
+      // A voice that was remembered may be gone.
+      settings.value = { ...settings.value, voice: "" };
+      kept.saveSettings(local, settings.value);
+    }
+  }
+
+  function keepPlace(from: Antiphon): void {
+    kept.saveConversation(tab, from.conversationId);
+  }
+
+  function start(options: AntiphonOptions): void {
+    leave.forEach((end) => end());
+    client.close();
+    dispatch({ type: "talk", talk: "off" });
+    dispatch({ type: "microphone", microphone: { state: "off" } });
+    dispatch({ type: "cleared" });
+    client = attach(options);
+    keepPlace(client);
+    client.connect();
+  }
+
+  function talk(pendingRequest?: string | null): void {
+    dispatch({ type: "talk", talk: "hands_free" });
+    // Why it failed is told by the microphone's own state.
+    client.startVoice(pendingRequest).catch(() => dispatch({ type: "talk", talk: "off" }));
+  }
+
+  return {
+    state,
+    settings,
+    records: around.makeRecords(() => token),
+    select: (part) => computed(() => part(state.value)),
+    dispatch,
+    now,
+    onLevel(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    client: () => client,
+    connect(given) {
+      token = given ?? token;
+      if (given !== undefined) kept.saveToken(tab, given);
+      client.connect(given);
+    },
+    toggleTalk() {
+      if (state.value.talk === "hands_free") {
+        dispatch({ type: "talk", talk: "off" });
+        client.endVoice();
+      } else {
+        talk();
+      }
+    },
+    press() {
+      const { microphone, talk: how } = state.value;
+      if (how === "held") return;
+      if (how === "hands_free") {
+        isMutedBefore = microphone.state === "on" && microphone.muted;
+        if (isMutedBefore) client.mute(false);
+        client.interrupt();
+        return;
+      }
+      dispatch({ type: "talk", talk: "held" });
+      client.startListening().catch(() => dispatch({ type: "talk", talk: "off" }));
+    },
+    release() {
+      if (isMutedBefore) client.mute(true);
+      isMutedBefore = false;
+      if (state.value.talk !== "held") return;
+      dispatch({ type: "talk", talk: "off" });
+      client.stopListening();
+    },
+    toggleMute() {
+      const { microphone } = state.value;
+      if (microphone.state === "on") client.mute(!microphone.muted);
+    },
+    interrupt: () => client.interrupt(),
+    say(text) {
+      const trimmed = text.trim();
+      if (trimmed === "") return;
+      dispatch({ type: "said", text: trimmed });
+      client.say(trimmed);
+    },
+    confirm(confirmationToken, approved) {
+      dispatch({ type: "confirmation_answered", token: confirmationToken, approved });
+      client.confirm(confirmationToken, approved);
+    },
+    change(changed) {
+      settings.value = { ...settings.value, ...changed };
+      kept.saveSettings(local, settings.value);
+      if (changed.volume !== undefined) client.setVolume(changed.volume / 100);
+      const { input, output } = changed;
+      if (input !== undefined || output !== undefined) {
+        const choice = { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) };
+        client.setDevices(choice).catch((error: Error) => dispatch({ type: "failed", text: error.message }));
+      }
+      const message = toWire(changed);
+      if (Object.keys(message).length > 0) client.settings(message);
+    },
+    load: (id) => client.loadConversation(id),
+    clear() {
+      client.clearConversation();
+      dispatch({ type: "cleared" });
+      dispatch({ type: "noticed", kind: "success", text: "The conversation is cleared.", code: null });
+    },
+    begin: () => start({}),
+    continueFrom(call) {
+      start({ initialMessages: [{ role: "assistant", content: summarize(call).slice(0, MAX_CONTEXT) }] });
+      dispatch({ type: "noticed", kind: "info", text: "A new conversation begins where that call ended.", code: null });
+    },
+  };
+}
+
+function summarize(call: CallRecord): string {
+  const summary = call.summary.trim();
+  return summary === "" ? "We talked earlier." : `Summary of our earlier call: ${summary}`;
+}
+
+function toWire(changed: Partial<Settings>): Omit<SettingsMessage, "type"> {
+  const { theme, speed, volume, voice, captions, greeting } = changed;
+  return {
+    ...(theme === undefined ? {} : { theme }),
+    ...(speed === undefined ? {} : { voice_speed: speed }),
+    ...(volume === undefined ? {} : { volume }),
+    ...(voice === undefined || voice === "" ? {} : { voice }),
+    ...(captions === undefined ? {} : { captions }),
+    ...(greeting === undefined ? {} : { greeting }),
+  };
+}
+
+/** Only what was chosen: the rest is the server's to decide. */
+function tellSettings(client: Antiphon, settings: Settings): void {
+  const keys = Object.keys(DEFAULTS) as (keyof Settings)[];
+  const chosen = Object.fromEntries(keys.filter((key) => settings[key] !== DEFAULTS[key]).map((key) => [key, settings[key]]));
+  const { voice, ...rest } = toWire(chosen as Partial<Settings>);
+  if (Object.keys(rest).length > 0) client.settings(rest);
+  // By itself, since a voice may be gone, and then nothing of its message is applied.
+  if (voice !== undefined) client.settings({ voice });
+}
