@@ -1,3 +1,27 @@
 import { render } from "preact";
+import { Antiphon } from "./client/antiphon";
+import { App } from "./ui/App";
+import { PageContext } from "./ui/context";
+import "./ui/themes.css";
+import "./ui/base.css";
+import "./ui/page.css";
+import { createPage } from "./view/page";
+import { createRecords } from "./view/records";
+import { browserStorage } from "./view/settings";
 
-render(<p>Antiphon</p>, document.getElementById("app")!);
+const page = createPage({
+  connectTo: (options) => new Antiphon(options),
+  now: Date.now,
+  local: browserStorage("localStorage"),
+  tab: browserStorage("sessionStorage"),
+  makeRecords: (token) => createRecords(document.baseURI, token),
+});
+
+// Drawn before there is a connection: writing is possible at once, and waits for it.
+render(
+  <PageContext.Provider value={page}>
+    <App />
+  </PageContext.Provider>,
+  document.getElementById("app")!,
+);
+page.connect();

@@ -16,11 +16,9 @@ from antiphon.models.live import LiveModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.session.runner import GREETING
 from antiphon.speech.base import Recognizer, Synthesizer
-from antiphon.speech.clauses import Clauses
 from antiphon.speech.extras import needs_extra
 from antiphon.speech.phrases import Phrases
 from antiphon.speech.references import Local, WyomingServer, parse_stt, parse_tts
-from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
 
@@ -136,7 +134,7 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
                 from antiphon.speech.engines.piper import PiperSynthesizer
             piper = Phrases(PiperSynthesizer(settings.models_dir, workers))
             # This loads the voice too.
-            await piper.warm(_clauses(GREETING), voice=settings.speech.voice)
+            await piper.warm([GREETING], voice=settings.speech.voice)
             return piper
         case WyomingServer(host=host, port=port):
             with needs_extra("local", settings.speech.tts):
@@ -148,14 +146,13 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             with needs_extra("openai", settings.speech.tts):
                 from antiphon.speech.engines.openai import OpenAISynthesizer
             return Phrases(
-                OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), settings.speech.voice)
+                OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), _chosen_voice(settings))
             )
 
 
-def _clauses(text: str) -> list[str]:
-    """As a mouth takes it apart."""
-    clauses = Clauses()
-    return [speakable(clause) for clause in (*clauses.push(text), *clauses.finish())]
+def _chosen_voice(settings: Settings) -> str | None:
+    """The default is one of Piper's, which others do not have, and refuse."""
+    return settings.speech.voice if "speech.voice" in settings.given else None
 
 
 def _cores() -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from antiphon.security.quota import Kind, Limit, Quota, Rate
-from antiphon.server.answer import ChatRequest
+from antiphon.server.answer import ChatRequest, ToolRun
 from antiphon.server.chat import Chat
 from antiphon.server.door import Caller
 from antiphon.tools.call import ToolCall
@@ -45,7 +45,7 @@ async def test_another_user_has_a_quota_of_their_own(houses: Houses) -> None:
 async def test_users_of_one_address_share_its_quota(houses: Houses) -> None:
     web = open_web(houses, Limit(address=ONE))
     chat = Chat(web.desk)
-    runs = []
+    runs: list[ToolRun] = []
     for user in ("ann", "bob"):
         visit = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), "192.0.2.7")
         runs += (await visit.run()).tool_calls

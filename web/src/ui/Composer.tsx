@@ -1,0 +1,55 @@
+import { useRef, useState } from "preact/hooks";
+import { MAX_TEXT } from "../client/wire";
+import { usePage, usePart } from "./context";
+import { Icon } from "./Icon";
+
+export const COMPOSER_ID = "composer";
+
+/** Text can be written at any time: in a call, while an answer is made, and without a connection. */
+export function Composer() {
+  const page = usePage();
+  const isBlocked = usePart((state) => state.block !== null);
+  const [text, setText] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+
+  function send(): void {
+    page.say(text);
+    setText("");
+    area.current?.focus();
+  }
+
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <div class="composer-box" data-text={`${text}\n`}>
+        <textarea
+          ref={area}
+          id={COMPOSER_ID}
+          rows={1}
+          value={text}
+          maxLength={MAX_TEXT}
+          disabled={isBlocked}
+          placeholder="Type a message"
+          aria-label="Message"
+          autocomplete="off"
+          enterkeyhint="send"
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            // An Enter that ends the choice of a word (IME) does not send.
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+        />
+      </div>
+      <button type="submit" class="send" aria-label="Send" disabled={isBlocked || text.trim() === ""}>
+        <Icon name="send" />
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,124 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Flyout as Shown } from "../view/state";
+import { frameUrl } from "../view/urls";
+import { usePage, usePart } from "./context";
+import { CopyButton } from "./CopyButton";
+import { Icon } from "./Icon";
+
+const NARROWEST = 20;
+const WIDEST = 70;
+const STEP = 4;
+/** A page that has not loaded by then is taken to refuse. */
+const LOAD_LIMIT_MS = 6000;
+
+export function Flyout() {
+  const flyout = usePart((state) => state.flyouts.find((each) => each.key === state.openFlyout));
+  return flyout === undefined ? null : <Panel flyout={flyout} />;
+}
+
+function Panel({ flyout }: { flyout: Shown }) {
+  const page = usePage();
+  const flyouts = usePart((state) => state.flyouts);
+  const panel = useRef<HTMLElement>(null);
+  const [width, setWidth] = useState(42);
+
+  useLayoutEffect(() => {
+    panel.current?.style.setProperty("--flyout-width", `${width}%`);
+  }, [width]);
+
+  const resize = (to: number) => setWidth(Math.min(WIDEST, Math.max(NARROWEST, to)));
+  return (
+    <aside ref={panel} class="flyout" aria-label={flyout.title}>
+      <div
+        class="divider"
+        role="separator"
+        tabIndex={0}
+        aria-orientation="vertical"
+        aria-label="Width of the panel"
+        aria-valuenow={Math.round(width)}
+        aria-valuemin={NARROWEST}
+        aria-valuemax={WIDEST}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowLeft") resize(width + STEP);
+          if (event.key === "ArrowRight") resize(width - STEP);
+        }}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={(event) => {
+          if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
+          resize(((innerWidth - event.clientX) / innerWidth) * 100);
+        }}
+      />
+      <header class="flyout-head">
+        {flyouts.length > 1 ? (
+          <select
+            class="select"
+            aria-label="Panel"
+            value={flyout.key}
+            onChange={(event) => page.dispatch({ type: "flyout_opened", flyout: event.currentTarget.value })}
+          >
+            {flyouts.map(({ key, title }) => <option key={key} value={key}>{title}</option>)}
+          </select>
+        ) : (
+          <h2>{flyout.title}</h2>
+        )}
+        {flyout.type !== "browser" && <CopyButton text={() => flyout.content} label="Copy all of it" />}
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Close the panel"
+          title="Close (Escape)"
+          onClick={() => page.dispatch({ type: "flyout_closed" })}
+        >
+          <Icon name="close" />
+        </button>
+      </header>
+      {flyout.type === "browser" && <Browser key={flyout.key} address={flyout.content} title={flyout.title} />}
+      {flyout.type === "code" && <Code text={flyout.content} language={flyout.language} />}
+      {flyout.type === "terminal" && <Terminal text={flyout.content} />}
+    </aside>
+  );
+}
+
+function Browser({ address, title }: { address: string; title: string }) {
+  const url = frameUrl(address);
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), LOAD_LIMIT_MS);
+    return () => clearTimeout(timer);
+  }, [address]);
+  if (url === null) return <p class="flyout-note">This is no address that can be shown: {address}</p>;
+  return (
+    <>
+      <p class="flyout-note" data-late={isLate}>
+        {isLate ? "Nothing to see? Many sites cannot be shown inside another page. " : "Some sites cannot be shown here. "}
+        <a href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>
+      </p>
+      <iframe
+        class="frame"
+        src={url}
+        title={title}
+        sandbox="allow-scripts allow-forms"
+        referrerpolicy="no-referrer"
+        allow=""
+      />
+    </>
+  );
+}
+
+function Code({ text, language }: { text: string; language: string | null }) {
+  const lines = text.replace(/\n$/, "").split("\n");
+  return (
+    <div class="listing" tabIndex={0} role="region" aria-label={language === null ? "Code" : `Code, ${language}`}>
+      <pre class="line-numbers" aria-hidden="true">{lines.map((_, index) => index + 1).join("\n")}</pre>
+      <pre class="lines"><code>{text}</code></pre>
+    </div>
+  );
+}
+
+function Terminal({ text }: { text: string }) {
+  const box = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => {
+    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [text]);
+  return <pre ref={box} class="terminal" tabIndex={0} role="log" aria-label="Terminal">{text}</pre>;
+}

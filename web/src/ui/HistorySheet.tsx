@@ -1,0 +1,171 @@
+import { useEffect, useState } from "preact/hooks";
+import type { CallRecord, ConversationEntry } from "../view/records";
+import { formatDuration } from "../view/words";
+import { usePage, usePart } from "./context";
+import { Icon } from "./Icon";
+import { Sheet } from "./Sheet";
+
+export function HistorySheet({ close }: { close: () => void }) {
+  const page = usePage();
+  return (
+    <Sheet title="Conversations and calls" side="left" close={close}>
+      <button
+        type="button"
+        class="button primary wide"
+        onClick={() => {
+          page.begin();
+          close();
+        }}
+      >
+        <Icon name="plus" /> New conversation
+      </button>
+      <Conversations close={close} />
+      <Calls close={close} />
+    </Sheet>
+  );
+}
+
+function Conversations({ close }: { close: () => void }) {
+  const page = usePage();
+  const current = usePart((state) => state.conversationId);
+  const [list, setList] = useState<ConversationEntry[] | null>(null);
+  const [next, setNext] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+
+  function show(before?: string): void {
+    page.records.conversations(before).then(
+      (found) => {
+        setList((shown) => (before === undefined ? found.conversations : [...(shown ?? []), ...found.conversations]));
+        setNext(found.next);
+      },
+      (error: Error) => setProblem(error.message),
+    );
+  }
+  useEffect(() => show(), []);
+
+  function remove(id: string): void {
+    page.records.deleteConversation(id).then(
+      () => setList((shown) => (shown ?? []).filter((each) => each.id !== id)),
+      (error: Error) => setProblem(error.message),
+    );
+  }
+
+  return (
+    <section class="group">
+      <h3>Conversations</h3>
+      <Problem text={problem} />
+      {list === null && problem === "" && <p class="quiet">Loading…</p>}
+      {list?.length === 0 && <p class="quiet">None yet. The first thing you say begins one.</p>}
+      <ul class="list">
+        {list?.map(({ id, title, updated_ms }) => (
+          <li key={id} class="list-row" aria-current={id === current ? "true" : undefined}>
+            <button
+              type="button"
+              class="list-main"
+              onClick={() => {
+                page.load(id);
+                close();
+              }}
+            >
+              <span class="list-title">{title || "Untitled"}</span>
+              <span class="quiet">{formatDay(updated_ms)}{id === current && " · open now"}</span>
+            </button>
+            <Sure label={`Delete “${title}”`} act={() => remove(id)} icon />
+          </li>
+        ))}
+      </ul>
+      {next !== null && <button type="button" class="button wide" onClick={() => show(next)}>Show more</button>}
+      <Sure
+        label="Clear this conversation"
+        act={() => {
+          page.clear();
+          close();
+        }}
+      />
+    </section>
+  );
+}
+
+function Calls({ close }: { close: () => void }) {
+  const page = usePage();
+  const [calls, setCalls] = useState<CallRecord[] | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    page.records.calls().then(setCalls, (error: Error) => setProblem(error.message));
+  }, []);
+
+  return (
+    <section class="group">
+      <h3>Calls</h3>
+      <Problem text={problem} />
+      {calls === null && problem === "" && <p class="quiet">Loading…</p>}
+      {calls?.length === 0 && <p class="quiet">No calls yet.</p>}
+      <ul class="list">
+        {calls?.map((call) => (
+          <li key={call.id} class="call">
+            <p class="quiet">
+              {formatDay(call.started_ms)} · {call.duration_ms === null ? "going on" : formatDuration(call.duration_ms)}
+              {call.models.length > 0 && ` · ${call.models.join(", ")}`}
+            </p>
+            <p>{call.summary || "There is no summary of this call."}</p>
+            {call.transcript.length > 0 && (
+              <details>
+                <summary>Transcript</summary>
+                {call.transcript.map((turn, index) => (
+                  <p key={index}>
+                    <strong>{turn.role === "user" ? "You" : "Antiphon"}:</strong> {turn.content}
+                  </p>
+                ))}
+              </details>
+            )}
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                page.continueFrom(call);
+                close();
+              }}
+            >
+              Continue from here
+            </button>
+          </li>
+        ))}
+      </ul>
+      {calls !== null && calls.length > 0 && (
+        <Sure
+          label="Clear the call history"
+          act={() => {
+            page.records.clearCalls().then(() => setCalls([]), (error: Error) => setProblem(error.message));
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+/** What cannot be undone asks once more, in its own place. */
+function Sure({ label, act, icon = false }: { label: string; act: () => void; icon?: boolean }) {
+  const [isAsked, setAsked] = useState(false);
+  if (isAsked) {
+    return (
+      <button type="button" class="button danger" aria-label={`${label}: sure?`} onBlur={() => setAsked(false)} onClick={act}>
+        Sure?
+      </button>
+    );
+  }
+  return icon ? (
+    <button type="button" class="icon-button" aria-label={label} title={label} onClick={() => setAsked(true)}>
+      <Icon name="bin" />
+    </button>
+  ) : (
+    <button type="button" class="button wide" onClick={() => setAsked(true)}>{label}</button>
+  );
+}
+
+function Problem({ text }: { text: string }) {
+  return text === "" ? null : <p class="problem" role="alert">{text}</p>;
+}
+
+function formatDay(ms: number): string {
+  return new Date(ms).toLocaleString(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,31 @@
+import { useEffect } from "preact/hooks";
+import type { Notice } from "../view/state";
+import { usePage, usePart } from "./context";
+import { Icon } from "./Icon";
+
+/** Each of them stays in the list of notices after it has passed. */
+export function Notices() {
+  const notices = usePart((state) => state.notices);
+  return (
+    <div class="toasts" role="status" aria-label="Notices">
+      {notices.filter((notice) => notice.isToast).map((notice) => <Toast key={notice.key} notice={notice} />)}
+    </div>
+  );
+}
+
+function Toast({ notice }: { notice: Notice }) {
+  const page = usePage();
+  const pass = () => page.dispatch({ type: "notice_passed", key: notice.key });
+  useEffect(() => {
+    const timer = setTimeout(pass, notice.durationMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="toast" data-kind={notice.kind}>
+      <span>{notice.text}</span>
+      <button type="button" class="icon-button" aria-label="Dismiss" onClick={pass}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { useMemo } from "preact/hooks";
+import type { AssistantItem, ConfirmationItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
+import { imageUrl } from "../view/urls";
+import { usePage } from "./context";
+import { Icon } from "./Icon";
+import { Markdown } from "./Markdown";
+import { ToolCard } from "./ToolCard";
+
+/** One thing in the thread. It is drawn again only if it is another value. */
+export function Row({ item, hasTime }: { item: Item; hasTime: boolean }) {
+  return useMemo(
+    () => (
+      <div class={`row row-${item.kind}`}>
+        {drawItem(item)}
+        {hasTime && item.at !== null && <Time at={item.at} />}
+      </div>
+    ),
+    [item, hasTime],
+  );
+}
+
+function drawItem(item: Item) {
+  switch (item.kind) {
+    case "user":
+      return <UserTurn item={item} />;
+    case "assistant":
+      return <Answer item={item} />;
+    case "tool":
+      return <ToolCard item={item} />;
+    case "image":
+      return <Picture item={item} />;
+    case "flyout":
+      return <FlyoutChip item={item} />;
+    case "confirmation":
+      return <ConfirmationNote item={item} />;
+    case "event":
+      return <p class="event">{item.text}</p>;
+  }
+}
+
+function Time({ at }: { at: number }) {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return null;
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = isToday ? {} : ({ day: "numeric", month: "short" } as const);
+  const text = date.toLocaleString(undefined, { hour: "2-digit", minute: "2-digit", ...day });
+  return <time class="time" dateTime={date.toISOString()}>{text}</time>;
+}
+
+function UserTurn({ item }: { item: UserItem }) {
+  const isOpen = item.status === "interim" || item.goesOn !== null;
+  return (
+    <div class="bubble" data-status={item.status} aria-busy={isOpen}>
+      <span class="visually-hidden">You: </span>
+      <span class="bubble-text">{item.goesOn ?? item.text}</span>
+      {item.status === "sending" && <span class="note">Sending…</span>}
+    </div>
+  );
+}
+
+function Answer({ item }: { item: AssistantItem }) {
+  const isCut = item.status === "interrupted" || item.status === "dropped";
+  return (
+    <div class="answer" data-status={item.status} aria-busy={item.status === "streaming"}>
+      <span class="visually-hidden">Antiphon: </span>
+      <Markdown text={item.text} heardChars={item.heardChars} />
+      {isCut && <p class="note cut">{describeCut(item)}</p>}
+    </div>
+  );
+}
+
+function describeCut({ status, heardChars }: AssistantItem): string {
+  if (status === "dropped") return "Left unfinished";
+  return heardChars === null ? "Interrupted" : "Interrupted. The dimmed part was not heard";
+}
+
+function Picture({ item }: { item: ImageItem }) {
+  const url = imageUrl(item.url, location.href);
+  if (url === null) return <p class="event">A picture could not be shown: its address is not safe.</p>;
+  return (
+    <figure class="picture">
+      <a href={url} target="_blank" rel="noopener noreferrer">
+        <img src={url} alt={item.caption ?? "Picture without a description"} loading="lazy" referrerPolicy="no-referrer" />
+      </a>
+      {item.caption !== null && <figcaption>{item.caption}</figcaption>}
+    </figure>
+  );
+}
+
+function FlyoutChip({ item }: { item: FlyoutItem }) {
+  const page = usePage();
+  return (
+    <button type="button" class="chip" onClick={() => page.dispatch({ type: "flyout_opened", flyout: item.flyout })}>
+      <Icon name="panel" />
+      <span class="chip-text">{item.title}</span>
+      <span class="chip-more">Open</span>
+    </button>
+  );
+}
+
+const OUTCOMES: Readonly<Record<ConfirmationItem["outcome"], string>> = {
+  asked: "Waiting for your answer",
+  answered: "You approved",
+  approved: "You approved",
+  denied: "Not approved",
+  expired: "Not answered in time",
+};
+
+function ConfirmationNote({ item }: { item: ConfirmationItem }) {
+  return (
+    <p class="event">
+      {OUTCOMES[item.outcome]}: {item.preview}
+    </p>
+  );
+}

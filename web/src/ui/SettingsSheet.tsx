@@ -1,0 +1,231 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Device, Devices } from "../client/antiphon";
+import type { VoiceEntry } from "../view/records";
+import { type Settings, type Theme, THEMES } from "../view/settings";
+import { usePage } from "./context";
+import { Sheet } from "./Sheet";
+
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  midnight: "Midnight",
+  redroom: "Red room",
+  pink: "Pink",
+  babyblue: "Baby blue",
+  teal: "Teal",
+  emerald: "Emerald",
+  sunset: "Sunset",
+  cyberpunk: "Cyberpunk",
+  ocean: "Ocean",
+  rose: "Rose",
+};
+
+export function SettingsSheet({ close }: { close: () => void }) {
+  return (
+    <Sheet title="Settings" side="right" close={close}>
+      <Appearance />
+      <Speech />
+      <SoundDevices />
+      <Conversation />
+      <Access />
+    </Sheet>
+  );
+}
+
+function Appearance() {
+  const page = usePage();
+  const { theme } = page.settings.value;
+  return (
+    <section class="group">
+      <h3 id="themes">Theme</h3>
+      <div class="swatches" role="radiogroup" aria-labelledby="themes">
+        {THEMES.map((name) => (
+          <label key={name} class="swatch" data-theme={name}>
+            <input
+              type="radio"
+              name="theme"
+              class="visually-hidden"
+              checked={theme === name}
+              onChange={() => page.change({ theme: name })}
+            />
+            <span class="swatch-dot" />
+            <span class="swatch-name">{THEME_NAMES[name]}</span>
+          </label>
+        ))}
+      </div>
+      <Toggle setting="reducedMotion" label="Reduced motion" />
+      <Toggle setting="timestamps" label="Show times" />
+    </section>
+  );
+}
+
+function Speech() {
+  const page = usePage();
+  const { voice } = page.settings.value;
+  const [voices, setVoices] = useState<VoiceEntry[]>([]);
+  useEffect(() => {
+    page.records.voices().then(setVoices, () => undefined);
+  }, []);
+  return (
+    <section class="group">
+      <h3>Speech</h3>
+      <label class="field">
+        <span>Voice</span>
+        <span class="field-line">
+          <select class="select" value={voice} onChange={(event) => page.change({ voice: event.currentTarget.value })}>
+            <option value="">The server's choice</option>
+            {voices.map(({ id, name, language }) => <option key={id} value={id}>{name} ({language})</option>)}
+          </select>
+          <button type="button" class="button" onClick={() => page.client().testAudio(voice || undefined)}>Hear it</button>
+        </span>
+      </label>
+      <Range setting="speed" label="Speed" least={50} most={200} step={5} />
+      <Range setting="volume" label="Volume" least={0} most={100} step={1} />
+      <Toggle setting="captions" label="Show words while I speak" />
+      <Toggle setting="greeting" label="Greet me at the start of a call" />
+    </section>
+  );
+}
+
+function SoundDevices() {
+  const page = usePage();
+  const [devices, setDevices] = useState<Devices>({ inputs: [], outputs: [] });
+  useEffect(() => {
+    page.client().devices().then(setDevices, () => undefined);
+    return page.client().on("devices", setDevices);
+  }, []);
+  return (
+    <section class="group">
+      <h3>Devices</h3>
+      <DeviceField setting="input" label="Microphone" devices={devices.inputs} />
+      {devices.outputs.length > 0 && <DeviceField setting="output" label="Loudspeaker" devices={devices.outputs} />}
+      <p class="quiet">Names appear once the microphone was allowed.</p>
+    </section>
+  );
+}
+
+function DeviceField({ setting, label, devices }: { setting: "input" | "output"; label: string; devices: Device[] }) {
+  const page = usePage();
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select
+        class="select"
+        value={page.settings.value[setting]}
+        onChange={(event) => page.change({ [setting]: event.currentTarget.value })}
+      >
+        <option value="">The system's choice</option>
+        {devices.map(({ id, label: name }, index) => <option key={id} value={id}>{name || `${label} ${index + 1}`}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Conversation() {
+  const page = usePage();
+  const { talkKey } = page.settings.value;
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <section class="group">
+      <h3>Keys</h3>
+      <div class="field">
+        <span id="talk-key">Push-to-talk</span>
+        <button
+          type="button"
+          class="button"
+          aria-describedby="talk-key"
+          aria-pressed={isAsking}
+          onClick={() => setAsking(true)}
+          onBlur={() => setAsking(false)}
+          onKeyDown={(event) => {
+            if (!isAsking) return;
+            event.preventDefault();
+            event.stopPropagation();
+            if (event.key !== "Escape" && event.key !== "Tab") page.change({ talkKey: event.code });
+            setAsking(false);
+          }}
+        >
+          {isAsking ? "Press a key…" : nameKey(talkKey)}
+        </button>
+      </div>
+      <p class="quiet">Press ? on the page to see all keys.</p>
+    </section>
+  );
+}
+
+function Access() {
+  const page = usePage();
+  const [token, setToken] = useState("");
+  return (
+    <details class="group">
+      <summary>Token</summary>
+      <form
+        class="field-line"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (token.trim() !== "") page.connect(token.trim());
+          setToken("");
+        }}
+      >
+        <input
+          class="input"
+          type="password"
+          aria-label="Token"
+          autocomplete="off"
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+        <button type="submit" class="button">Use</button>
+      </form>
+      <p class="quiet">Kept until this tab is closed. Only servers that ask for one need it.</p>
+    </details>
+  );
+}
+
+type Flag = { [Key in keyof Settings]: Settings[Key] extends boolean ? Key : never }[keyof Settings];
+
+function Toggle({ setting, label }: { setting: Flag; label: string }) {
+  const page = usePage();
+  return (
+    <label class="toggle">
+      <span>{label}</span>
+      <input
+        type="checkbox"
+        role="switch"
+        checked={page.settings.value[setting]}
+        onChange={(event) => page.change({ [setting]: event.currentTarget.checked })}
+      />
+    </label>
+  );
+}
+
+interface RangeProps {
+  setting: "speed" | "volume";
+  label: string;
+  least: number;
+  most: number;
+  step: number;
+}
+
+function Range({ setting, label, least, most, step }: RangeProps) {
+  const page = usePage();
+  const value = page.settings.value[setting];
+  return (
+    <label class="field">
+      <span class="field-head">
+        <span>{label}</span>
+        <output>{value} %</output>
+      </span>
+      <input
+        type="range"
+        min={least}
+        max={most}
+        step={step}
+        value={value}
+        onInput={(event) => page.change({ [setting]: Number(event.currentTarget.value) })}
+      />
+    </label>
+  );
+}
+
+export function nameKey(code: string): string {
+  return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
+}

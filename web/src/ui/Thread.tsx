@@ -1,0 +1,99 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { toMarkdown } from "../view/export";
+import { usePage, usePart } from "./context";
+import { CopyButton } from "./CopyButton";
+import { Icon } from "./Icon";
+import { Row } from "./Row";
+
+/** Nearer than this to the end counts as being there. */
+const NEAR_PX = 64;
+
+export function Thread() {
+  const page = usePage();
+  const items = usePart((state) => state.items);
+  const isThinking = usePart((state) => state.server === "processing" && !isAnswering(state.items.at(-1)?.kind));
+  const { timestamps } = page.settings.value;
+  const scroller = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const seen = useRef(items.length);
+  const [hasNew, setNew] = useState(false);
+
+  function toEnd(): void {
+    const box = scroller.current;
+    if (box !== null) box.scrollTop = box.scrollHeight;
+  }
+
+  useLayoutEffect(() => {
+    if (isAtEnd.current || items.at(-1)?.kind === "user") toEnd();
+    else if (items.length > seen.current) setNew(true);
+    seen.current = items.length;
+  }, [items]);
+
+  // The panel beside it, the keyboard of a phone and pictures that arrive change its height.
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) toEnd();
+    });
+    if (scroller.current !== null) observer.observe(scroller.current);
+    if (scroller.current?.firstElementChild) observer.observe(scroller.current.firstElementChild);
+    return () => observer.disconnect();
+  }, []);
+
+  return (
+    <div class="thread-wrap">
+      <div
+        ref={scroller}
+        class="thread"
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+        onScroll={({ currentTarget: box }) => {
+          isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+          if (isAtEnd.current) setNew(false);
+        }}
+      >
+        <div class="column">
+          <div class="thread-tools">
+            <CopyButton text={() => toMarkdown(page.state.value.items)} label="Copy the whole conversation" />
+            <button type="button" class="quiet-button" onClick={() => download(toMarkdown(page.state.value.items))}>
+              <Icon name="download" />
+              <span>Download</span>
+            </button>
+          </div>
+          <div role="log" aria-live="polite" aria-relevant="additions" class="log">
+            {items.map((item) => <Row key={item.key} item={item} hasTime={timestamps} />)}
+          </div>
+          <div class="thinking" data-on={isThinking} aria-hidden="true">
+            <i /><i /><i />
+          </div>
+        </div>
+      </div>
+      {hasNew && (
+        <button
+          type="button"
+          class="new-messages"
+          onClick={() => {
+            toEnd();
+            setNew(false);
+          }}
+        >
+          <Icon name="down" /> New messages
+        </button>
+      )}
+    </div>
+  );
+}
+
+function isAnswering(kind: string | undefined): boolean {
+  return kind === "assistant";
+}
+
+function download(text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `conversation-${new Date().toISOString().slice(0, 10)}.md`;
+  link.click();
+  // The browser may not have begun to read it.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

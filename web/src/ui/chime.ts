@@ -1,0 +1,38 @@
+/** Two soft notes, made here: a file would have to be fetched, and may be refused. */
+
+const NOTES_HZ = [660, 880] as const;
+const NOTE_S = 0.45;
+const REPEAT_MS = 4000;
+const TIMES = 5;
+
+/** Rings a few times until it is stopped. Without a click before, browsers keep it silent. */
+export function ring(): () => void {
+  if (typeof AudioContext === "undefined") return () => undefined;
+  const context = new AudioContext();
+  let left = TIMES;
+  play(context);
+  const timer = setInterval(() => {
+    left -= 1;
+    if (left > 0) play(context);
+    else stop();
+  }, REPEAT_MS);
+  function stop(): void {
+    clearInterval(timer);
+    if (context.state !== "closed") void context.close();
+  }
+  return stop;
+}
+
+function play(context: AudioContext): void {
+  NOTES_HZ.forEach((hz, index) => {
+    const start = context.currentTime + index * NOTE_S * 0.6;
+    const tone = new OscillatorNode(context, { frequency: hz });
+    const volume = new GainNode(context, { gain: 0 });
+    volume.gain.setValueAtTime(0, start);
+    volume.gain.linearRampToValueAtTime(0.18, start + 0.02);
+    volume.gain.exponentialRampToValueAtTime(0.001, start + NOTE_S);
+    tone.connect(volume).connect(context.destination);
+    tone.start(start);
+    tone.stop(start + NOTE_S);
+  });
+}
