@@ -46,7 +46,7 @@ def check(tool_id: str, raw: object, spec: ToolSpec) -> list[str]:
     problems: list[str] = []
     grammar = read(tool_id, raw, problems.append)
     for template in grammar.templates:
-        found = chain(_check_words(template, spec), _check_arguments(template, grammar, spec))
+        found = chain(_check_words(template, grammar, spec), _check_arguments(template, grammar, spec))
         problems += [f'{template.place} "{template.text}": {problem}' for problem in found]
     return list(dict.fromkeys(problems))
 
@@ -88,8 +88,12 @@ def _samples(node: Node, lists: Mapping[str, SlotList], limit: int) -> list[str]
     return sample(node, limit, fill)
 
 
-def _check_words(template: Template, spec: ToolSpec) -> Iterator[str]:
-    literal = [word for word in shortest(template.compiled.tree).split() if not SLOT.search(word)]
+def _check_words(template: Template, grammar: Grammar, spec: ToolSpec) -> Iterator[str]:
+    # A number is as good as a word of its own: other tools' sentences seldom have one in the same place.
+    ranges = {
+        f"{{{s.name}}}" for s in template.compiled.slots if isinstance(grammar.lists.get(s.list_name), RangeSlotList)
+    }
+    literal = [word for word in shortest(template.compiled.tree).split() if word in ranges or not SLOT.search(word)]
     if len(literal) < MIN_LITERAL_WORDS:
         yield (
             f"it can be said with {len(literal)} word{'' if len(literal) == 1 else 's'} of its own; "
