@@ -61,6 +61,10 @@ async def test_a_plain_question_is_answered_by_a_tool(offline: Callable[[], Web]
     assert set(answer) == {"message", "conversationId", "toolCalls", "citations"}
 
 
+async def test_a_bare_sum_is_a_question(offline: Callable[[], Web]) -> None:
+    assert "42" in (await offline().chat("6 * 7")).json()["message"]
+
+
 async def test_a_conversation_goes_on(houses: Houses) -> None:
     web = houses.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
