@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { MAX_TEXT } from "../client/wire";
+import { isBusy } from "../view/words";
 import { usePage, usePart } from "./context";
 import { Icon } from "./Icon";
 
@@ -9,6 +10,8 @@ export const COMPOSER_ID = "composer";
 export function Composer() {
   const page = usePage();
   const isBlocked = usePart((state) => state.block !== null);
+  const isHeld = usePart((state) => state.talk === "held");
+  const canStop = usePart(isBusy);
   const [text, setText] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
 
@@ -34,7 +37,7 @@ export function Composer() {
           value={text}
           maxLength={MAX_TEXT}
           disabled={isBlocked}
-          placeholder="Type a message"
+          placeholder={isBlocked ? "Paused for now" : isHeld ? "Listening…" : "Type a message"}
           aria-label="Message"
           autocomplete="off"
           enterkeyhint="send"
@@ -47,9 +50,15 @@ export function Composer() {
           }}
         />
       </div>
-      <button type="submit" class="send" aria-label="Send" disabled={isBlocked || text.trim() === ""}>
-        <Icon name="send" />
-      </button>
+      {canStop && text.trim() === "" ? (
+        <button type="button" class="send" aria-label="Stop the answer" title="Stop (Escape)" onClick={page.interrupt}>
+          <Icon name="stop" />
+        </button>
+      ) : (
+        <button type="submit" class="send" aria-label="Send" disabled={isBlocked || text.trim() === ""}>
+          <Icon name="send" />
+        </button>
+      )}
     </form>
   );
 }

@@ -1,4 +1,3 @@
-import { findActivity } from "../view/words";
 import { Composer } from "./Composer";
 import { usePage, usePart } from "./context";
 import { Icon } from "./Icon";
@@ -18,33 +17,21 @@ export function Dock({ hasOrb }: { hasOrb: boolean }) {
   );
 }
 
-/** What can be done in a call, and while an answer is made. */
+/** What can be done in a call. Its place is kept for as long as the call lasts. */
 function CallControls() {
   const page = usePage();
-  const talk = usePart((state) => state.talk);
+  const isInCall = usePart((state) => state.talk === "hands_free");
   const isMuted = usePart(({ microphone }) => microphone.state === "on" && microphone.muted);
   const isOn = usePart(({ microphone }) => microphone.state === "on");
-  const activity = usePart(findActivity);
-  const isBusy = activity === "thinking" || activity === "speaking" || activity === "tool";
-  if (talk === "off" && !isBusy) return null;
+  if (!isInCall) return null;
   return (
     <div class="call-controls">
-      {talk === "held" && <span class="quiet">Listening as long as you hold it</span>}
-      {talk === "hands_free" && (
-        <>
-          <button type="button" class="pill" aria-pressed={isMuted} disabled={!isOn} onClick={page.toggleMute}>
-            <Icon name={isMuted ? "micOff" : "mic"} /> {isMuted ? "Unmute" : "Mute"}
-          </button>
-          <button type="button" class="pill" onClick={page.toggleTalk}>
-            <Icon name="end" /> End call
-          </button>
-        </>
-      )}
-      {isBusy && (
-        <button type="button" class="pill" onClick={page.interrupt}>
-          <Icon name="stop" /> Stop
-        </button>
-      )}
+      <button type="button" class="pill" aria-pressed={isMuted} disabled={!isOn} onClick={page.toggleMute}>
+        <Icon name={isMuted ? "micOff" : "mic"} /> {isMuted ? "Unmute" : "Mute"}
+      </button>
+      <button type="button" class="pill" onClick={page.toggleTalk}>
+        <Icon name="end" /> End call
+      </button>
     </div>
   );
 }

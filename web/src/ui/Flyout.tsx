@@ -90,8 +90,8 @@ function Browser({ address, title }: { address: string; title: string }) {
   return (
     <>
       <p class="flyout-note" data-late={isLate}>
-        {isLate ? "Nothing to see? Many sites cannot be shown inside another page. " : "Some sites cannot be shown here. "}
-        <a href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>
+        <span>{isLate ? "Nothing to see? Many sites refuse to be shown inside another page." : "Some sites cannot be shown here."}</span>
+        <a class="button" href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>
       </p>
       <iframe
         class="frame"

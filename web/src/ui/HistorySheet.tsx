@@ -45,7 +45,10 @@ function Conversations({ close }: { close: () => void }) {
 
   function remove(id: string): void {
     page.records.deleteConversation(id).then(
-      () => setList((shown) => (shown ?? []).filter((each) => each.id !== id)),
+      () => {
+        setList((shown) => (shown ?? []).filter((each) => each.id !== id));
+        if (id === current) page.begin();
+      },
       (error: Error) => setProblem(error.message),
     );
   }
@@ -107,7 +110,7 @@ function Calls({ close }: { close: () => void }) {
               {formatDay(call.started_ms)} · {call.duration_ms === null ? "going on" : formatDuration(call.duration_ms)}
               {call.models.length > 0 && ` · ${call.models.join(", ")}`}
             </p>
-            <p>{call.summary || "There is no summary of this call."}</p>
+            <p>{call.summary || (call.duration_ms === null ? "Its summary is made when it ends." : "There is no summary of this call.")}</p>
             {call.transcript.length > 0 && (
               <details>
                 <summary>Transcript</summary>

@@ -1,7 +1,7 @@
 const PATHS = {
   history: "M3.5 12a8.5 8.5 0 1 0 2.6-6.1M3.5 3.8v3.7h3.7M12 7.5V12l3 2",
   pulse: "M3 12h4l2.5-7 5 14 2.5-7h4",
-  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M13 4.5v5M7 14.5v5",
+  settings: "M4 7.5h8.5M17.5 7.5H20M15 10a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM4 16.5h2.5M11.5 16.5H20M9 19a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z",
   keys: "M9.2 9a2.9 2.9 0 1 1 4.2 2.6c-.9.5-1.4 1-1.4 2.1M12 17.2v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z",
   send: "M12 19V5M6 11l6-6 6 6",
   stop: "M7 7h10v10H7z",
@@ -18,7 +18,6 @@ const PATHS = {
   plus: "M12 5v14M5 12h14",
   bin: "M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7",
   panel: "M4 5h16v14H4zM14 5v14",
-  warn: "M12 4 2.8 19.5h18.4zM12 10v4.5M12 17v.1",
 } as const;
 
 export type IconName = keyof typeof PATHS;

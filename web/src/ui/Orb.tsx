@@ -29,7 +29,8 @@ export function Orb({ activity }: { activity: Activity }) {
       // A hidden page gets no frames, so it draws none.
       if (frame === 0) frame = requestAnimationFrame(draw);
     }
-    const end = page.onLevel(({ input, output }) => {
+    const end = page.onLevel(({ input, output, speech }) => {
+      if (root.current !== null) root.current.dataset["speech"] = String(speech);
       goal = Math.min(1, Math.sqrt(Math.max(input, output)) * GAIN);
       if (goal < 0.05) goal = 0;
       if (goal > 0 || shown > 0) wake();

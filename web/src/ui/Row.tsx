@@ -71,7 +71,7 @@ function Answer({ item }: { item: AssistantItem }) {
 
 function describeCut({ status, heardChars }: AssistantItem): string {
   if (status === "dropped") return "Left unfinished";
-  return heardChars === null ? "Interrupted" : "Interrupted. The dimmed part was not heard";
+  return heardChars === null ? "Interrupted" : "Interrupted. The dotted part was not heard";
 }
 
 function Picture({ item }: { item: ImageItem }) {

@@ -11,7 +11,7 @@ const NEAR_PX = 64;
 export function Thread() {
   const page = usePage();
   const items = usePart((state) => state.items);
-  const isThinking = usePart((state) => state.server === "processing" && !isAnswering(state.items.at(-1)?.kind));
+  const isThinking = usePart((state) => state.server === "processing" && state.items.at(-1)?.kind !== "assistant");
   const { timestamps } = page.settings.value;
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -24,7 +24,10 @@ export function Thread() {
   }
 
   useLayoutEffect(() => {
-    if (isAtEnd.current || items.at(-1)?.kind === "user") toEnd();
+    const last = items.at(-1);
+    // Who has just written wants to see it.
+    const isOwn = last?.kind === "user" && last.status === "sending" && items.length > seen.current;
+    if (isAtEnd.current || isOwn) toEnd();
     else if (items.length > seen.current) setNew(true);
     seen.current = items.length;
   }, [items]);
@@ -82,10 +85,6 @@ export function Thread() {
       )}
     </div>
   );
-}
-
-function isAnswering(kind: string | undefined): boolean {
-  return kind === "assistant";
 }
 
 function download(text: string): void {

@@ -14,7 +14,10 @@ export function Welcome() {
       <p class="welcome-title">{talk === "off" ? "Talk to me" : assistant}</p>
       <p class="quiet">
         {talk === "off" ? (
-          <>Tap the circle and speak, or hold <kbd>{nameKey(talkKey)}</kbd>. Writing works too.</>
+          <>
+            Tap the circle and speak, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you
+            speak. Writing works too.
+          </>
         ) : (
           "Speak whenever you like. You can cut in at any time."
         )}

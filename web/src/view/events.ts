@@ -18,6 +18,8 @@ export type LocalEvent =
   | { type: "reminder_dismissed"; id: string }
   | { type: "notice_passed"; key: string }
   | { type: "noticed"; kind: NoticeKind; text: string; code: string | null }
+  /** Worth a line in the thread. */
+  | { type: "remarked"; text: string }
   | { type: "failed"; text: string }
   | { type: "error_dismissed" }
   | { type: "block_over" }

@@ -17,9 +17,12 @@ export function notify(
   notice: { kind: NoticeKind; text: string; code: string | null; durationMs?: number | null },
   now: number,
 ): PageState {
-  const kind = notice.kind in DURATION_MS ? notice.kind : "info";
+  const kind = Object.hasOwn(DURATION_MS, notice.kind) ? notice.kind : "info";
   const durationMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, notice.durationMs ?? DURATION_MS[kind]));
-  const [next, key] = takeKey(state);
+  const [fresh, key] = takeKey(state);
+  // The same matter again takes the place of what passes by now.
+  const isSame = (code: string | null) => code !== null && code === notice.code;
+  const next = { ...fresh, notices: fresh.notices.map((each) => (isSame(each.code) ? pass(each) : each)) };
   const added = { key, kind, text: notice.text, code: notice.code, durationMs, at: now, isToast: true };
   const notices = [...next.notices, added].slice(-KEPT);
   const toasts = notices.filter((each) => each.isToast).slice(-TOASTS);

@@ -1,7 +1,8 @@
 /** The page's state behind signals, and what a person can do with it. The one place where the client and the view meet. */
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Antiphon, AntiphonOptions, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
+import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
+import { MAX_TEXT } from "../client/wire";
 import type { ViewEvent } from "./events";
 import type { CallRecord, Records } from "./records";
 import { reduce } from "./reduce";
@@ -9,8 +10,8 @@ import * as kept from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
 import { initialState, type PageState } from "./state";
 
-/** Context of a new conversation has to fit into one message. */
-const MAX_CONTEXT = 8000;
+/** More of a call does not fit into the first message. */
+const MAX_TURNS = 4;
 
 export interface Surroundings {
   connectTo(options: AntiphonOptions): Antiphon;
@@ -187,7 +188,13 @@ export function createPage(around: Surroundings): Page {
       const message = toWire(changed);
       if (Object.keys(message).length > 0) client.settings(message);
     },
-    load: (id) => client.loadConversation(id),
+    load(id) {
+      if (state.value.talk !== "off") {
+        dispatch({ type: "talk", talk: "off" });
+        client.endVoice();
+      }
+      client.loadConversation(id);
+    },
     clear() {
       client.clearConversation();
       dispatch({ type: "cleared" });
@@ -195,15 +202,19 @@ export function createPage(around: Surroundings): Page {
     },
     begin: () => start({}),
     continueFrom(call) {
-      start({ initialMessages: [{ role: "assistant", content: summarize(call).slice(0, MAX_CONTEXT) }] });
-      dispatch({ type: "noticed", kind: "info", text: "A new conversation begins where that call ended.", code: null });
+      const initialMessages = toContext(call);
+      start(initialMessages.length > 0 ? { initialMessages } : {});
+      dispatch({ type: "remarked", text: `This conversation goes on from a call. ${call.summary}`.trim() });
     },
   };
 }
 
-function summarize(call: CallRecord): string {
-  const summary = call.summary.trim();
-  return summary === "" ? "We talked earlier." : `Summary of our earlier call: ${summary}`;
+/** Its summary; without one, its last turns. */
+function toContext({ summary, transcript }: CallRecord): InitialMessage[] {
+  const turns: InitialMessage[] = transcript.map(({ role, content }) => ({ role, content }));
+  const known = summary.trim() === "" ? turns : [{ role: "assistant" as const, content: `Summary of our earlier call: ${summary.trim()}` }];
+  const said = known.filter(({ content }) => content !== "").slice(-MAX_TURNS);
+  return said.map(({ role, content }) => ({ role, content: content.slice(0, MAX_TEXT) }));
 }
 
 function toWire(changed: Partial<Settings>): Omit<SettingsMessage, "type"> {

@@ -51,19 +51,21 @@ export function createRecords(base: string, token: () => string | null): Records
   return {
     async conversations(before) {
       const more = before === undefined ? "" : `&before=${id(before)}`;
-      return (await request("GET", `api/conversations?limit=50${more}`)) as Awaited<ReturnType<Records["conversations"]>>;
+      const body = await request("GET", `api/conversations?limit=50${more}`);
+      const { conversations, next } = (body ?? {}) as { conversations?: ConversationEntry[]; next?: string | null };
+      return { conversations: conversations ?? [], next: next ?? null };
     },
     async deleteConversation(which) {
       await request("DELETE", `api/conversations/${id(which)}`);
     },
     async calls() {
-      return ((await request("GET", "api/calls")) as { calls: CallRecord[] }).calls;
+      return ((await request("GET", "api/calls")) as { calls?: CallRecord[] } | null)?.calls ?? [];
     },
     async clearCalls() {
       await request("DELETE", "api/calls");
     },
     async voices() {
-      return ((await request("GET", "api/voices")) as { voices: VoiceEntry[] }).voices;
+      return ((await request("GET", "api/voices")) as { voices?: VoiceEntry[] } | null)?.voices ?? [];
     },
   };
 }

@@ -22,7 +22,7 @@ export function reduce(state: PageState, event: ViewEvent, now: number): PageSta
 
 const LOCAL: ReadonlySet<string> = new Set<LocalEvent["type"]>([
   "connection", "microphone", "sound", "playing", "talk", "said", "confirmation_answered", "confirmation_expired",
-  "flyout_opened", "flyout_closed", "reminder_dismissed", "notice_passed", "noticed", "failed", "error_dismissed",
+  "flyout_opened", "flyout_closed", "reminder_dismissed", "notice_passed", "noticed", "remarked", "failed", "error_dismissed",
   "block_over", "cleared",
 ]);
 
@@ -59,7 +59,7 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
         now,
       );
     case "end_voice_session":
-      return thread.tell({ ...state, talk: "off", mode: "text" }, message.final_message || "The call is over.", now);
+      return thread.tell({ ...state, talk: "off", mode: "text" }, farewell(state, message.final_message), now);
     case "voice_session_start":
       return thread.tell({ ...state, mode: "voice" }, "The conversation goes on in voice.", now);
     case "timeout":
@@ -92,12 +92,19 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
   }
 }
 
+/** The last words, unless the assistant has just said them. */
+function farewell({ items }: PageState, words: string | null): string {
+  const last = items.findLast((item) => item.kind === "assistant");
+  return !words || last?.text.trim() === words.trim() ? "The call is over." : words;
+}
+
 function enter(state: PageState, server: State): PageState {
   const next = { ...state, server };
   if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
   // Whole answers have come before the state changes: what is still open then was given up.
   const isAtRest = server === "listening" || server === "idle";
-  return isAtRest && state.server === "processing" ? thread.drop(next) : next;
+  if (isAtRest && state.server === "processing") return thread.drop(next);
+  return isAtRest && state.server === "speaking" ? thread.learnPace(next) : next;
 }
 
 function introduce(state: PageState, message: SessionMessage): PageState {
@@ -154,9 +161,7 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "playing": {
       const { playing: isPlaying, turn, playedMs } = event.playing;
       if (turn === 0) return state;
-      const heard = { ...state, heard: { turn, playedMs, isPlaying } };
-      const isAtEnd = state.heard.isPlaying && !isPlaying && state.server === "speaking";
-      return isAtEnd ? thread.learnPace(heard) : heard;
+      return { ...state, heard: { turn, playedMs, isPlaying } };
     }
     case "talk":
       return { ...state, talk: event.talk, error: event.talk === "off" ? state.error : null };
@@ -176,6 +181,8 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
       return passNotice(state, event.key);
     case "noticed":
       return notify(state, event, now);
+    case "remarked":
+      return thread.tell(state, event.text, now);
     case "failed":
       return fail(state, event.text, false, null, now);
     case "error_dismissed":

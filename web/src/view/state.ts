@@ -160,7 +160,8 @@ export interface PageState {
   keys: number;
 }
 
-const MS_PER_CHAR = 65;
+/** Of a calm voice, before an answer was heard to its end. */
+const MS_PER_CHAR = 80;
 
 export function initialState(): PageState {
   return {

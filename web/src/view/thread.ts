@@ -156,8 +156,9 @@ export function learnPace(state: PageState): PageState {
 
 export function callTool(state: PageState, message: ToolCallMessage, now: number): PageState {
   const id = message.id ?? null;
-  const known = state.items.find((item): item is ToolItem => item.kind === "tool" && id !== null && item.id === id);
-  if (known !== undefined) return replace(state, known, { name: message.name, args: message.args });
+  // Ids are unique among the calls that are under way; another session may use them again.
+  const isRunning = (item: Item) => item.kind === "tool" && item.status === "running" && id !== null && item.id === id;
+  if (state.items.some(isRunning)) return state;
   return append(state, {
     kind: "tool",
     id,

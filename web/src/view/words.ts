@@ -38,11 +38,18 @@ export function describeMicrophone({ microphone }: PageState): Status {
 
 export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool";
 
-export function findActivity({ server, items, heard }: PageState): Activity {
+export function findActivity({ server, items, heard, microphone }: PageState): Activity {
   if (server === "processing" && items.some((item) => item.kind === "tool" && item.status === "running")) return "tool";
   if (server === "processing") return "thinking";
   if (server === "speaking" || heard.isPlaying) return "speaking";
-  return server === "idle" ? "idle" : "listening";
+  // The server may wait for speech that cannot come: nobody is listened to through a closed microphone.
+  return server === "idle" || microphone.state !== "on" ? "idle" : "listening";
+}
+
+/** Whether there is something to stop. */
+export function isBusy(state: PageState): boolean {
+  const activity = findActivity(state);
+  return activity !== "idle" && activity !== "listening";
 }
 
 export function describeAssistant(state: PageState): Status {

@@ -1,0 +1,96 @@
+/** A client whose server is the test: it records what it is asked to do, and tells what the test says. */
+
+import type { Antiphon, AntiphonEvents, AntiphonOptions, ServerMessage } from "../../src/client/antiphon";
+import { createEmitter } from "../../src/client/events";
+import { createPage, type Page } from "../../src/view/page";
+import type { CallRecord, Records } from "../../src/view/records";
+import type { Told } from "../view/told";
+
+export interface FakeClient {
+  readonly options: AntiphonOptions;
+  /** As in "say hello" and "confirm k false". */
+  readonly asked: string[];
+  conversationId: string | null;
+  emit<Type extends keyof AntiphonEvents>(type: Type, told: AntiphonEvents[Type]): void;
+  tell(...messages: Told[]): void;
+}
+
+const PROMISED = new Set(["startListening", "startVoice", "setDevices"]);
+
+export interface Stage {
+  page: Page;
+  clients: FakeClient[];
+  /** The one in use. */
+  client(): FakeClient;
+  /** What promises of the client come to. */
+  outcome: { error: Error | null };
+  records: Records & { deleted: string[] };
+}
+
+export function memoryStorage(): Storage {
+  const map = new Map<string, string>();
+  return {
+    length: 0,
+    clear: () => map.clear(),
+    key: () => null,
+    getItem: (key) => map.get(key) ?? null,
+    setItem: (key, value) => void map.set(key, value),
+    removeItem: (key) => void map.delete(key),
+  };
+}
+
+export function setStage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[] } = {}): Stage {
+  const clients: FakeClient[] = [];
+  const outcome: Stage["outcome"] = { error: null };
+  const deleted: string[] = [];
+  const records: Stage["records"] = {
+    deleted,
+    conversations: async () => ({
+      conversations: [{ id: "c9", title: "Earlier <b>talk</b>", created_ms: 1, updated_ms: 2 }],
+      next: null,
+    }),
+    deleteConversation: async (id) => void deleted.push(id),
+    calls: async () => options.calls ?? [],
+    clearCalls: async () => void deleted.push("calls"),
+    voices: async () => [{ id: "joe", name: "Joe", language: "en-US", current: true }],
+  };
+  const page = createPage({
+    connectTo: (given) => {
+      const made = makeClient(given, outcome);
+      clients.push(made.fake);
+      return made.client;
+    },
+    now: options.now ?? (() => 1000),
+    local: options.local ?? memoryStorage(),
+    tab: options.tab ?? memoryStorage(),
+    makeRecords: () => records,
+  });
+  return { page, clients, client: () => clients.at(-1)!, outcome, records };
+}
+
+function makeClient(options: AntiphonOptions, outcome: Stage["outcome"]): { client: Antiphon; fake: FakeClient } {
+  const events = createEmitter<AntiphonEvents>();
+  const fake: FakeClient = {
+    options,
+    asked: [],
+    conversationId: options.conversationId ?? null,
+    emit: events.emit,
+    tell(...messages) {
+      for (const message of messages) events.emit("message", message as unknown as ServerMessage);
+    },
+  };
+  const client = new Proxy(fake, {
+    get(target, name: string) {
+      if (name === "on") return events.on;
+      if (name === "conversationId") return target.conversationId;
+      return (...given: unknown[]) => {
+        const said = given.filter((each) => each !== undefined && each !== null);
+        target.asked.push([name, ...said.map((each) => (typeof each === "string" ? each : JSON.stringify(each)))].join(" "));
+        if (name === "devices") return Promise.resolve({ inputs: [{ id: "m1", label: "Desk" }], outputs: [] });
+        if (!PROMISED.has(name)) return undefined;
+        return outcome.error === null ? Promise.resolve() : Promise.reject(outcome.error);
+      };
+    },
+  });
+  return { client: client as unknown as Antiphon, fake };
+}

@@ -1,0 +1,96 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { act } from "preact/test-utils";
+import { draw, type Drawn } from "./draw";
+import type { Told } from "../view/told";
+
+const PAYLOADS = [
+  "<script>window.pwned = 1</script>",
+  "<img src=x onerror=window.pwned=1>",
+  '"><svg onload=window.pwned=1>',
+  "[x](javascript:window.pwned=1)",
+  "javascript:window.pwned=1",
+  "![x](javascript:window.pwned=1)",
+  "<iframe srcdoc='<script>parent.pwned=1</script>'></iframe>",
+  "```html\n<script>window.pwned=1</script>\n```",
+  "| <b onclick=pwned=1>a</b> |\n|---|\n| <style>*{display:none}</style> |",
+  "data:text/html,<script>window.pwned=1</script>",
+];
+
+/** Every message of the server with the payload in every field of text. */
+function everywhere(evil: string): Told[] {
+  return [
+    { type: "transcript", text: evil, is_final: true },
+    { type: "response_chunk", text: evil, is_first: true },
+    { type: "response", text: evil },
+    { type: "tool_call", id: evil, name: evil, args: { [evil]: evil, nested: { [evil]: [evil] } } },
+    { type: "tool_result", id: evil, name: evil, ok: true, duration_ms: 1, result: { [evil]: evil, sources: [{ title: evil, url: evil }] } },
+    { type: "tool_result", id: "other", name: evil, ok: false, duration_ms: 1, result: { error: { message: evil } } },
+    { type: "flyout", flyout_type: "code", content: evil, title: evil, language: evil },
+    { type: "flyout", flyout_type: "terminal", content: evil, title: evil },
+    { type: "flyout", flyout_type: "browser", content: evil, title: evil },
+    { type: "image", url: evil, caption: evil },
+    { type: "notice", kind: evil, text: evil, code: evil },
+    { type: "error", message: evil, code: evil },
+    { type: "reminder", id: evil, message: evil, due: 1 },
+    { type: "confirmation_request", confirmation_token: evil, tool: evil, args: { [evil]: evil }, preview: evil, expires_at: 9e15 },
+    { type: "energy", mode: "voice", level: 1, max: 3, reason: evil, model: evil },
+    { type: "go_away", time_left_ms: 1000, reason: evil, resume: null },
+    { type: "end_voice_session", reason: evil, final_message: evil },
+    { type: "timeout", until: 9e15, duration_seconds: 1, message: evil },
+  ];
+}
+
+/** Elements and attributes that nothing of the page's own ever has. */
+function findMarkup(root: Element): string[] {
+  const wrong: string[] = [];
+  for (const element of root.querySelectorAll("*")) {
+    if (["SCRIPT", "STYLE", "OBJECT", "EMBED", "B"].includes(element.tagName.toUpperCase())) wrong.push(element.outerHTML);
+    for (const { name, value } of element.attributes) {
+      if (name.startsWith("on") || name === "srcdoc") wrong.push(`${element.tagName} ${name}`);
+      // What the page sets itself is a number in a property of its own.
+      if (name === "style" && !/^--[a-z-]+: [\d.]+%?;$/.test(value)) wrong.push(`style=${value}`);
+      if (["href", "src", "action", "formaction"].includes(name) && !/^(https?:|mailto:)/.test(value)) wrong.push(`${name}=${value}`);
+    }
+  }
+  return wrong;
+}
+
+let drawn: Drawn;
+beforeEach(async () => {
+  drawn = await draw();
+});
+afterEach(() => drawn.end());
+
+describe.each(PAYLOADS)("%s", (evil) => {
+  test("is text wherever the server says it", async () => {
+    await drawn.tell(...everywhere(evil));
+    expect(findMarkup(drawn.root)).toEqual([]);
+    expect(drawn.text()).toContain(evil.slice(0, 8).trim());
+  });
+
+  test("is text in a history and in the panels", async () => {
+    await drawn.tell({ type: "history", conversation_id: evil, turns: [{ role: "assistant", content: evil, spoken: false, at: 1 }] });
+    await drawn.click('[aria-label="Energy, latency and notices"]');
+    expect(findMarkup(drawn.root)).toEqual([]);
+  });
+});
+
+test("titles of conversations are text", async () => {
+  await drawn.click('[aria-label="Conversations and calls"]');
+  await act(() => new Promise<void>((resolve) => setTimeout(resolve, 10)));
+  expect(drawn.text(".list-title")).toBe("Earlier <b>talk</b>");
+});
+
+test("a page in a frame may run its scripts and nothing of ours", async () => {
+  await drawn.tell({ type: "flyout", flyout_type: "browser", content: "https://example.org/", title: "E" });
+  const frame = drawn.root.querySelector("iframe")!;
+  expect(frame.getAttribute("sandbox")).toBe("allow-scripts allow-forms");
+  expect(drawn.root.querySelector(".flyout-note a")?.getAttribute("href")).toBe("https://example.org/");
+});
+
+test("links lead to a tab that knows nothing of this one", async () => {
+  await drawn.tell({ type: "response", text: "[a](https://example.org/)" });
+  const link = drawn.root.querySelector(".answer a")!;
+  expect([link.getAttribute("rel"), link.getAttribute("target")]).toEqual(["noopener noreferrer", "_blank"]);
+});

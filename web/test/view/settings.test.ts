@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { DEFAULTS, loadSettings, loadTab, saveConversation, saveSettings } from "../../src/view/settings";
+
+function memory(kept: Record<string, string> = {}): Storage {
+  const map = new Map(Object.entries(kept));
+  return {
+    get length() {
+      return map.size;
+    },
+    clear: () => map.clear(),
+    key: () => null,
+    getItem: (key) => map.get(key) ?? null,
+    setItem: (key, value) => void map.set(key, value),
+    removeItem: (key) => void map.delete(key),
+  };
+}
+
+const forbidden = new Proxy({} as Storage, {
+  get: () => () => {
+    throw new DOMException("no", "SecurityError");
+  },
+});
+
+describe("settings", () => {
+  test("are remembered", () => {
+    const store = memory();
+    saveSettings(store, { ...DEFAULTS, theme: "rose", speed: 150 });
+    expect(loadSettings(store)).toEqual({ ...DEFAULTS, theme: "rose", speed: 150 });
+  });
+
+  test.each([
+    "not json",
+    "null",
+    "[]",
+    '{"theme":"__proto__","speed":9000,"volume":"loud","captions":1,"talkKey":""}',
+    '{"speed":49,"volume":-1,"input":{}}',
+  ])("that are wrong are the defaults: %s", (kept) => {
+    expect(loadSettings(memory({ "antiphon.settings": kept }))).toEqual(DEFAULTS);
+  });
+
+  test("hold without storage too", () => {
+    expect(() => saveSettings(forbidden, { ...DEFAULTS })).not.toThrow();
+    expect(loadSettings(forbidden)).toEqual(DEFAULTS);
+    expect(loadTab(null)).toEqual({ conversationId: null, token: null });
+  });
+
+  test("a conversation is remembered until there is none", () => {
+    const store = memory();
+    saveConversation(store, "c1");
+    expect(loadTab(store).conversationId).toBe("c1");
+    saveConversation(store, null);
+    expect(loadTab(store).conversationId).toBeNull();
+  });
+});

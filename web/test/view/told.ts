@@ -1,0 +1,54 @@
+/** Server messages as a test writes them, and what becomes of the page. */
+
+import type { ServerMessage } from "../../src/client/wire";
+import type { LocalEvent, ViewEvent } from "../../src/view/events";
+import { reduce } from "../../src/view/reduce";
+import { initialState, type Item, type PageState } from "../../src/view/state";
+
+export const NOW = 1_000_000;
+
+/** Fields that do not matter may be left out, as a basic server leaves them out. */
+export type Told = { type: ServerMessage["type"] } & Record<string, unknown>;
+
+export function see(events: readonly (Told | LocalEvent)[], from: PageState = initialState(), now = NOW): PageState {
+  return events.reduce((state, event) => reduce(state, event as ViewEvent, now), from);
+}
+
+/** The thread in short: who, what, and its status. */
+export function outline(state: PageState): string[] {
+  return state.items.map(describe);
+}
+
+function describe(item: Item): string {
+  switch (item.kind) {
+    case "user":
+      return `user ${item.status}: ${item.goesOn ?? item.text}`;
+    case "assistant":
+      return `assistant ${item.status}: ${item.text}`;
+    case "tool":
+      return `tool ${item.status}: ${item.name}`;
+    case "confirmation":
+      return `confirmation ${item.outcome}: ${item.preview}`;
+    case "event":
+      return `event: ${item.text}`;
+    case "flyout":
+      return `flyout: ${item.title}`;
+    case "image":
+      return `image: ${item.url}`;
+  }
+}
+
+export const open = (session: "first" | "resumed" | "new", reason: string | null = null): LocalEvent => ({
+  type: "connection",
+  connection: { state: "open", session, reason },
+});
+
+export const finalText = (text: string): Told => ({ type: "transcript", text, is_final: true });
+export const interim = (text: string): Told => ({ type: "transcript", text, is_final: false });
+export const chunk = (text: string, is_first = false): Told => ({ type: "response_chunk", text, is_first });
+export const whole = (text: string): Told => ({ type: "response", text });
+export const at = (state: string): Told => ({ type: "state", state });
+export const played = (playedMs: number, playing = true, turn = 1): LocalEvent => ({
+  type: "playing",
+  playing: { playing, turn, playedMs, ducked: false },
+});
