@@ -6,7 +6,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from bench.load.call import Ledger
+from bench.load.ledger import Ledger
 
 
 class Spread(Struct, frozen=True):
@@ -30,6 +30,8 @@ class Load(Struct, frozen=True):
     streaming: bool = True
     """Otherwise they are silent after one turn."""
     storage: str = "sqlite"
+    ears: bool = False
+    """Whether the server listens to speech, or has a scripted voice."""
 
     def __str__(self) -> str:
         return f"{self.sessions}{'' if self.streaming else ' idle'}{', in memory' if self.storage == 'memory' else ''}"
@@ -47,12 +49,33 @@ class Figures(Struct, frozen=True):
     took_ms: Spread
     """From the cause of a message to the message, of all kinds together."""
     took_ms_by_kind: Mapping[str, Spread]
+    begun: int
+    """Turns that were to be answered; 0 where that is not counted."""
     turns: int
     problems: Sequence[str]
 
     @property
     def cpu_a_session(self) -> float:
         return self.server_cpu / self.load.sessions
+
+    def count(self, kind: str) -> int:
+        return self.took_ms_by_kind[kind].count if kind in self.took_ms_by_kind else 0
+
+
+class PeerFigures(Struct, frozen=True):
+    """What a peer takes to listen to so many sessions."""
+
+    sessions: int
+    cpu: float
+    """The share of its core."""
+    rss_kb_a_session: float
+    turns: int
+    votes: int
+    """How often it asked its model whether a turn was complete."""
+
+    @property
+    def cpu_a_session(self) -> float:
+        return self.cpu / self.sessions
 
 
 def spreads(ledger: Ledger) -> tuple[Spread, Mapping[str, Spread]]:

@@ -66,16 +66,18 @@ def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = N
                 process.kill()
 
 
-def load_server(folder: Path, storage: str, profile: Path | None = None) -> list[str]:
-    command = [sys.executable, "-m", "bench.load.server", str(folder), storage]
-    return command if profile is None else [*command, "--profile", str(profile)]
+def load_server(folder: Path, storage: str, phrases: Path | None, profile: Path | None) -> list[str]:
+    """With phrases, the server has ears for them."""
+    options = {"--ears": phrases, "--profile": profile}
+    given = [word for option, path in options.items() if path is not None for word in (option, str(path))]
+    return [sys.executable, "-m", "bench.load.server", str(folder), storage, *given]
 
 
 def measure_start_s(folder: Path, core: int) -> float:
-    """From the start of `antiphon serve` to its being ready, with nothing in its data folder."""
+    """From the start of `antiphon serve` to its being ready for text, with nothing in its data folder."""
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
     # Its lines must come when they are written, though nobody reads them on a terminal.
-    env = {**os.environ, "ANTIPHON_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    env = {**os.environ, "ANTIPHON_DATA_DIR": str(folder), "ANTIPHON_MODEL__VOICE": "none", "PYTHONUNBUFFERED": "1"}
     begun_s = monotonic()
     with started(command, core, env):
         return monotonic() - begun_s

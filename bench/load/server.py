@@ -1,4 +1,4 @@
-"""`python -m bench.load.server FOLDER sqlite|memory [--profile FILE]`: the server under load, in its own process.
+"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES] [--profile FILE]`: the server under load.
 
 It writes the line of its address when it is ready. For each line of input it collects garbage, so that what it holds is
 what it needs, and says so.
@@ -9,11 +9,14 @@ import asyncio
 import cProfile
 import gc
 import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from antiphon.config import Settings, Storage
+from antiphon.config import Settings, Storage, load
+from antiphon.models.live import LiveModel
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
 from antiphon.telemetry import log
@@ -36,28 +39,39 @@ def collect() -> None:
     print("collected", flush=True)
 
 
-async def main(folder: Path, storage: str) -> None:
+async def main(folder: Path, storage: str, phrases: Path | None) -> None:
     asyncio.get_running_loop().add_reader(sys.stdin, collect)
-    settings = Settings(project_dir=folder, data_dir=folder, storage=Storage(url=storage))
-    await run_server(
-        settings,
-        port=0,
-        announce=lambda line: print(line, flush=True),
-        make_voice=LoadModel,
-        quota=make_quota(),
+    settings = Settings(
+        project_dir=folder, data_dir=folder, shared_models_dir=load(None).models_dir, storage=Storage(url=storage)
     )
+    async with AsyncExitStack() as stack:
+        make_voice: Callable[[], LiveModel] = LoadModel
+        if phrases is not None:
+            # Only here: the scripted voice does without the libraries behind it.
+            from bench.load.ears import open_ears
+
+            make_voice = await stack.enter_async_context(open_ears(settings, phrases))
+        await run_server(
+            settings,
+            port=0,
+            announce=lambda line: print(line, flush=True),
+            make_voice=make_voice,
+            quota=make_quota(),
+        )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("storage", choices=("sqlite", "memory"))
+    parser.add_argument("--ears", type=Path, metavar="PHRASES")
     parser.add_argument("--profile", type=Path, metavar="FILE")
     options = parser.parse_args()
     log.configure(json=True, level="warning")
+    run = main(options.folder, options.storage, options.ears)
     if options.profile is None:
-        asyncio.run(main(options.folder, options.storage))
+        asyncio.run(run)
     else:
         with cProfile.Profile() as profile:
-            asyncio.run(main(options.folder, options.storage))
+            asyncio.run(run)
         profile.dump_stats(options.profile)

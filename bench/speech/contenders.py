@@ -18,7 +18,8 @@ ROOT: Final = Path(__file__).parents[2]
 PEERS_VENV: Final = ROOT / "bench" / ".venv-peers"
 REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
 OURS: Final = "antiphon_engine"
-PEER: Final = "moonshine_package"
+OFFICIAL: Final = "official_graphs"
+PACKAGE: Final = "moonshine_package"
 
 
 class Crashed(Exception):
@@ -67,7 +68,7 @@ class Contender:
 @contextmanager
 def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
     """A contender that is ready. Raises `Crashed`."""
-    command = [python, "-m", "bench.speech", name, models_dir]
+    command = [str(python), "-m", "bench.speech", name, str(models_dir)]
     with (
         TemporaryFile("w+") as errors,
         Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=errors, text=True) as process,
@@ -75,8 +76,8 @@ def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
         yield Contender(process, errors)
 
 
-def prepare_peer() -> Path:
-    """The Python of the peers' environment, which is made if it is missing or has an older peer in it."""
+def prepare_package() -> Path:
+    """The Python of the peers' environment, which is made if it is missing or has another version in it."""
     python = PEERS_VENV / "bin" / "python"
     installed = PEERS_VENV / "speech-requirements.txt"
     if not installed.exists() or installed.read_bytes() != REQUIREMENTS.read_bytes():

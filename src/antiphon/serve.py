@@ -44,6 +44,12 @@ class InsecureError(AntiphonError):
     code = "insecure"
 
 
+class VoicelessError(AntiphonError):
+    """A voice is needed where the settings have none."""
+
+    code = "voiceless"
+
+
 async def run_server(
     settings: Settings,
     *,
@@ -52,13 +58,15 @@ async def run_server(
     insecure: bool = False,
     announce: Callable[[str], None] = lambda line: None,
     make_voice: Callable[[], LiveModel] | None = None,
+    needs_voice: bool = False,
     quota: Quota | None = None,
     obeys_signals: bool = True,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serves until a signal ends it, or `stop` is set.
 
-    `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits.
+    `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits. With
+    `needs_voice` a voice that cannot be had is an error; else the server goes on in text, and says why.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     async with AsyncExitStack() as stack:
@@ -67,7 +75,7 @@ async def run_server(
         required = await _asks_for_tokens(house, host, insecure)
         sockets = listen(host, port)
         bound = int(sockets[0].getsockname()[1])
-        voice = None if make_voice else await _find_voice(house, model, stack, announce)
+        voice = None if make_voice else await _find_voice(house, model, stack, announce, needs_voice)
         if voice is not None:
             hub = house.hub(model, voice.make_model, voice.make_sample if voice.speech.synthesizer else None)
         else:
@@ -107,10 +115,12 @@ async def run_server(
 
 
 async def _find_voice(
-    house: House, model: TextModel, stack: AsyncExitStack, announce: Callable[[str], None]
+    house: House, model: TextModel, stack: AsyncExitStack, announce: Callable[[str], None], is_needed: bool
 ) -> Voice | None:
-    """The voice of the settings. If it cannot be had, the server goes on in text, and says why."""
+    """The voice of the settings. If it cannot be had, that is announced, or raised if it is needed."""
     if house.settings.model.voice == "none":
+        if is_needed:
+            raise VoicelessError('there is no voice, since model.voice is "none" in the settings.')
         return None
     announce("Loading the voice…")
     assistant = model if isinstance(model, BuiltinModel) else await house.assistant()
@@ -119,6 +129,8 @@ async def _find_voice(
             open_voice(house.settings, model, lambda text: assistant.matches_whole(text, Mode.VOICE))
         )
     except AntiphonError as error:
+        if is_needed:
+            raise
         announce(f"There is no voice, only text: {error}")
         return None
 
@@ -215,18 +227,25 @@ async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[str]:
-    """A server of this program's own, for text, as long as the block lasts: gives the address of its socket."""
-    settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
+async def serving(
+    settings: Settings, *, voice: bool = False, announce: Callable[[str], None] = lambda line: None
+) -> AsyncIterator[str]:
+    """A server of this program's own, as long as the block lasts: gives the address of its socket.
+
+    It is for text, unless a voice is wanted. Then it has one, or an `AntiphonError` says why it cannot be had.
+    """
+    if not voice:
+        settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
 
-    def announce(line: str) -> None:
+    def hear(line: str) -> None:
         if "WebSocket: " in line:
             address.set_result(line.rpartition("WebSocket: ")[2].rstrip(")."))
+        announce(line)
 
     running = asyncio.create_task(
-        run_server(settings, host="127.0.0.1", port=0, announce=announce, obeys_signals=False, stop=stop)
+        run_server(settings, host="127.0.0.1", port=0, announce=hear, needs_voice=voice, obeys_signals=False, stop=stop)
     )
     try:
         first: list[asyncio.Future[Any]] = [running, address]

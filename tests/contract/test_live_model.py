@@ -28,11 +28,13 @@ from tests.fakes.paced import Listener, Paced, listening, results_of
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
+from tests.fakes.voice import Body, Tones
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
 """20 ms of a microphone."""
+SECOND: Final = 50 * FRAME
 
 
 class Turn(StrEnum):
@@ -47,16 +49,22 @@ class Subject:
     model: LiveModel
     given: Callable[[], Sequence[Message]]
     """The conversation as the brain behind it was last given it, or has it."""
+    speech: Callable[[str], bytes] = lambda text: SECOND
+    """A text as a microphone hears it. What does not listen to it may hear anything."""
 
 
 Make = Callable[..., Subject]
 
 
-def make_text(*turns: Turn) -> Subject:
+def make_paced(*turns: Turn) -> Paced:
     script: list[str | list[ToolCall]] = []
     for turn in turns:
         script += ["Hello there, my friend."] if turn is Turn.WORDS else [[CALL], "It's noon over there."]
-    paced = Paced(ScriptedModel(script))
+    return Paced(ScriptedModel(script))
+
+
+def make_text(*turns: Turn) -> Subject:
+    paced = make_paced(*turns)
     return Subject(TextLiveModel(paced), lambda: paced.prompts[-1].messages)
 
 
@@ -75,7 +83,18 @@ def make_scripted(*turns: Turn) -> Subject:
     return Subject(model, lambda: model.messages)
 
 
-MODELS: Final[dict[str, Make]] = {"text": make_text, "builtin": make_builtin, "scripted": make_scripted}
+def make_cascade(*turns: Turn) -> Subject:
+    body, paced = Body(), make_paced(*turns)
+    model = body.cascade(paced, Tones())
+    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + body.words.say(text))
+
+
+MODELS: Final[dict[str, Make]] = {
+    "text": make_text,
+    "builtin": make_builtin,
+    "scripted": make_scripted,
+    "cascade": make_cascade,
+}
 
 
 @pytest.fixture(params=MODELS)
@@ -361,26 +380,50 @@ async def test_a_model_without_ears_says_so(name: str) -> None:
         await talk.model.end_audio()
 
 
+async def hear(talk: Listener, pcm: bytes) -> None:
+    for at in range(0, len(pcm), len(FRAME)):
+        await talk.model.send_audio(pcm[at : at + len(FRAME)], playing=False)
+
+
+async def answer(talk: Listener) -> InputTranscript:
+    """Gives back what was heard, if the model waits for it."""
+    await talk.settle()
+    (final,) = [event for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
+    if talk.model.profile.waits_to_answer:
+        assert OutputText not in talk.kinds
+        await talk.ask(final.text)
+    return final
+
+
 @pytest.mark.parametrize("name", WITH_EARS)
 async def test_what_was_heard_is_final_before_it_is_answered(name: str) -> None:
-    async with listening(MODELS[name](Turn.WORDS).model) as talk:
-        for _ in range(100):
-            await talk.model.send_audio(FRAME, playing=False)
-        await talk.settle()
-        finals = [event for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
-        assert finals == [InputTranscript(Turn.WORDS, is_final=True)]
-        assert talk.events.index(finals[0]) < talk.events.index(next(e for e in talk.events if type(e) is OutputText))
+    subject = MODELS[name](Turn.WORDS)
+    async with listening(subject.model) as talk:
+        await hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        final = await answer(talk)
+        assert final == InputTranscript(Turn.WORDS, is_final=True)
+        assert talk.events.index(final) < talk.events.index(next(e for e in talk.events if type(e) is OutputText))
 
 
 @pytest.mark.parametrize("name", WITH_EARS)
 async def test_the_end_of_the_audio_ends_the_users_turn(name: str) -> None:
-    async with listening(MODELS[name](Turn.WORDS).model) as talk:
-        for _ in range(10):
-            await talk.model.send_audio(FRAME)
+    subject = MODELS[name](Turn.WORDS)
+    async with listening(subject.model) as talk:
+        await hear(talk, subject.speech(Turn.WORDS)[-len(SECOND) // 2 :])
         await talk.model.end_audio()
-        await talk.settle()
-        assert talk.events[0] == InputTranscript(Turn.WORDS, is_final=True)
+        final = await answer(talk)
+        assert final == InputTranscript(Turn.WORDS, is_final=True)
+        assert not any(isinstance(event, TurnComplete) for event in talk.events[: talk.events.index(final)])
         assert talk.events[-1] == TurnComplete()
+
+
+@pytest.mark.parametrize("name", WITH_EARS)
+async def test_what_was_said_is_part_of_the_conversation_once(name: str) -> None:
+    subject = MODELS[name](Turn.WORDS)
+    async with listening(subject.model) as talk:
+        await hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await answer(talk)
+        assert list(subject.given()).count(UserMessage(Turn.WORDS)) == 1
 
 
 @pytest.mark.parametrize("name", WITH_EARS)

@@ -11,8 +11,9 @@ from antiphon.audio.vad import HZ
 
 HEARD: Final = 4_096
 """Samples of the microphone that are compared, at its rate: a quarter of a second."""
-# Another voice comes to 0.36 once in a hundred times, by chance at any delay. A loudspeaker's, in a room that echoes as
-# loud as it speaks, comes to less than 0.4 as often, but always at the same delay.
+# Of a hundred times, another voice once comes to more than 0.36, by chance, at any delay. The same voice once comes to
+# less than 0.45 through a loudspeaker in a quiet room and to less than 0.3 in one that echoes as loud as it speaks, but
+# always at the same delay.
 LIKE: Final = 0.35
 LIKE_AGAIN: Final = 0.25
 """At about the delay at which it was `CERTAIN` before."""

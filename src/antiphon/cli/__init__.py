@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, config, data, doctor, models, serve, speech, token, tools, users
+from antiphon.cli import chat, config, data, doctor, models, serve, speech, talk, token, tools, users
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
 app.command(name="serve")(serve.serve)
 app.command(name="chat")(chat.chat)
+app.command(name="talk")(talk.talk)
 app.command(name="doctor")(doctor.doctor)
 app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
 app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")

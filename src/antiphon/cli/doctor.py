@@ -4,16 +4,17 @@ import os
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from antiphon import __version__
+from antiphon.cli.doctor_voice import check_microphone, check_voice
+from antiphon.cli.findings import PATIENCE_S, Finding, Findings, ask
 from antiphon.cli.options import ConfigOption, settings_for
 from antiphon.clock import SystemClock
 from antiphon.errors import AntiphonError
@@ -22,28 +23,23 @@ if TYPE_CHECKING:
     from antiphon.config import Settings
 
 OLDEST_PYTHON: Final = (3, 11)
-PATIENCE_S: Final = 1.0
-"""How long a server on this machine may take to answer."""
+
+Check = Callable[["Settings"], Findings]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    ok: bool
-    text: str
-    """What was found; of a problem, also what to do."""
-
-
-Findings = Iterator[Finding]
-
-
-def doctor(config: ConfigOption = None) -> None:
+def doctor(
+    mic: Annotated[
+        bool, typer.Option("--mic", help="Also list the microphones, and record three seconds to see the level.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
     """Check this installation. Tells what is well or wrong, and what to do. Exit code 1 if anything is wrong."""
     from rich.console import Console
     from rich.markup import escape
 
     out = Console(highlight=False, soft_wrap=True)
     problems = 0
-    for finding in _examine(config):
+    for finding in _examine(config, (*CHECKS, check_microphone) if mic else CHECKS):
         problems += not finding.ok
         mark = "[green]ok[/]     " if finding.ok else "[red]problem[/]"
         out.print(f"{mark}  {escape(finding.text)}")
@@ -52,7 +48,7 @@ def doctor(config: ConfigOption = None) -> None:
     out.print("All is well.")
 
 
-def _examine(config: Path | None) -> Findings:
+def _examine(config: Path | None, checks: Sequence[Check]) -> Findings:
     from antiphon.config import ConfigError
 
     yield check_python(sys.version_info[:3])
@@ -66,7 +62,7 @@ def _examine(config: Path | None) -> Findings:
     yield Finding(
         True, f"settings: {settings.config_path or 'no antiphon.toml here; the defaults and the environment'}"
     )
-    for check in CHECKS:
+    for check in checks:
         try:
             yield from check(settings)
         except (AntiphonError, OSError) as error:
@@ -202,17 +198,18 @@ def check_model(settings: "Settings") -> Findings:
         yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[openai]'")
     elif not endpoint.is_loopback:
         yield Finding(True, f"model: {reference} (on another machine, so it was not tried)")
-    elif _ask(f"{endpoint.url}/models") is not None:
+    elif ask(f"{endpoint.url}/models") is not None:
         yield Finding(True, f"model: {reference}; its server answers")
     else:
         yield Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")
 
 
-CHECKS: Final[tuple[Callable[["Settings"], Findings], ...]] = (
+CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
     check_tools,
     check_model,
+    check_voice,
     check_access,
     check_server,
 )
@@ -247,22 +244,6 @@ def _ask_json(url: str) -> Any:
     import msgspec
 
     try:
-        return msgspec.json.decode(_ask(url) or b"null")
+        return msgspec.json.decode(ask(url) or b"null")
     except msgspec.DecodeError:
-        return None
-
-
-def _ask(url: str) -> bytes | None:
-    """What is answered there, be it an error; None if nobody does. Past any proxy, which could not reach it."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, build_opener
-
-    try:
-        with build_opener(ProxyHandler({})).open(url, timeout=PATIENCE_S) as answer:
-            return bytes(answer.read(65_536))
-    except HTTPError as error:
-        with error:
-            return bytes(error.read(65_536))
-    except (HTTPException, OSError, ValueError):
         return None

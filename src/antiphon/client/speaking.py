@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from antiphon.client.errors import ClientError
 from antiphon.client.events import Incoming
 from antiphon.client.session import Session
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.client_messages import PlaybackDone
+from antiphon.protocol.client_messages import ClientMessage, Interrupt, PlaybackDone
 
 INPUT_HZ: Final = 16_000
 OUTPUT_HZ: Final = 22_050
@@ -19,12 +20,25 @@ FRAME_BYTES: Final = 2 * INPUT_HZ * FRAME_MS // 1000
 WAV_HEADER_BYTES: Final = 44
 QUIET: Final = 300
 """The largest sample that still counts as silence, of 32,767: where recorded speech ends."""
+MAX_HEARING_S: Final = 15.0
+"""So long after the end of a recording its words must be known."""
 MAX_ANSWER_S: Final = 60.0
+SETTLED_S: Final = 2.0
+"""So long after a recording whose last sounds were no words, the answer to the words before them is the last one."""
+
+
+class NoAnswer(ClientError):
+    """Speech was sent, and nothing came of it in time."""
+
+    code = "no_answer"
 
 
 @dataclass(slots=True)
 class Exchange:
-    """What was said, and what came of it. Times are seconds after the last sound of the speech that was sent."""
+    """What was said, and what came of it. Times are seconds after the last sound of the speech that was sent.
+
+    Of a recording that the server takes for several turns, it is the last of them.
+    """
 
     interims: list[str] = field(default_factory=list)
     transcript: str = ""
@@ -32,6 +46,8 @@ class Exchange:
     pcm: bytes = b""
     """The answer's audio: PCM16, 22,050 Hz, mono."""
     tools: list[s.ToolCall] = field(default_factory=list)
+    results: list[s.ToolResult] = field(default_factory=list)
+    questions: list[s.ConfirmationRequest] = field(default_factory=list)
     states: list[s.State] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     metrics: s.TurnMetrics | None = None
@@ -39,38 +55,102 @@ class Exchange:
     first_word_s: float | None = None
     first_audio_s: float | None = None
 
+    @property
+    def answer_s(self) -> float:
+        """How long the answer's audio is."""
+        return len(self.pcm) / 2 / OUTPUT_HZ
 
-async def say(session: Session, pcm: bytes, tell: Callable[[Incoming], None] = lambda incoming: None) -> Exchange:
+    def take(self, incoming: Incoming, at_s: float) -> None:
+        match incoming:
+            case s.Transcript(text=text, is_final=False):
+                self.interims.append(text)
+            case s.Transcript(text=text):
+                self._begin_turn()
+                self.transcript, self.transcript_s = text, at_s
+            case s.ResponseChunk():
+                self.first_word_s = at_s if self.first_word_s is None else self.first_word_s
+            case s.Response(text=text):
+                self.response = text
+            case s.Audio(data=data):
+                self._hear(base64.b64decode(data)[WAV_HEADER_BYTES:], at_s)
+            case s.SpeechFrame(pcm=pcm):
+                self._hear(pcm, at_s)
+            case s.ToolCall():
+                self.tools.append(incoming)
+            case s.ToolResult():
+                self.results.append(incoming)
+            case s.ConfirmationRequest():
+                self.questions.append(incoming)
+            case s.StateChanged(state=state):
+                self.states.append(state)
+            case s.Error(message=message):
+                self.errors.append(message)
+            case s.TurnMetrics() if self.transcript:
+                # Before the words are known, it is about an earlier turn that these words have cut off.
+                self.metrics = incoming
+
+    @property
+    def is_over(self) -> bool:
+        rests = self.states[-1:] in ([s.State.LISTENING], [s.State.IDLE])
+        return self.metrics is not None or (bool(self.errors) and rests)
+
+    def _hear(self, pcm: bytes, at_s: float) -> None:
+        self.pcm += pcm
+        self.first_audio_s = at_s if self.first_audio_s is None else self.first_audio_s
+
+    def _begin_turn(self) -> None:
+        """What was said before was not all, or was another turn: its answer is not this one's."""
+        self.response, self.pcm, self.metrics = "", b"", None
+        self.first_word_s = self.first_audio_s = None
+        for told in (self.tools, self.results, self.questions, self.errors):
+            told.clear()
+
+
+async def say(
+    session: Session, pcm: bytes, tell: Callable[[Incoming], None] = lambda incoming: None, *, patient: bool = True
+) -> Exchange:
     """Says 16 kHz speech into a session that listens, and returns when the answer has been given time to be played.
 
-    The microphone stays open meanwhile, and hears silence. `tell` sees everything that comes. Raises `TimeoutError`
-    if there is no answer within a minute.
+    The microphone stays open meanwhile, and hears silence. `tell` sees everything that comes. Who is not patient cuts
+    the answer off when all of it is there, and counts it as heard. Raises `NoAnswer`, and `Disconnected`.
     """
     loop = asyncio.get_running_loop()
     exchange, began_s = Exchange(), loop.time()
     spoken_until_s = began_s + end_of_speech_ms(pcm) / 1000
+    sent_until_s = began_s + len(pcm) / 2 / INPUT_HZ
     microphone = asyncio.create_task(_speak(session, pcm, began_s))
     playing: asyncio.Task[None] | None = None
     try:
-        async with asyncio.timeout(len(pcm) / 2 / INPUT_HZ + MAX_ANSWER_S):
+        async with asyncio.timeout_at(sent_until_s + MAX_HEARING_S) as deadline:
             async for incoming in session.messages():
                 tell(incoming)
-                _take(exchange, incoming, loop.time() - spoken_until_s)
-                if isinstance(incoming, s.GenerationComplete) and exchange.first_audio_s is not None:
-                    over_s = spoken_until_s + exchange.first_audio_s + len(exchange.pcm) / 2 / OUTPUT_HZ
-                    playing = asyncio.create_task(_end_playback(session, incoming.turn, over_s - loop.time()))
-                if isinstance(incoming, s.TurnMetrics) or (exchange.errors and _rests(exchange)):
+                exchange.take(incoming, loop.time() - spoken_until_s)
+                match incoming:
+                    case s.Transcript(is_final=True):
+                        deadline.reschedule(max(loop.time(), sent_until_s) + MAX_ANSWER_S)
+                        await _stop(playing)
+                    case s.GenerationComplete(turn=turn) if exchange.first_audio_s is not None:
+                        over_s = spoken_until_s + exchange.first_audio_s + exchange.answer_s
+                        done = PlaybackDone(turn) if patient else Interrupt(played_ms=1000 * exchange.answer_s)
+                        playing = asyncio.create_task(_send_at(session, done, over_s if patient else 0.0))
+                    case s.EndVoiceSession(reason=reason) if not exchange.is_over:
+                        raise NoAnswer(f"The server has ended the call ({reason}).")
+                if exchange.is_over and (loop.time() >= spoken_until_s or isinstance(incoming, s.EndVoiceSession)):
                     return exchange
+                if exchange.is_over:
+                    deadline.reschedule(sent_until_s + SETTLED_S)
+    except TimeoutError:
+        if exchange.is_over:
+            return exchange
+        raise NoAnswer(_explain(exchange)) from None
     finally:
-        for task in (microphone, playing):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
-    return exchange
+        await _stop(microphone)
+        await _stop(playing)
+    raise NoAnswer("The server has ended the session.")
 
 
 def end_of_speech_ms(pcm: bytes) -> int:
-    """Where the last sound is. What follows it is silence, which a recording mostly has at its end."""
+    """Where the last sound is, 0 if there is none. What follows it is silence, which a recording mostly ends with."""
     samples = array("h", pcm)
     last = next((at for at in range(len(samples) - 1, -1, -1) if abs(samples[at]) > QUIET), -1)
     return (last + 1) * 1000 // INPUT_HZ
@@ -91,36 +171,21 @@ def _frames(pcm: bytes) -> Iterator[bytes]:
         yield bytes(FRAME_BYTES)
 
 
-async def _end_playback(session: Session, turn: int, in_s: float) -> None:
-    await asyncio.sleep(max(0.0, in_s))
-    await session.send(PlaybackDone(turn))
+async def _send_at(session: Session, message: ClientMessage, at_s: float) -> None:
+    await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))
+    await session.send(message)
 
 
-def _take(exchange: Exchange, incoming: Incoming, at_s: float) -> None:
-    match incoming:
-        case s.Transcript(text=text, is_final=False):
-            exchange.interims.append(text)
-        case s.Transcript(text=text):
-            exchange.transcript, exchange.transcript_s = text, at_s
-        case s.ResponseChunk():
-            exchange.first_word_s = at_s if exchange.first_word_s is None else exchange.first_word_s
-        case s.Response(text=text):
-            exchange.response = text
-        case s.Audio(data=data):
-            exchange.pcm += base64.b64decode(data)[WAV_HEADER_BYTES:]
-            exchange.first_audio_s = at_s if exchange.first_audio_s is None else exchange.first_audio_s
-        case s.SpeechFrame(pcm=pcm):
-            exchange.pcm += pcm
-            exchange.first_audio_s = at_s if exchange.first_audio_s is None else exchange.first_audio_s
-        case s.ToolCall():
-            exchange.tools.append(incoming)
-        case s.StateChanged(state=state):
-            exchange.states.append(state)
-        case s.Error(message=message):
-            exchange.errors.append(message)
-        case s.TurnMetrics():
-            exchange.metrics = incoming
+async def _stop(task: "asyncio.Task[None] | None") -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            # A connection that is gone is told to whoever reads.
+            task.exception()
 
 
-def _rests(exchange: Exchange) -> bool:
-    return exchange.states[-1:] in ([s.State.LISTENING], [s.State.IDLE])
+def _explain(exchange: Exchange) -> str:
+    if not exchange.transcript:
+        return f"No words were understood within {MAX_HEARING_S:.0f} seconds after the end of the recording."
+    return f"There was no answer to {exchange.transcript!r} within {MAX_ANSWER_S:.0f} seconds."

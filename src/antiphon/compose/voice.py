@@ -23,7 +23,7 @@ from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
 
 if TYPE_CHECKING:
-    from antiphon.models.cascade.listening import Senses
+    from antiphon.models.cascade.senses import Senses
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,16 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
     async with AsyncExitStack() as stack:
         workers = Workers(threads=_cores())
         stack.push_async_callback(workers.aclose)
-        recognizer, synthesizer = await asyncio.gather(
-            _open_recognizer(settings, workers), _open_synthesizer(settings, workers)
-        )
-        stack.push_async_callback(recognizer.aclose)
-        if synthesizer is not None:
-            stack.push_async_callback(synthesizer.aclose)
+        opening = (_open_recognizer(settings, workers), _open_synthesizer(settings, workers))
+        # If one fails, the other is waited for all the same: left alone, it would go on without anybody to close it.
+        recognizer, synthesizer = await asyncio.gather(*opening, return_exceptions=True)
+        for engine in (recognizer, synthesizer):
+            if engine is not None and not isinstance(engine, BaseException):
+                stack.push_async_callback(engine.aclose)
+        if isinstance(recognizer, BaseException):
+            raise recognizer
+        if isinstance(synthesizer, BaseException):
+            raise synthesizer
         yield Speech(recognizer, synthesizer, workers)
 
 
@@ -81,7 +85,7 @@ async def open_voice(settings: Settings, model: TextModel, is_request: Callable[
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
         from antiphon.models.cascade.hearing import Hearing
-        from antiphon.models.cascade.listening import Senses
+        from antiphon.models.cascade.senses import Senses
 
     silero = locate(settings.models_dir, "silero-vad", "silero_vad.onnx")
     smart_turn = locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
 
 from antiphon.errors import AntiphonError
+from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, parse_place, read_key, split
 from antiphon.speech.base import SpeechError
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
-KEY_VARIABLE: Final = "OPENAI_API_KEY"
 NONE: Final = "none"
 WYOMING_FORM: Final = "wyoming:tcp://HOST:PORT"
 OPENAI_FORMS: Final = '"openai:MODEL" or "openai:URL#MODEL"'
@@ -62,11 +60,12 @@ class OpenAIServer:
 
     def key(self, env: Mapping[str, str]) -> str | None:
         """Raises `SpeechError` if OpenAI's own server would get none. Those of others may want one, or not."""
-        key = env.get(KEY_VARIABLE, "").strip() or None
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise SpeechError(f"{KEY_VARIABLE} holds characters that no API key has. Set it again.")
+        try:
+            key = read_key(env, OPENAI_KEY)
+        except AddressError as error:
+            raise SpeechError(str(error)) from error
         if key is None and self.url is None:
-            raise SpeechError(f"{self} needs an API key. Set {KEY_VARIABLE}.")
+            raise SpeechError(f"{self} needs an API key. Set {OPENAI_KEY}.")
         return key
 
 
@@ -87,7 +86,10 @@ def parse_tts(text: str) -> Reference | None:
 
 def parse_uri(uri: str) -> WyomingServer:
     """The server at `tcp://HOST:PORT`. Raises `SpeechReferenceError`."""
-    parts = _split(uri)
+    try:
+        parts = split(uri)
+    except AddressError as error:
+        raise SpeechReferenceError(str(error)) from error
     if "@" in parts.netloc:
         raise SpeechReferenceError('Wyoming knows no users and no passwords. Write "tcp://HOST:PORT".')
     if parts.scheme != "tcp" or not parts.hostname or re.search(r"\s", uri):
@@ -115,36 +117,11 @@ def _refuse_bare(address: str) -> str:
 
 
 def _parse_openai(text: str, rest: str) -> OpenAIServer:
-    url, model = None, rest
-    if "://" in rest:
-        url, _, model = rest.partition("#")
-        _check_url(url)
-    if not model:
-        raise SpeechReferenceError(
-            f'"{text}" does not say which model. Write "openai:{f"{url}#" if url else ""}MODEL".'
-        )
-    if not model.isprintable() or " " in model:
-        raise SpeechReferenceError(f"{model!r} is no name of a model: it has blanks or control characters in it.")
-    return OpenAIServer(model, url.rstrip("/") if url else None)
-
-
-def _check_url(url: str) -> None:
-    """The address itself is left out of the message that is about a secret in it."""
-    parts = _split(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
-        raise SpeechReferenceError(
-            f'"{url}" is no address of a server. It must start with http:// or https:// and a host.'
-        )
-    if "@" in parts.netloc or parts.query:
-        raise SpeechReferenceError(
-            f"the address of a speech server holds a user or a query. Leave it out; a key belongs in {KEY_VARIABLE}."
-        )
-
-
-def _split(address: str) -> SplitResult:
     try:
-        parts = urlsplit(address)
-        parts.port  # noqa: B018 - raises for a port that is no number
-    except ValueError as error:
-        raise SpeechReferenceError(f'"{address}" is no address of a server: {error}.') from error
-    return parts
+        url, model = parse_place(rest)
+    except AddressError as error:
+        raise SpeechReferenceError(str(error)) from error
+    server = OpenAIServer(model or "MODEL", url)
+    if not model:
+        raise SpeechReferenceError(f'"{text}" does not say which model. Write "{server}".')
+    return server

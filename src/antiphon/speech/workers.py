@@ -3,17 +3,19 @@
 import asyncio
 import heapq
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from threading import Event
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from antiphon.speech.base import SpeechBusy, Urgency
+from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 
 MAX_WAITING: Final = 16
 """Somebody behind so many would wait for seconds, and is told so at once instead."""
 
 BUSY: Final = "Too many people are talking to this server at once. Please try again in a moment."
+CLOSED: Final = "This server is about to stop. Please try again later."
 
 Done = TypeVar("Done")
 Job = Callable[[Event], Done]
@@ -30,26 +32,35 @@ class _Waiting(Generic[Done]):
 class Workers:
     """Belongs to one event loop. Its threads are started when they are first needed."""
 
-    def __init__(self, threads: int, max_waiting: int = MAX_WAITING) -> None:
+    def __init__(self, threads: int, max_waiting: int = MAX_WAITING, pool: Executor | None = None) -> None:
+        """A pool that is given has the threads, and is closed with this."""
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="speech")
+        self._pool = pool or ThreadPoolExecutor(threads, thread_name_prefix="speech")
         self._max_waiting = max_waiting
-        self._waiting: list[tuple[int, int, _Waiting[object]]] = []
+        self._waiting: list[tuple[int, int, _Waiting[Any]]] = []
+        """A heap. The number in the middle is the order of coming: no two are the same, so the rest is not compared."""
         self._order = count()
         self._working = 0
+        self._is_closed = False
 
     @property
     def is_idle(self) -> bool:
         """Whether something begun now would start at once."""
         return self._working < self.threads
 
-    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW) -> Done:
-        """Raises `SpeechBusy` if too many wait. If the caller is cancelled, the job is told to stop."""
-        if not self.is_idle and (urgency is Urgency.IDLE or len(self._waiting) >= self._max_waiting):
+    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW, *, refusable: bool = True) -> Done:
+        """Raises `SpeechBusy` if too many wait, unless it is the rest of something that was begun and is not refusable.
+
+        If the caller is cancelled, the job is told to stop.
+        """
+        if self._is_closed:
+            raise SpeechError(CLOSED)
+        is_full = urgency is Urgency.IDLE or len(self._waiting) >= self._max_waiting
+        if refusable and is_full and not self.is_idle:
             raise SpeechBusy(BUSY)
         waiting = _Waiting(job)
         entry = (urgency, next(self._order), waiting)
-        heapq.heappush(self._waiting, entry)  # type: ignore[misc]
+        heapq.heappush(self._waiting, entry)
         self._start()
         try:
             return await waiting.done
@@ -61,9 +72,10 @@ class Workers:
 
     async def aclose(self) -> None:
         """Waits for what is running; what waits is refused."""
-        for _, _, waiting in self._waiting:
-            waiting.done.cancel()
-        self._waiting.clear()
+        self._is_closed = True
+        refused, self._waiting = self._waiting, []
+        for _, _, waiting in refused:
+            waiting.done.set_exception(SpeechError(CLOSED))
         await asyncio.to_thread(self._pool.shutdown)
 
     def _start(self) -> None:
@@ -71,9 +83,9 @@ class Workers:
             _, _, waiting = heapq.heappop(self._waiting)
             self._working += 1
             running = asyncio.get_running_loop().run_in_executor(self._pool, waiting.job, waiting.abandoned)
-            running.add_done_callback(lambda running, waiting=waiting: self._finish(running, waiting))  # type: ignore[misc]
+            running.add_done_callback(partial(self._finish, waiting))
 
-    def _finish(self, running: "asyncio.Future[object]", waiting: _Waiting[object]) -> None:
+    def _finish(self, waiting: _Waiting[Any], running: "asyncio.Future[Any]") -> None:
         self._working -= 1
         self._start()
         error = running.exception()

@@ -12,6 +12,7 @@ import pytest
 from antiphon.audio.pcm import Signal, from_signal, to_signal
 from antiphon.speech.base import INPUT_HZ, SpeechError
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.engines.moonshine import model as model_module
 from antiphon.speech.engines.moonshine.files import find_files
 from antiphon.speech.engines.moonshine.model import Moonshine, find_loop
 from antiphon.speech.engines.moonshine.spelling import modernize
@@ -78,6 +79,15 @@ class Impatience(Event):
 
 async def test_sentences_are_heard(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
     heard = [await moonshine.recognize(pcm) for pcm in speech[:-1]]
+    assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE, heard
+
+
+def test_a_processor_without_exact_int8_hears_no_worse(
+    models_dir: Path, speech: Sequence[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_module, "_is_int8_exact", lambda: False)
+    older = Moonshine(find_files(models_dir))
+    heard = [older.transcribe(to_signal(pcm), Event()) for pcm in speech[:-1]]
     assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE, heard
 
 

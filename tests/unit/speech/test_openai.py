@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from antiphon.security.addresses import OPENAI_URL
 from antiphon.speech.base import SpeechBusy, SpeechError
 from antiphon.speech.engines.openai import MAX_TEXT_CHARS, OPENAI_VOICES, OpenAIRecognizer, OpenAISynthesizer
-from antiphon.speech.references import OPENAI_URL
 
 pytestmark = pytest.mark.real_time
 

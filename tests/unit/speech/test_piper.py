@@ -1,14 +1,15 @@
 """Piper with the real voice, its noise at 0: the same text then gives the same samples each time."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal, duration_ms, level_dbfs, to_signal
-from antiphon.speech.base import Sound, SpeechError, Urgency
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.engines.piper.sound import find_speech, shape
 from antiphon.speech.engines.piper.synthesizer import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
@@ -26,9 +27,9 @@ class NotingWorkers(Workers):
         super().__init__(threads=2)
         self.urgencies: list[Urgency] = []
 
-    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW) -> Done:
+    async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW, *, refusable: bool = True) -> Done:
         self.urgencies.append(urgency)
-        return await super().run(job, urgency)
+        return await super().run(job, urgency, refusable=refusable)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,11 @@ def piper(models_dir: Path, workers: NotingWorkers) -> PiperSynthesizer:
 
 
 async def say(piper: PiperSynthesizer, text: str, voice: str | None = None, speed: float = 1.0) -> list[Sound]:
-    return [sound async for sound in piper.speak(text, voice=voice, speed=speed)]
+    return await collect(piper.speak(text, voice=voice, speed=speed))
+
+
+async def collect(sounds: AsyncIterator[Sound]) -> list[Sound]:
+    return [sound async for sound in sounds]
 
 
 async def signal_of(piper: PiperSynthesizer, text: str) -> Signal:
@@ -119,6 +124,25 @@ async def test_nobody_waits_for_the_rest_of_what_somebody_else_hears(
     await say(piper, SENTENCE)
     assert workers.urgencies[0] is Urgency.NOW
     assert set(workers.urgencies[1:]) == {Urgency.SOON}
+
+
+async def test_an_answer_that_has_begun_is_finished_though_no_other_can_begin(models_dir: Path) -> None:
+    workers = Workers(threads=1, max_waiting=0)
+    piper = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
+    sounds = piper.speak(SENTENCE)
+    heard = [await anext(sounds)]
+    is_over = Event()
+    others = asyncio.create_task(workers.run(lambda _: is_over.wait(10)))
+    await asyncio.sleep(0)
+    with pytest.raises(SpeechBusy):
+        await say(piper, SENTENCE)
+    rest = asyncio.create_task(collect(sounds))
+    await asyncio.sleep(0)
+    is_over.set()
+    heard += await rest
+    await others
+    await workers.aclose()
+    assert heard[-1].left_ms == 0
 
 
 async def test_what_nobody_reads_is_not_made(piper: PiperSynthesizer, workers: NotingWorkers) -> None:

@@ -1,8 +1,8 @@
 import pytest
 
+from antiphon.security.addresses import OPENAI_URL
 from antiphon.speech.base import SpeechError
 from antiphon.speech.references import (
-    OPENAI_URL,
     Local,
     OpenAIServer,
     Reference,

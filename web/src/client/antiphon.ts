@@ -85,7 +85,8 @@ export class Antiphon {
   readonly #player = createPlayer(this.#sound, {
     position: (at, level) => {
       this.#playback.position(at);
-      this.#setLevel({ output: level });
+      // A report of what was stopped may still have been on its way: nothing would lower this level again.
+      if (this.playing.playing) this.#setLevel({ output: level });
     },
     ended: (at) => this.#playback.ended(at),
   });

@@ -3,6 +3,7 @@ import type { Confirmation as Question } from "../view/state";
 import { formatCountdown, nameTool } from "../view/words";
 import { useCountdown } from "./clock";
 import { usePage, usePart } from "./context";
+import { useModal } from "./modal";
 import { ArgumentTable } from "./ToolCard";
 
 /** One question at a time, the oldest first. */
@@ -18,12 +19,10 @@ function Dialog({ question }: { question: Question }) {
   const { token } = question;
   const left = useCountdown(question.expiresAt, () => page.dispatch({ type: "confirmation_expired", token }));
 
+  useModal(dialog);
   useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
     // Whoever types on without looking must not approve by it.
     cancel.current?.focus();
-    return () => shown?.close();
   }, []);
 
   return (

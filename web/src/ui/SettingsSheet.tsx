@@ -67,16 +67,16 @@ function Speech() {
   return (
     <section class="group">
       <h3>Speech</h3>
-      <label class="field">
-        <span>Voice</span>
+      <div class="field">
+        <label for="voice">Voice</label>
         <span class="field-line">
-          <select class="select" value={voice} onChange={(event) => page.change({ voice: event.currentTarget.value })}>
+          <select id="voice" class="select" value={voice} onChange={(event) => page.change({ voice: event.currentTarget.value })}>
             <option value="">The server's choice</option>
             {voices.map(({ id, name, language }) => <option key={id} value={id}>{name} ({language})</option>)}
           </select>
           <button type="button" class="button" onClick={() => page.client().testAudio(voice || undefined)}>Hear it</button>
         </span>
-      </label>
+      </div>
       <Range setting="speed" label="Speed" least={50} most={200} step={5} />
       <Range setting="volume" label="Volume" least={0} most={100} step={1} />
       <Toggle setting="captions" label="Show words while I speak" />
@@ -212,7 +212,8 @@ function Range({ setting, label, least, most, step }: RangeProps) {
     <label class="field">
       <span class="field-head">
         <span>{label}</span>
-        <output>{value} %</output>
+        {/* No <output>: the label would name it instead of the slider. */}
+        <span class="field-value" aria-hidden="true">{value} %</span>
       </span>
       <input
         type="range"
@@ -220,6 +221,7 @@ function Range({ setting, label, least, most, step }: RangeProps) {
         max={most}
         step={step}
         value={value}
+        aria-valuetext={`${value} %`}
         onInput={(event) => page.change({ [setting]: Number(event.currentTarget.value) })}
       />
     </label>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { Icon } from "./Icon";
+import { useModal } from "./modal";
 
 interface SheetProps {
   title: string;
@@ -9,14 +10,10 @@ interface SheetProps {
   children: ComponentChildren;
 }
 
-/** A modal panel. The browser keeps the focus in it, closes it at Escape, and gives the focus back. */
+/** A modal panel. The browser closes it at Escape. */
 export function Sheet({ title, side, close, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
-    return () => shown?.close();
-  }, []);
+  useModal(dialog);
   return (
     <dialog
       ref={dialog}

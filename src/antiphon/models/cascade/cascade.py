@@ -1,14 +1,15 @@
 """The local voice as a `LiveModel`: it hears turns, recognises them, has a text model answer, and says the answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Sequence
 
-from antiphon.models.base import OutputText, TextModel
-from antiphon.models.cascade.listening import Listening, Senses
+from antiphon.models.base import ModelError, OutputText, TextModel
+from antiphon.models.cascade.listening import Listening
 from antiphon.models.cascade.mind import Mind
 from antiphon.models.cascade.mouth import Mouth
+from antiphon.models.cascade.senses import Senses
 from antiphon.models.live import (
+    Closed,
     GenerationComplete,
     InputTranscript,
     Interrupted,
@@ -23,6 +24,9 @@ from antiphon.models.live import (
     TurnFailed,
 )
 from antiphon.speech.base import Synthesizer
+from antiphon.telemetry.log import get_logger
+
+log = get_logger(__name__)
 
 
 class Cascade:
@@ -44,26 +48,31 @@ class Cascade:
             waits_to_answer=True,
         )
         self._senses = senses
-        self._mind = Mind(model)
-        self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._emit)
+        self._mind = Mind(model, self._think)
+        self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._tell)
         self._listening: Listening | None = None
         self._events: asyncio.Queue[LiveEvent | None] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
         self._owed = 0
-        """Answers that the mind was asked for and whose ends it has not told yet."""
+        """Answers that were asked for and whose ends have not been told yet."""
         self._void = 0
-        """How many of these nobody wants any more."""
-        self._is_ending = False
-        """Whether the session has ended the audio, and waits for a turn or for word that there is none."""
-        self._last_turn = ""
+        """How many of these, the first ones, nobody wants any more."""
+        self._told: list[str] = []
+        """The user's last turn, until it is settled: more than one text if it went on, each a part of the next."""
+        self._given: str | None = None
+        """Which of these was given back last."""
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         await self._mind.connect(context)
+        if self._is_closed:
+            raise ModelError(f"The conversation with {self.profile.name} is closed. Connect a new one.")
         self._listening = Listening(self._senses, self)
-        self._spawn(self._follow_thoughts())
 
     async def events(self) -> AsyncIterator[LiveEvent]:
-        while (event := await self._events.get()) is not None:
+        while not self._is_closed:
+            event = await self._events.get()
+            if event is None or self._is_closed:
+                return
             yield event
 
     def set_voice(self, voice: str | None, speed: float) -> None:
@@ -75,120 +84,153 @@ class Cascade:
             self._listening.push(pcm, playing=playing)
 
     async def end_audio(self) -> None:
-        self._is_ending = True
         if self._listening is not None:
             await self._listening.end()
 
     async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        self._begin()
-        await self._mind.send_text(text, ran)
+        is_spoken = text in self._told
+        if is_spoken:
+            self._take_back()
+        else:
+            self._move_on()
+        await self._ask(self._mind.send_text(text, ran))
+        if is_spoken:
+            self._given = text
 
     async def say(self, text: str) -> None:
-        self._begin()
-        await self._mind.say(text)
+        self._move_on()
+        await self._ask(self._mind.say(text))
 
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
         await self._mind.send_tool_results(answers)
 
     async def interrupt(self, heard: str | None = None) -> None:
-        self._stop_speaking()
+        self._move_on()
+        self._fall_silent()
         await self._mind.interrupt(heard)
 
     async def close(self) -> None:
+        self._is_closed = True
+        self._events.put_nowait(None)
         if self._listening is not None:
             await self._listening.close()
         if self._mouth is not None:
             await self._mouth.close()
         await self._mind.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        self._events.put_nowait(None)
 
     # What is heard.
 
-    def is_audible(self) -> bool:
-        return self._mouth is not None and self._mouth.is_audible
+    def is_answering(self) -> bool:
+        return self._owed > self._void or (self._mouth is not None and self._mouth.is_audible)
 
     def on_speech(self, *, goes_on: bool) -> None:
-        if goes_on or self._owed or self.is_audible():
-            self._stop_speaking()
-            self._emit(Interrupted())
+        if goes_on:
+            self._take_back()
+        self._give_way()
 
     def on_guess(self, text: str, *, is_pausing: bool) -> None:
-        if not self._is_ending:
-            self._emit(InputTranscript(text, is_final=False))
+        self._emit(InputTranscript(text, is_final=False))
         if is_pausing:
-            self._spawn(self._mind.think_ahead(text))
+            self._mind.think_ahead(text)
 
     def on_more(self) -> None:
-        self._spawn(self._mind.think_again())
+        self._mind.think_again()
 
     def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None:
-        self._is_ending = False
-        if goes_on:
-            self._mind.take_back(self._last_turn)
-        self._last_turn = text
+        if self.is_answering():
+            # It began while the user was already speaking.
+            self._give_way()
+        if not goes_on:
+            self._told, self._given = [], None
+        self._told.append(text)
         self._emit(timings)
         self._emit(InputTranscript(text, is_final=True, goes_on=goes_on))
 
     def on_nothing(self) -> None:
-        if self._is_ending:
-            self._is_ending = False
+        # The end of an answer that is under way tells the same.
+        if self._owed == self._void:
             self._emit(TurnComplete())
 
     def on_failure(self, message: str) -> None:
         self._emit(TurnFailed(message))
-        self.on_nothing()
 
     # What is thought and said.
 
-    async def _follow_thoughts(self) -> None:
-        async for event in self._mind.events():
-            is_void = self._void > 0
-            if isinstance(event, TurnComplete):
-                self._owed -= 1
-                self._void = max(0, self._void - 1)
-            if not is_void:
-                self._pass_on(event)
-            elif isinstance(event, TurnComplete):
-                self._emit(event)
+    def _think(self, event: LiveEvent) -> None:
+        """What comes from the mind. It belongs to the first answer that is owed."""
+        try:
+            self._pass_on(event)
+        except Exception:
+            # Whoever waits for the end of this answer would wait for ever.
+            log.exception("voice_failed", model=self.profile.name)
+            self._emit(Closed("The voice failed unexpectedly."))
+            self._events.put_nowait(None)
 
     def _pass_on(self, event: LiveEvent) -> None:
-        mouth = self._mouth
-        if mouth is None:
-            self._emit(event)
+        if self._void:
+            if isinstance(event, TurnComplete):
+                self._void -= 1
+                self._owed -= 1
+                self._emit(event)
+        elif self._mouth is None:
+            self._tell(event)
         elif isinstance(event, GenerationComplete | TurnFailed | TurnComplete):
-            mouth.then(event)
+            self._mouth.then(event)
         else:
             self._emit(event)
             if isinstance(event, OutputText):
-                mouth.say(event.text)
+                self._mouth.say(event.text)
             elif isinstance(event, ToolCalls):
-                mouth.pause()
+                self._mouth.pause()
 
-    def _begin(self) -> None:
-        self._stop_speaking()
+    def _tell(self, event: LiveEvent) -> None:
+        """What comes of an answer that is not void."""
+        if isinstance(event, OutputAudio | TurnComplete):
+            # From the first sound of the answer on, whoever speaks begins a turn of its own.
+            self._settle()
+        if isinstance(event, TurnComplete):
+            self._owed -= 1
+        elif isinstance(event, OutputAudio) and self._listening is not None:
+            self._listening.played(event.pcm, self.profile.output_hz)
+        self._emit(event)
+
+    async def _ask(self, asking: Awaitable[None]) -> None:
+        self._fall_silent()
         self._owed += 1
         if self._listening is not None:
             self._listening.expect_answer()
+        try:
+            await asking
+        except ModelError:
+            self._owed -= 1
+            raise
 
-    def _stop_speaking(self) -> None:
-        self._void = self._owed
+    def _give_way(self) -> None:
+        """The user speaks."""
+        self._emit(Interrupted())
+        self._fall_silent()
+        self._mind.stop()
+
+    def _fall_silent(self) -> None:
         if self._mouth is not None:
             self._mouth.hush()
+        self._void = self._owed
+
+    def _move_on(self) -> None:
+        """Whoever has seen the last turn wants something else now. One that is not given back has not been seen."""
+        if self._told[-1:] == [self._given]:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._listening is not None and self._listening.settle():
+            self._told, self._given = [], None
+
+    def _take_back(self) -> None:
+        """What was given back of this turn was not all of it."""
+        if self._given is not None:
+            self._mind.take_back(self._given)
+            self._given = None
 
     def _emit(self, event: LiveEvent) -> None:
-        if self._listening is not None:
-            if isinstance(event, OutputAudio | TurnComplete):
-                # From the first sound of the answer on, whoever speaks begins a turn of its own.
-                self._listening.settle()
-            if isinstance(event, OutputAudio):
-                self._listening.played(event.pcm, self.profile.output_hz)
-        self._events.put_nowait(event)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if not self._is_closed:
+            self._events.put_nowait(event)

@@ -24,7 +24,7 @@ MIN_SPEECH_FRAMES: Final = 5
 PREROLL_FRAMES: Final = 9
 """Before the first frame of speech: without a fifth of a second of it the recogniser loses first words."""
 RING_FRAMES: Final = 30
-"""Holds the pre-roll of speech that was noticed late, while an answer was playing."""
+"""What is kept between turns. It holds the pre-roll of speech that was noticed late, while an answer was playing."""
 
 
 class Sign(Enum):
@@ -51,7 +51,8 @@ class Ear:
         self._short_frames = max(PAUSE_FRAMES, round(short_silence_ms / FRAME_MS))
         self._long_frames = max(PAUSE_FRAMES, round(long_silence_ms / FRAME_MS))
         self._state = _State.QUIET
-        self._ring: deque[bytes] = deque(maxlen=RING_FRAMES)
+        self._recent: deque[bytes] = deque(maxlen=RING_FRAMES)
+        """What was heard outside of a turn, or after its end."""
         self._turn = bytearray()
         self._run = 0
         """Frames of speech without a gap, up to this one."""
@@ -62,7 +63,7 @@ class Ear:
 
     @property
     def turn(self) -> bytes:
-        """The turn's audio so far: pre-roll, speech, and the silence after it."""
+        """The turn's audio so far: pre-roll, speech, and the silence up to its end."""
         return bytes(self._turn)
 
     @property
@@ -72,6 +73,11 @@ class Ear:
     @property
     def silence_ms(self) -> int:
         return self._silent * FRAME_MS
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is no turn, not even one that could go on."""
+        return self._state is _State.QUIET
 
     @property
     def is_open(self) -> bool:
@@ -86,33 +92,24 @@ class Ear:
         """One frame, and how likely it is speech. `may_start` is false while it takes more than that to begin."""
         threshold = STILL_SPEECH if self._state is _State.SPEAKING else SPEECH
         self._run = self._run + 1 if probability >= threshold else 0
-        if self._state is _State.QUIET:
-            self._ring.append(frame)
-            return self.start() if may_start and self._run >= ONSET_FRAMES else None
+        if not self.is_open:
+            self._recent.append(frame)
+            if self._run < ONSET_FRAMES or not may_start:
+                return None
+            return self.start() if self.is_quiet else self._reopen()
         self._turn += frame
         self._spoken += self._run > 0
-        self._silent = 0 if self._run and self._state is _State.SPEAKING else self._silent + 1
-        match self._state:
-            case _State.SPEAKING if self._silent >= PAUSE_FRAMES:
-                self._state = _State.PAUSING
-                self._seems_complete = False
-                return Sign.PAUSED
-            case _State.PAUSING if self._run >= RESUME_FRAMES:
-                return self._go_on(Sign.RESUMED)
-            case _State.PAUSING:
-                return self._end_if_due()
-            case _State.ENDED if may_start and self._run >= ONSET_FRAMES:
-                return self._go_on(Sign.REOPENED)
-        return None
+        self._silent = 0 if self._run and self.is_speaking else self._silent + 1
+        if self.is_speaking:
+            return self._pause() if self._silent >= PAUSE_FRAMES else None
+        return self._go_on(Sign.RESUMED) if self._run >= RESUME_FRAMES else self._end_if_due()
 
     def start(self) -> Sign:
         """Somebody speaks, and has for the last frames: they are part of the turn, with some from before them."""
-        kept = min(len(self._ring), self._run + PREROLL_FRAMES)
-        self._turn = bytearray(b"".join(list(self._ring)[-kept:]))
-        self._ring.clear()
-        self._spoken, self._silent = self._run, 0
-        self._state = _State.SPEAKING
-        return Sign.STARTED
+        self._turn.clear()
+        self._spoken = 0
+        self._take_recent()
+        return self._go_on(Sign.STARTED)
 
     def believe_complete(self) -> Sign | None:
         """What was said before this pause seems to be all: a short silence is enough."""
@@ -128,11 +125,29 @@ class Ear:
         del self._turn[:size_bytes]
 
     def settle(self) -> None:
-        """The turn is answered: what follows is another one."""
+        """The turn is answered: what follows is another one. The silence between them belongs to both."""
         self._state = _State.QUIET
+        starts = range(len(self._turn) - self._silent * FRAME_BYTES, len(self._turn), FRAME_BYTES)
+        silence = [bytes(self._turn[at : at + FRAME_BYTES]) for at in starts]
+        self._recent = deque([*silence, *self._recent], maxlen=RING_FRAMES)
         self._turn.clear()
-        self._ring.clear()
-        self._run = self._silent = 0
+        self._silent = 0
+
+    def _pause(self) -> Sign:
+        self._state = _State.PAUSING
+        self._seems_complete = False
+        return Sign.PAUSED
+
+    def _reopen(self) -> Sign:
+        # Without the silence before it: a turn that waits long for its answer does not grow.
+        self._take_recent()
+        return self._go_on(Sign.REOPENED)
+
+    def _take_recent(self) -> None:
+        kept = min(len(self._recent), self._run + PREROLL_FRAMES)
+        self._turn += b"".join(list(self._recent)[-kept:])
+        self._spoken += self._run
+        self._recent.clear()
 
     def _go_on(self, sign: Sign) -> Sign:
         self._state = _State.SPEAKING

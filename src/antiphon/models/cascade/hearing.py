@@ -2,23 +2,32 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Final, Protocol
 
-from antiphon.audio.vad import Vad, VadStream
+from antiphon.audio.pcm import Samples
+from antiphon.audio.vad import VadStream
 from antiphon.models.cascade.ear import FRAME_BYTES
 from antiphon.telemetry.log import get_logger
 
 BATCH_EVERY_S: Final = 0.01
 """A batch costs a hop to a thread and back, whatever its size: a hundred sessions have 31 frames in 10 ms."""
 MAX_BEHIND_FRAMES: Final = 940
-"""30 s: the burst that the wire allows."""
+"""30 s: the burst that the wire allows. Of more, the oldest are dropped."""
 
 log = get_logger(__name__)
 
 Listener = Callable[[float, bytes], None]
 """Told of each frame and how likely it is speech."""
+
+
+class Vad(Protocol):
+    """The voice activity model, or what stands in for it."""
+
+    def stream(self) -> VadStream: ...
+
+    def run(self, batch: Sequence[tuple[VadStream, bytes | Samples]]) -> list[float]: ...
 
 
 class Stream:
@@ -28,6 +37,7 @@ class Stream:
         self.vad = vad
         self.listener = listener
         self.waiting: deque[bytes] = deque(maxlen=MAX_BEHIND_FRAMES)
+        self.is_closed = False
         self.heard = asyncio.Event()
         """Set while no frame waits or is in a batch."""
         self.heard.set()
@@ -35,10 +45,11 @@ class Stream:
         self._rest = b""
 
     def push(self, pcm: bytes) -> None:
+        if self.is_closed:
+            return
         pcm = self._rest + pcm
         whole = len(pcm) - len(pcm) % FRAME_BYTES
-        for at in range(0, whole, FRAME_BYTES):
-            self.waiting.append(pcm[at : at + FRAME_BYTES])
+        self.waiting.extend(pcm[at : at + FRAME_BYTES] for at in range(0, whole, FRAME_BYTES))
         self._rest = pcm[whole:]
         if self.waiting:
             self.heard.clear()
@@ -51,56 +62,73 @@ class Stream:
         await self.heard.wait()
 
     def close(self) -> None:
+        """Nothing more is heard, not even what is in a batch."""
+        self.is_closed = True
+        self.waiting.clear()
+        self.heard.set()
         self._hearing.forget(self)
 
 
 class Hearing:
-    def __init__(self, vad: Vad) -> None:
+    """Its task lives only while somebody has a frame waiting."""
+
+    def __init__(self, vad: Vad, thread: Executor | None = None) -> None:
         self._vad = vad
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hearing")
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="hearing")
+        self._streams: set[Stream] = set()
         self._due: dict[Stream, None] = {}
         """Those with a frame waiting, in the order of their coming."""
-        self._stirred = asyncio.Event()
-        self._loop: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     def open(self, listener: Listener) -> Stream:
-        if self._loop is None:
-            self._loop = asyncio.create_task(self._run())
-        return Stream(self, self._vad.stream(), listener)
+        stream = Stream(self, self._vad.stream(), listener)
+        self._streams.add(stream)
+        return stream
 
     def stir(self, stream: Stream) -> None:
         self._due[stream] = None
-        self._stirred.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
 
     def forget(self, stream: Stream) -> None:
         self._due.pop(stream, None)
-        stream.waiting.clear()
-        stream.heard.set()
+        self._streams.discard(stream)
 
     async def aclose(self) -> None:
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.wait([self._loop])
+        """Closes all streams."""
+        for stream in list(self._streams):
+            stream.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
         self._thread.shutdown(wait=False)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            began = loop.time()
-            while self._due:
+        while self._due:
+            began_s = loop.time()
+            due, self._due = self._due, {}
+            while streams := [stream for stream in due if stream.waiting]:
                 # One frame of each: the next one needs what the model remembers of this one.
-                batch = [(stream, stream.waiting.popleft()) for stream in self._due if stream.waiting]
-                self._due = {stream: None for stream in self._due if stream.waiting}
-                frames = [(stream.vad, frame) for stream, frame in batch]
-                probabilities = await loop.run_in_executor(self._thread, self._vad.run, frames)
-                for (stream, frame), probability in zip(batch, probabilities, strict=True):
-                    self._tell(stream, probability, frame)
-            await asyncio.sleep(max(0.0, began + BATCH_EVERY_S - loop.time()))
+                await self._hear([(stream, stream.waiting.popleft()) for stream in streams])
+            # Who comes in the meantime is gathered.
+            await asyncio.sleep(max(0.0, began_s + BATCH_EVERY_S - loop.time()))
+
+    async def _hear(self, batch: list[tuple[Stream, bytes]]) -> None:
+        frames = [(stream.vad, frame) for stream, frame in batch]
+        try:
+            probabilities = await asyncio.get_running_loop().run_in_executor(self._thread, self._vad.run, frames)
+        except Exception:
+            # What was not heard is silence: sentences come to an end, and the next batch may be better.
+            log.exception("hearing_failed")
+            probabilities = [0.0] * len(batch)
+        for (stream, frame), probability in zip(batch, probabilities, strict=True):
+            self._tell(stream, probability, frame)
 
     @staticmethod
     def _tell(stream: Stream, probability: float, frame: bytes) -> None:
+        if stream.is_closed:
+            return
         try:
             stream.listener(probability, frame)
         except Exception:

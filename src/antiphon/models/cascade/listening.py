@@ -1,20 +1,15 @@
 """One session's ears: from microphone audio to what was said, with guesses on the way that save the waiting."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
-
-import numpy as np
+from typing import Final
 
 from antiphon.audio.barge import BargeIn
-from antiphon.audio.turn import TurnDetector
+from antiphon.models.cascade.chores import Chores
 from antiphon.models.cascade.ear import Ear, Sign
-from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.cascade.senses import Hearer, Senses
+from antiphon.models.cascade.wording import Wording, find_cut
 from antiphon.models.live import Timings
-from antiphon.speech.base import Recognizer, SpeechBusy, SpeechError, Urgency
-from antiphon.speech.workers import Workers
+from antiphon.speech.base import SpeechError, Urgency
 
 COMPLETE: Final = 0.5
 """What the turn detector must say."""
@@ -23,54 +18,14 @@ SETTLED_MS: Final = 6_000
 """Of a turn that is longer than this, what was said before a pause is not recognised again after it."""
 MAX_TURN_MS: Final = 20_000
 """Of audio that is kept for one turn. Of somebody who speaks on without a pause, the older part is recognised then."""
-CUT_WITHIN_BYTES: Final = 2 * 2 * 16_000
+MAX_UNKNOWN_MS: Final = 60_000
+"""As long as it cannot be recognised it is kept, up to this."""
 STALLED_S: Final = 1.0
 """A microphone that falls silent without a word, in the middle of a turn, was switched off."""
+TELLING_S: Final = 2.0
+"""So long after its end a turn may still be on its way to whoever ends the audio in the meantime."""
 
-
-Done = TypeVar("Done")
-
-
-@dataclass(frozen=True, slots=True)
-class Senses:
-    """What the ears of all sessions share."""
-
-    hearing: Hearing
-    recognizer: Recognizer
-    detector: TurnDetector
-    workers: Workers
-    is_request: Callable[[str], bool]
-    """Whether a text is a whole request, as far as a grammar can tell."""
-    short_silence_ms: int
-    long_silence_ms: int
-
-
-class Hearer(Protocol):
-    """Who is told what the ears hear."""
-
-    def is_audible(self) -> bool:
-        """Whether an answer is being played."""
-        ...
-
-    def on_speech(self, *, goes_on: bool) -> None:
-        """Somebody begins to speak, or goes on with a turn that seemed to be over."""
-        ...
-
-    def on_guess(self, text: str, *, is_pausing: bool) -> None:
-        """What was said so far, with more to come perhaps."""
-        ...
-
-    def on_more(self) -> None:
-        """The pause is over: a guess was not all."""
-        ...
-
-    def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None: ...
-
-    def on_nothing(self) -> None:
-        """A turn without words."""
-        ...
-
-    def on_failure(self, message: str) -> None: ...
+NOT_UNDERSTOOD: Final = "What you said could not be recognised. Please say it again."
 
 
 class Listening:
@@ -81,18 +36,19 @@ class Listening:
         self._barge = BargeIn()
         self._stream = senses.hearing.open(self._hear)
         self._client_plays = False
-        self._known: list[str] = []
-        """The text of the older part of a long turn, whose audio is gone."""
-        self._goes_on = False
-        self._stt_ms = 0.0
-        self._recognizing: asyncio.Task[str] | None = None
+        self._wording = Wording(senses.recognizer)
+        self._guess: asyncio.Task[str] | None = None
         """The text of the turn as it was at the last pause."""
-        self._recognized_bytes = 0
-        self._of_pause: set[asyncio.Task[Any]] = set()
+        self._guessed_bytes = 0
+        self._of_pause = Chores()
         """What goes on because of a pause, and is given up if it was only that."""
-        self._aside: set[asyncio.Task[Any]] = set()
+        self._aside = Chores()
         """What goes on while somebody speaks."""
         self._interim_at_ms = 0
+        self._finishing: asyncio.Task[None] | None = None
+        self._told_s = -TELLING_S
+        self._is_awaited = False
+        """Whether the audio was ended, and somebody waits for a turn, or for word that there is none."""
         self._stalled: asyncio.TimerHandle | None = None
 
     def push(self, pcm: bytes, *, playing: bool) -> None:
@@ -101,11 +57,14 @@ class Listening:
         self._wait_for_more()
 
     async def end(self) -> None:
-        """No more audio comes for now. `on_turn`, `on_nothing` or `on_failure` follows."""
+        """No more audio comes for now. `on_turn` follows, if it has not just come, or `on_nothing`."""
         await self._stream.flush()
+        if self._stream.is_closed:
+            return
+        self._is_awaited = self._ear.is_open or self._is_finishing
         if self._ear.is_open:
             self._take(self._ear.end())
-        else:
+        elif not self._is_telling:
             self._hearer.on_nothing()
 
     def expect_answer(self) -> None:
@@ -116,171 +75,179 @@ class Listening:
         """A piece of the answer, which the microphone may hear too."""
         self._barge.played(pcm, hz)
 
-    def settle(self) -> None:
-        """The answer has begun: what is said from now on is another turn."""
-        if not self._ear.is_open:
-            self._ear.settle()
+    def settle(self) -> bool:
+        """What was said has been answered: what is said from now on is another turn. False if it is being said."""
+        if self._ear.is_open or self._is_finishing:
+            return False
+        self._ear.settle()
+        return True
 
     async def close(self) -> None:
         self._stream.close()
         if self._stalled is not None:
             self._stalled.cancel()
-        tasks = self._of_pause | self._aside
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._of_pause.aclose()
+        await self._aside.aclose()
 
     # What is heard.
 
     def _hear(self, probability: float, frame: bytes) -> None:
-        is_audible = self._hearer.is_audible() or self._client_plays
-        guarded = is_audible and not self._ear.is_open
-        sign = self._ear.hear(probability, frame, may_start=not guarded)
-        if guarded and self._barge.hear(probability, np.frombuffer(frame, np.int16), playing=self._client_plays):
+        is_guarded = self._ear.is_quiet and (self._client_plays or self._hearer.is_answering())
+        sign = self._ear.hear(probability, frame, may_start=not is_guarded)
+        if is_guarded and self._barge.hear(probability, frame, playing=self._client_plays):
             sign = self._ear.start()
+            self._hearer.on_speech(goes_on=False)
         self._take(sign)
         if self._ear.is_speaking:
             self._recognize_aside()
+        self._wait_for_more()
 
     def _take(self, sign: Sign | None) -> None:
         match sign:
             case Sign.STARTED:
-                self._known.clear()
-                self._goes_on, self._stt_ms, self._interim_at_ms = False, 0.0, INTERIM_EVERY_MS
-                self._hearer.on_speech(goes_on=False)
+                # A vote on the last turn may still be out.
+                self._of_pause.cancel()
+                self._wording = Wording(self._senses.recognizer)
+                self._guess = None
+                self._interim_at_ms = INTERIM_EVERY_MS
             case Sign.PAUSED:
                 self._pause()
             case Sign.RESUMED:
                 self._go_on()
             case Sign.REOPENED:
-                self._goes_on = True
-                self._hearer.on_speech(goes_on=True)
+                if self._wording.told is not None:
+                    self._hearer.on_speech(goes_on=True)
                 self._go_on()
             case Sign.ENDED:
-                self._start(self._of_pause, self._finish(self._ear.silence_ms))
+                self._aside.cancel()
+                self._finishing = self._of_pause.start(self._finish(self._ear.silence_ms))
             case Sign.DISCARDED:
-                self._hearer.on_nothing()
+                self._tell_nothing()
 
     def _pause(self) -> None:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
-        for task in self._aside:
-            task.cancel()
+        self._aside.cancel()
         audio = self._ear.turn
-        self._recognized_bytes = len(audio)
-        self._recognizing = self._start(self._of_pause, self._recognize(audio, Urgency.SOON))
-        self._start(self._of_pause, self._judge(audio, self._recognizing))
+        self._guessed_bytes = len(audio)
+        self._guess = self._of_pause.start(self._wording.recognize(audio, Urgency.SOON))
+        self._of_pause.start(self._judge(audio, self._guess))
 
     def _go_on(self) -> None:
         """It was only a pause."""
-        if self._ear.turn_ms > SETTLED_MS and (text := _result(self._recognizing)):
-            self._known.append(text)
-            self._ear.forget(self._recognized_bytes)
+        if self._ear.turn_ms > SETTLED_MS and (text := _result(self._guess)):
+            self._wording.keep(text)
+            self._ear.forget(self._guessed_bytes)
             self._interim_at_ms = 0
-        for task in self._of_pause:
-            task.cancel()
-        self._recognizing = None
+        self._of_pause.cancel()
+        self._guess = self._finishing = None
         self._hearer.on_more()
 
     def _wait_for_more(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
-        if self._ear.is_open:
+        if self._ear.is_open and not self._stream.is_closed:
             self._stalled = asyncio.get_running_loop().call_later(STALLED_S, lambda: self._take(self._ear.end()))
 
     # What was said.
 
-    async def _recognize(self, audio: bytes, urgency: Urgency) -> str:
-        began_s = asyncio.get_running_loop().time()
-        text = await self._senses.recognizer.recognize(audio, urgency)
-        self._stt_ms += (asyncio.get_running_loop().time() - began_s) * 1_000
-        return text
-
-    async def _judge(self, audio: bytes, recognizing: "asyncio.Task[str]") -> None:
+    async def _judge(self, audio: bytes, guess: "asyncio.Task[str]") -> None:
         """Two witnesses: the grammar by the words, the turn detector by the melody.
 
         They are asked at once where a thread is free. Else a whole request saves the other the work.
         """
-        voting = self._start(self._of_pause, self._vote(audio)) if self._senses.workers.is_idle else None
-        with suppress(SpeechError):
-            text = self._join(await recognizing)
-            if text:
-                self._hearer.on_guess(text, is_pausing=True)
-            if text and self._senses.is_request(text):
-                self._take(self._ear.believe_complete())
-            elif text and voting is None:
-                await self._vote(audio)
+        is_voting = self._senses.workers.is_idle
+        if is_voting:
+            self._of_pause.start(self._vote(audio))
+        text = self._wording.join(await guess)
+        if not text or not self._ear.is_open:
+            return
+        self._hearer.on_guess(text, is_pausing=True)
+        if self._senses.is_request(text):
+            self._take(self._ear.believe_complete())
+        elif not is_voting:
+            await self._vote(audio)
 
     async def _vote(self, audio: bytes) -> None:
         detector = self._senses.detector
-        with suppress(SpeechBusy):
-            if await self._senses.workers.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE:
-                self._take(self._ear.believe_complete())
+        if await self._senses.workers.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE:
+            self._take(self._ear.believe_complete())
 
     async def _finish(self, silence_ms: int) -> None:
         """The turn is over. Its text is usually there already."""
         ended_s = asyncio.get_running_loop().time()
-        if self._recognizing is None:
-            self._pause()
-        assert self._recognizing is not None
+        wording = self._wording
         try:
-            text = self._join(await self._recognizing)
-        except SpeechError as error:
-            self.settle()
-            self._hearer.on_failure(str(error))
+            text = wording.join(await self._understand())
+        except Exception as error:
+            self._ear.settle()
+            self._hearer.on_failure(str(error) if isinstance(error, SpeechError) else NOT_UNDERSTOOD)
+            self._tell_nothing()
             return
-        if text:
-            wait_ms = (asyncio.get_running_loop().time() - ended_s) * 1_000
-            self._hearer.on_turn(text, Timings(silence_ms, self._stt_ms, wait_ms), goes_on=self._goes_on)
-        else:
-            self.settle()
+        # A turn that has gone on has words, even if they are not understood a second time.
+        text = text or wording.told or ""
+        if not text:
+            self._ear.settle()
+            self._tell_nothing()
+            return
+        goes_on, wording.told = wording.told is not None, text
+        self._is_awaited = False
+        self._told_s = asyncio.get_running_loop().time()
+        timings = Timings(silence_ms, wording.stt_ms, (self._told_s - ended_s) * 1_000)
+        self._hearer.on_turn(text, timings, goes_on=goes_on)
+
+    async def _understand(self) -> str:
+        """The last guess, if there is one. One that failed while there was time is no verdict."""
+        if self._guess is None or _has_failed(self._guess):
+            self._guess = self._of_pause.start(self._wording.recognize(self._ear.turn, Urgency.NOW))
+        return await self._guess
+
+    @property
+    def _is_finishing(self) -> bool:
+        return self._finishing is not None and not self._finishing.done()
+
+    @property
+    def _is_telling(self) -> bool:
+        """Whether a turn is over and whoever answers it may not know yet."""
+        is_fresh = asyncio.get_running_loop().time() < self._told_s + TELLING_S
+        return self._is_finishing or (is_fresh and not self._ear.is_quiet)
+
+    def _tell_nothing(self) -> None:
+        if self._is_awaited:
+            self._is_awaited = False
             self._hearer.on_nothing()
 
     def _recognize_aside(self) -> None:
-        """Now and then while somebody speaks, if a thread is free: the text as it grows, for the eye.
+        """Now and then while somebody speaks: the text as it grows, for the eye.
 
         Of a turn without an end it is the text to keep, and the audio goes.
         """
-        is_full = self._ear.turn_ms >= MAX_TURN_MS
-        if self._aside or (self._ear.turn_ms < self._interim_at_ms and not is_full):
+        if self._aside or self._ear.turn_ms < self._interim_at_ms:
             return
         self._interim_at_ms = self._ear.turn_ms + INTERIM_EVERY_MS
-        self._start(self._aside, self._let_go() if is_full else self._tell_interim(self._ear.turn))
+        self._aside.start(self._let_go() if self._ear.turn_ms >= MAX_TURN_MS else self._tell_interim())
 
-    async def _tell_interim(self, audio: bytes) -> None:
-        with suppress(SpeechError):
-            if text := await self._senses.recognizer.recognize(audio, Urgency.IDLE):
-                self._hearer.on_guess(self._join(text), is_pausing=False)
+    async def _tell_interim(self) -> None:
+        if text := await self._wording.recognize(self._ear.turn, Urgency.IDLE):
+            self._hearer.on_guess(self._wording.join(text), is_pausing=False)
 
     async def _let_go(self) -> None:
         audio = self._ear.turn
-        audio = audio[: quietest(audio, len(audio) - CUT_WITHIN_BYTES)]
-        with suppress(SpeechError):
-            self._known.append(await self._recognize(audio, Urgency.NOW))
-            self._ear.forget(len(audio))
-            self._interim_at_ms = 0
+        audio = audio[: find_cut(audio)]
+        try:
+            text = await self._wording.recognize(audio, Urgency.NOW)
+        except SpeechError:
+            if self._ear.turn_ms < MAX_UNKNOWN_MS:
+                return
+            text = ""
+        self._wording.keep(text)
+        self._ear.forget(len(audio))
+        self._interim_at_ms = 0
 
-    def _join(self, text: str) -> str:
-        return " ".join([*self._known, text]).strip()
 
-    @staticmethod
-    def _start(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Done]) -> "asyncio.Task[Done]":
-        task = asyncio.create_task(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        return task
+def _has_failed(task: "asyncio.Task[str]") -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def _result(task: "asyncio.Task[str] | None") -> str:
-    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
-        return ""
-    return task.result()
-
-
-def quietest(pcm: bytes, start: int) -> int:
-    """Where, from that byte on, it is best cut: in the middle of its quietest twentieth of a second."""
-    window = 800
-    samples = np.abs(np.frombuffer(pcm, np.int16)[start // 2 :].astype(np.int32))
-    usable = samples[: len(samples) - len(samples) % window].reshape(-1, window)
-    return start + 2 * (window * int(usable.sum(axis=1).argmin()) + window // 2)
+    return task.result() if task is not None and task.done() and not _has_failed(task) else ""

@@ -2,22 +2,26 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Final, cast
 
-from antiphon.models.live import LiveEvent, OutputAudio, TurnComplete, TurnFailed
+from antiphon.models.cascade.chores import Chores
+from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
 from antiphon.speech.base import Sound, SpeechError, Synthesizer
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
+from antiphon.telemetry.log import get_logger
 
 MAX_AHEAD_S: Final = 8.0
 """So much more may be made than can have been played: whoever interrupts makes the rest worthless."""
 MIN_PIECE_MS: Final = 200
-"""Engines that stream send scraps; each would be a message of its own. The first is sent as it comes."""
+"""Engines that stream send scraps; each would be a message of its own. The first is not made to wait."""
 CHARACTERS_PER_S: Final = 15.0
 """Of ordinary speech, for engines that do not say how long a text will take."""
+FAILED: Final = "The answer could not be spoken. You can read it."
 
-Emit = Callable[[LiveEvent], None]
+log = get_logger(__name__)
 
 
 class Mouth:
@@ -26,19 +30,13 @@ class Mouth:
     Its task lives only while there is something to say.
     """
 
-    def __init__(self, synthesizer: Synthesizer, usual_voice: str | None, emit: Emit) -> None:
+    def __init__(self, synthesizer: Synthesizer, usual_voice: str | None, emit: Callable[[LiveEvent], None]) -> None:
         self._usual_voice = usual_voice
         self._voice, self._speed = usual_voice, 1.0
         self._synthesizer = synthesizer
         self._emit = emit
-        self._clauses = Clauses()
-        self._waiting: deque[str | LiveEvent] = deque()
-        self._task: asyncio.Task[None] | None = None
-        self._hushed: set[asyncio.Task[None]] = set()
-        """Cancelled, and not yet done with letting go of the engine."""
-        self._unsaid: list[str] = []
-        """Words of the text that make no sound, such as code. They count as heard with the words after them."""
-        self._playing_until_s = 0.0
+        self._tasks = Chores()
+        self._begin()
 
     @property
     def is_audible(self) -> bool:
@@ -50,97 +48,115 @@ class Mouth:
         self._voice, self._speed = voice or self._usual_voice, speed
 
     def say(self, text: str) -> None:
-        self._waiting.extend(self._clauses.push(text))
-        self._start()
+        self._wait(*self._clauses.push(text))
 
     def pause(self) -> None:
         """What was given so far is whole: a tool runs now, or the answer ends."""
-        self._waiting.extend(self._clauses.finish())
-        self._start()
+        self._wait(*self._clauses.finish())
 
     def then(self, event: LiveEvent) -> None:
         """Tells the event when everything before it has been said."""
-        self.pause()
-        self._waiting.append(event)
-        self._start()
+        self._wait(*self._clauses.finish(), event)
 
     def hush(self) -> None:
         """Says nothing more of this answer. Only that it is over is still told."""
         is_over = any(isinstance(each, TurnComplete) for each in self._waiting)
-        self._clauses = Clauses()
-        self._waiting.clear()
-        self._unsaid.clear()
-        self._playing_until_s = 0.0
-        if self._task is not None:
-            self._task.cancel()
-            self._hushed.add(self._task)
-            self._task.add_done_callback(self._hushed.discard)
-            self._task = None
+        self._tasks.cancel()
+        self._begin()
         if is_over:
             self._emit(TurnComplete())
 
     async def close(self) -> None:
         self.hush()
-        if self._hushed:
-            await asyncio.wait(self._hushed)
+        await self._tasks.aclose()
 
-    def _start(self) -> None:
+    def _begin(self) -> None:
+        """With nothing of an earlier answer."""
+        self._clauses = Clauses()
+        self._waiting: deque[str | LiveEvent] = deque()
+        self._unsaid: list[str] = []
+        """Words that make no sound, such as a picture. They count as heard with the words after them."""
+        self._failure: TurnFailed | None = None
+        """Why the rest of this answer is only to be read."""
+        self._task: asyncio.Task[None] | None = None
+        self._playing_until_s = 0.0
+
+    def _wait(self, *more: str | LiveEvent) -> None:
+        self._waiting.extend(more)
         if self._waiting and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._run())
+            self._task = self._tasks.start(self._run())
 
     async def _run(self) -> None:
         while self._waiting:
-            # Left in its place while it is being said: what comes behind it is not over yet.
-            each = self._waiting[0]
-            if isinstance(each, str):
-                await self._keep_pace()
+            each = self._waiting.popleft()
+            if not isinstance(each, str):
+                self._tell(each)
+            elif self._failure is None:
                 await self._try_to_speak(each)
-            else:
-                self._emit(each)
-            self._waiting.popleft()
+
+    def _tell(self, event: LiveEvent) -> None:
+        if isinstance(event, GenerationComplete) and self._failure is not None:
+            event = self._failure
+        if isinstance(event, TurnComplete):
+            self._unsaid, self._failure = [], None
+        self._emit(event)
+
+    async def _try_to_speak(self, clause: str) -> None:
+        try:
+            await self._keep_pace()
+            await self._speak(clause)
+        except SpeechError as error:
+            self._failure = TurnFailed(str(error))
+        except Exception:
+            log.exception("mouth_failed", engine=self._synthesizer.name)
+            self._failure = TurnFailed(FAILED)
 
     async def _keep_pace(self) -> None:
         ahead_s = self._playing_until_s - asyncio.get_running_loop().time()
         if ahead_s > MAX_AHEAD_S:
             await asyncio.sleep(ahead_s - MAX_AHEAD_S)
 
-    async def _try_to_speak(self, clause: str) -> None:
-        try:
-            await self._speak(clause)
-        except SpeechError as error:
-            # The text goes on: what cannot be said can still be read.
-            self._emit(TurnFailed(str(error)))
-            ends = [each for each in self._waiting if isinstance(each, TurnComplete)]
-            self._waiting = deque([clause, *ends])
-
     async def _speak(self, clause: str) -> None:
+        """Each piece of sound has its share of the words."""
         spoken, words = speakable(clause), [*self._unsaid, *clause.split()]
-        self._unsaid = []
-        expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
         made_ms, told = 0.0, 0
-        held = Sound(b"", None)
-        async for sound in self._synthesizer.speak(spoken, voice=self._voice, speed=self._speed):
-            if sound.left_ms is None:
-                held = Sound(held.pcm + sound.pcm, None)
-                if made_ms and self._ms(held.pcm) < MIN_PIECE_MS:
-                    continue
-                sound, held = held, Sound(b"", None)
-            made_ms += self._ms(sound.pcm)
-            whole_ms = max(expected_ms, made_ms + 1) if sound.left_ms is None else made_ms + sound.left_ms
-            upto = round(len(words) * made_ms / whole_ms) if sound.left_ms != 0 else len(words)
-            self._send(sound, " ".join(words[told:upto]))
-            told = upto
-        if held.pcm:
-            self._send(Sound(held.pcm, 0), " ".join(words[told:]))
-        else:
-            self._unsaid = words[told:]
+        async with aclosing(self._make(spoken)) as sounds:
+            async for sound in sounds:
+                made_ms += self._ms(sound.pcm)
+                left_ms = sound.left_ms or 0
+                # Engines guess how much is left, and may guess more after less.
+                upto = max(told, round(len(words) * made_ms / (made_ms + left_ms)))
+                self._send(sound, "".join(f"{word} " for word in words[told:upto]))
+                told = upto
+                if left_ms:
+                    await self._keep_pace()
+        self._unsaid = words[told:]
+
+    async def _make(self, spoken: str) -> AsyncGenerator[Sound, None]:
+        """The sounds of an engine, none of them empty, all with a length that is left: if need be, by a guess."""
+        if not spoken:
+            return
+        expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
+        made_ms, held = 0.0, b""
+        made = self._synthesizer.speak(spoken, voice=self._voice, speed=self._speed)
+        async with aclosing(cast(AsyncGenerator[Sound, None], made)) as sounds:
+            async for sound in sounds:
+                if sound.left_ms is not None and sound.pcm:
+                    yield sound
+                elif sound.pcm:
+                    # One is always held back, since only the end shows which is the last.
+                    if self._ms(held) >= (MIN_PIECE_MS if made_ms else 1):
+                        made_ms += self._ms(held)
+                        yield Sound(held, max(1, round(expected_ms - made_ms)))
+                        held = b""
+                    held += sound.pcm
+        if held:
+            yield Sound(held, 0)
 
     def _send(self, sound: Sound, text: str) -> None:
-        if not sound.pcm:
-            return
         now_s = asyncio.get_running_loop().time()
         self._playing_until_s = max(now_s, self._playing_until_s) + self._ms(sound.pcm) / 1_000
-        is_last = sound.left_ms == 0 and len(self._waiting) > 1 and not isinstance(self._waiting[1], str)
+        is_last = sound.left_ms == 0 and bool(self._waiting) and not isinstance(self._waiting[0], str)
         self._emit(OutputAudio(sound.pcm, text, last=is_last))
 
     def _ms(self, pcm: bytes) -> float:

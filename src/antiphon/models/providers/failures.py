@@ -10,8 +10,7 @@ import openai
 
 from antiphon.models.base import ModelError
 from antiphon.models.providers.references import Endpoint
-
-MAX_QUOTE_CHARS: Final = 300
+from antiphon.security.quotes import quote, tell
 
 _RATE_WORDS: Final = re.compile(r"rate.?limit|quota|resource.?exhausted|too many requests", re.IGNORECASE)
 _WAIT_A_WHILE: Final = frozenset({408, 409, 425})
@@ -28,30 +27,30 @@ def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
         case openai.APIStatusError():
             return _refusal(error, name, endpoint)
         case openai.APIError():
-            said = _quote(error.body, endpoint)
+            said = quote(error.body, endpoint.api_key)
             limited = error.code == "429" or _RATE_WORDS.search(said) is not None
-            return ModelError(_sentence(f"{name} broke off with an error", said), rate_limited=limited)
+            return ModelError(tell(f"{name} broke off with an error", said), rate_limited=limited)
         case _:
             message = f"{name} answered with something that is no chat completion. Is {endpoint.url} the right address?"
             return ModelError(message, retryable=False)
 
 
 def _refusal(error: openai.APIStatusError, name: str, endpoint: Endpoint) -> ModelError:
-    status, said = error.status_code, _quote(error.body, endpoint)
+    status, said = error.status_code, quote(error.body, endpoint.api_key)
     retry_after_s = read_retry_after(error.response.headers)
     if status == 429 or (status < 500 and _RATE_WORDS.search(said)):
-        message = _sentence(f"{name} takes no more requests for now", said)
+        message = tell(f"{name} takes no more requests for now", said)
         return ModelError(message, rate_limited=True, retry_after_s=retry_after_s)
     if status in (401, 403):
         # The server's own words may hold a part of the key.
         problem = "refused the API key" if endpoint.api_key else "wants an API key"
         return ModelError(f"{name} {problem}. Check {endpoint.key_variable}.", retryable=False)
     if status == 404:
-        return ModelError(_sentence(f"{name} was not found at {endpoint.url}", said), retryable=False)
+        return ModelError(tell(f"{name} was not found at {endpoint.url}", said), retryable=False)
     if status >= 500:
-        message = _sentence(f"{name} has a problem of its own (HTTP {status})", said)
+        message = tell(f"{name} has a problem of its own (HTTP {status})", said)
         return ModelError(message, retry_after_s=retry_after_s)
-    message = _sentence(f"{name} refused the request (HTTP {status})", said)
+    message = tell(f"{name} refused the request (HTTP {status})", said)
     return ModelError(message, retryable=status in _WAIT_A_WHILE, retry_after_s=retry_after_s)
 
 
@@ -68,28 +67,3 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
         except (ValueError, TypeError, KeyError):
             return None
     return max(wait_s, 0.0) if math.isfinite(wait_s) else None
-
-
-def _sentence(start: str, said: str) -> str:
-    return f"{start}: {said}" if said else f"{start}."
-
-
-def _quote(body: object, endpoint: Endpoint) -> str:
-    """The server's words on one line, cut, and without the key; nothing if they are a page for a browser."""
-    said = " ".join(_words(body).split())
-    if said.startswith("<"):
-        return ""
-    if endpoint.api_key:
-        said = said.replace(endpoint.api_key, "…")
-    return said if len(said) <= MAX_QUOTE_CHARS else f"{said[:MAX_QUOTE_CHARS]}…"
-
-
-def _words(body: object) -> str:
-    """An error is an object, a text (Ollama), or an object in a list (Gemini)."""
-    match body:
-        case str(text) | {"message": str(text)}:
-            return text
-        case [first, *_] | {"error": first}:
-            return _words(first)
-        case _:
-            return ""

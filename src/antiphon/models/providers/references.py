@@ -3,18 +3,16 @@
 `builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`, `gemini:gemini-3-flash`.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from antiphon.errors import AntiphonError
 from antiphon.models.base import ModelError
+from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, leads_here, parse_place, read_key
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
 GEMINI_URL: Final = "https://generativelanguage.googleapis.com/v1beta/openai"
 OLLAMA_HOST_VARIABLE: Final = "OLLAMA_HOST"
 OLLAMA_PORT: Final = 11434
@@ -38,7 +36,7 @@ class Provider(StrEnum):
 
 
 KEY_VARIABLES: Final[Mapping[Provider, str]] = {
-    Provider.OPENAI: "OPENAI_API_KEY",
+    Provider.OPENAI: OPENAI_KEY,
     Provider.OLLAMA: "OLLAMA_API_KEY",
     Provider.GEMINI: "GEMINI_API_KEY",
 }
@@ -56,7 +54,7 @@ class Endpoint:
 
     @property
     def is_loopback(self) -> bool:
-        return _is_loopback(urlsplit(self.url).hostname or "")
+        return leads_here(self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +77,10 @@ class ModelReference:
         Raises `ModelError` if a server that is known to want a key would get none.
         """
         variable = KEY_VARIABLES[self.provider]
-        key = env.get(variable, "").strip() or None
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise ModelError(f"{variable} holds characters that no API key has. Set it again.", retryable=False)
+        try:
+            key = read_key(env, variable)
+        except AddressError as error:
+            raise ModelError(str(error), retryable=False) from error
         if key is None and self.url is None and self.provider is not Provider.OLLAMA:
             raise ModelError(f"{self} needs an API key. Set {variable}.", retryable=False)
         return Endpoint(self.url or _default_url(self.provider, env), variable, key)
@@ -95,39 +94,16 @@ def parse(text: str) -> ModelReference:
     if not separator or name not in KEY_VARIABLES:
         raise ModelReferenceError(f'there is no model "{text}". Write {FORMS}.')
     provider = Provider(name)
-    url, model = None, rest
-    if "://" in rest:
-        if provider is not Provider.OPENAI:
-            raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
-        url, _, model = rest.partition("#")
-        _check_url(url)
-    if not model:
-        raise ModelReferenceError(f'"{text}" does not say which model. {_completion(provider, url)}')
-    if not model.isprintable() or " " in model:
-        raise ModelReferenceError(f"{model!r} is no name of a model: it has blanks or control characters in it.")
-    return ModelReference(provider, model, url.rstrip("/") if url else None)
-
-
-def _completion(provider: Provider, url: str | None) -> str:
-    return f'Write "{provider}:{url}#NAME".' if url else f'Write "{provider}:NAME".'
-
-
-def _check_url(url: str) -> None:
-    """The address itself is left out of the messages that are about a secret in it."""
+    if "://" in rest and provider is not Provider.OPENAI:
+        raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
     try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises for a port that is no number
-    except ValueError as error:
-        raise ModelReferenceError(f'"{url}" is no address of a server: {error}.') from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
-        raise ModelReferenceError(
-            f'"{url}" is no address of a server. It must start with http:// or https:// and a host.'
-        )
-    if "@" in parts.netloc or parts.query:
-        variable = KEY_VARIABLES[Provider.OPENAI]
-        raise ModelReferenceError(
-            f"the address of a model holds a user or a query. Leave it out; a key belongs in {variable}."
-        )
+        url, model = parse_place(rest)
+    except AddressError as error:
+        raise ModelReferenceError(str(error)) from error
+    reference = ModelReference(provider, model or "NAME", url)
+    if not model:
+        raise ModelReferenceError(f'"{text}" does not say which model. Write "{reference}".')
+    return reference
 
 
 def _default_url(provider: Provider, env: Mapping[str, str]) -> str:
@@ -152,12 +128,3 @@ def _ollama_url(host: str) -> str:
     bracketed = f"[{name}]" if ":" in name else name
     default_port = f":{OLLAMA_PORT}" if "://" not in host else ""
     return f"{parts.scheme}://{bracketed}{f':{port}' if port else default_port}{parts.path}/v1"
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -3,19 +3,18 @@
 This module needs the package `openai`, which is not itself: imports here are absolute.
 """
 
-import io
-import wave
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
-from antiphon.security.origin import is_loopback
+from antiphon.audio.wav import write_wav
+from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, leads_here
+from antiphon.security.quotes import quote, tell
 from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, Urgency, Voice
-from antiphon.speech.references import KEY_VARIABLE, OPENAI_URL, OpenAIServer
+from antiphon.speech.references import OpenAIServer
 from antiphon.speech.silence import is_silent
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -29,7 +28,6 @@ MAX_TEXT_CHARS: Final = 4_096
 """OpenAI refuses more in one request."""
 SLOWEST: Final = 0.25
 FASTEST: Final = 4.0
-MAX_QUOTE_CHARS: Final = 300
 OPENAI_VOICES: Final = (
     *("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable"),
     *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
@@ -46,7 +44,6 @@ class _Service:
     def __init__(self, url: str, model: str, key: str | None, answer_timeout_s: float) -> None:
         self.url, self.model, self.key = url, model, key
         self.name = str(OpenAIServer(model, None if url == OPENAI_URL else url))
-        is_here = is_loopback(urlsplit(url).hostname or "")
         self.sdk = openai.AsyncOpenAI(
             base_url=url,
             api_key=key or "none",
@@ -54,7 +51,7 @@ class _Service:
             max_retries=0,
             timeout=openai.Timeout(answer_timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy of the environment is for the world outside; on loopback it would be another machine's loopback.
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=not is_here),
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not leads_here(url)),
         )
         # The SDK insists on a key, so without one the header is taken out again.
         self.headers = {} if key else {"Authorization": openai.Omit()}
@@ -93,28 +90,19 @@ class _Service:
                 )
 
     def _refusal(self, error: openai.APIStatusError) -> SpeechError:
-        status, said = error.status_code, self._quote(error.body)
+        status, said = error.status_code, quote(error.body, self.key)
         match status:
             case 401 | 403:
                 # The server's own words may hold a part of the key.
                 problem = "refused the API key" if self.key else "wants an API key"
-                return SpeechError(f"{self.name} {problem}. Check {KEY_VARIABLE}.")
+                return SpeechError(f"{self.name} {problem}. Check {OPENAI_KEY}.")
             case 404:
-                return SpeechError(f"{self.name} was not found at {self.url}{said}")
+                return SpeechError(tell(f"{self.name} was not found at {self.url}", said))
             case 429:
-                return SpeechBusy(f"{self.name} takes no more requests for now{said}")
+                return SpeechBusy(tell(f"{self.name} takes no more requests for now", said))
             case _ if status >= 500:
-                return SpeechError(f"{self.name} has a problem of its own (HTTP {status}){said}")
-        return SpeechError(f"{self.name} refused the request (HTTP {status}){said}")
-
-    def _quote(self, body: object) -> str:
-        """The end of a sentence: the server's words on one line, cut, without the key, if they are for people."""
-        said = " ".join(_words(body).split())
-        if not said or said.startswith("<"):
-            return "."
-        if self.key:
-            said = said.replace(self.key, "…")
-        return f": {said[:MAX_QUOTE_CHARS]}"
+                return SpeechError(tell(f"{self.name} has a problem of its own (HTTP {status})", said))
+        return SpeechError(tell(f"{self.name} refused the request (HTTP {status})", said))
 
 
 class OpenAIRecognizer:
@@ -126,7 +114,7 @@ class OpenAIRecognizer:
         if len(pcm) < MIN_AUDIO_BYTES:
             return ""
         service = self._service
-        file = ("speech.wav", _to_wav(pcm), "audio/wav")
+        file = ("speech.wav", write_wav(pcm, INPUT_HZ), "audio/wav")
         async with service.explaining():
             answer = await service.ask(
                 lambda: service.sdk.audio.transcriptions.create(
@@ -217,24 +205,3 @@ def _portions(text: str) -> Iterator[str]:
         rest = rest[cut:].lstrip()
     if not is_silent(rest):
         yield rest
-
-
-def _to_wav(pcm: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(INPUT_HZ)
-        file.writeframes(pcm)
-    return buffer.getvalue()
-
-
-def _words(body: object) -> str:
-    """An error is a text, or an object with a message or an error in it."""
-    match body:
-        case str(text) | {"message": str(text)} | {"detail": str(text)}:
-            return text
-        case {"error": inner}:
-            return _words(inner)
-        case _:
-            return ""

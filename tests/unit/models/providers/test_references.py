@@ -3,12 +3,12 @@ import pytest
 from antiphon.models.base import ModelError
 from antiphon.models.providers.references import (
     GEMINI_URL,
-    OPENAI_URL,
     ModelReference,
     ModelReferenceError,
     Provider,
     parse,
 )
+from antiphon.security.addresses import OPENAI_URL
 
 LOCAL = "openai:http://127.0.0.1:11434/v1#qwen3"
 

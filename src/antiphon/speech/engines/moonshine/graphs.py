@@ -2,19 +2,20 @@
 
 The official graphs restore their int8 weights to floats at every token, and hold the decoder twice, for the first token
 and for those after it. Folded into constants they are as fast as floats can be, but take 790 MB. Here the weights stay
-int8, and one decoder does both. The operators are onnxruntime's fused ones: 25 a layer of the decoder instead of 150.
+int8, and one decoder does both. The operators are onnxruntime's fused ones: 20 a layer of the decoder instead of 150.
 
-For 4 s of speech on one core of 2024 (Xeon, AVX-512 VNNI), and the memory of a process that does nothing else:
+For 4 s of speech on one core of a Xeon of 2023 with VNNI, and a process that does nothing else:
 
-| graphs                               | encoder | a token | memory | words that differ in 150 sentences |
-| the official ones, folded            | 80 ms   | 15 ms   | 790 MB |                                    |
-| these, with floats                   | 72 ms   | 11 ms   | 450 MB | 0                                  |
-| these                                | 33 ms   | 3 ms    | 210 MB | 3                                  |
-| these, and conv3 in int8             | 21 ms   | 3 ms    | 205 MB | 26: its input has outliers         |
-
-The rate of word errors is the same in all but the last one.
+| graphs                    | encoder | a token | resident | sentences of 150 with other words | word errors |
+|---------------------------|---------|---------|----------|-----------------------------------|-------------|
+| the official ones, folded | 80 ms   | 15 ms   | 790 MB   |                                   | 3.1 %       |
+| these, in floats          | 72 ms   | 11 ms   | 450 MB   | 0                                 | 3.1 %       |
+| these                     | 33 ms   | 3 ms    | 205 MB   | 2                                 | 2.8 %       |
+| and conv2 in int8         | 24 ms   | 3 ms    |          | 7                                 | 2.6 %       |
+| and conv3 in int8         | 21 ms   | 3 ms    |          | 22                                | 4.7 %       |
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -93,9 +94,7 @@ def build_decoder(weights: Weights) -> Network:
         state = network.apply("Add", state, attended)
         normed = network.norm(state, weights.vector(f"{at}/post_attention_layernorm/Mul"))
         query = network.multiply_one(normed, weights.matrix(f"{at}/encoder_attn/q_proj/MatMul"))
-        heard = network.apply(
-            "MultiHeadAttention", query, *CROSS[2 * layer : 2 * layer + 2], domain=MICROSOFT, num_heads=HEADS
-        )
+        heard = network.apply("MultiHeadAttention", query, *_of(layer, CROSS), domain=MICROSOFT, num_heads=HEADS)
         state = network.apply(
             "Add", state, network.multiply_one(heard, weights.matrix(f"{at}/encoder_attn/dense/MatMul"))
         )
@@ -112,7 +111,7 @@ def build_decoder(weights: Weights) -> Network:
 
 
 def _stem(network: Network, weights: Weights) -> str:
-    """Audio to frames, by three convolutions. They stay floats: rounded, they lose what is heard."""
+    """Audio to frames, by three convolutions. They stay floats, as the table above says why."""
 
     def convolve(value: str, name: str, width: int, stride: int, bias: NDArray[np.float32] | None) -> str:
         inputs = [value, network.constant(weights.matrix(f"{name}/Conv").restore())]
@@ -143,7 +142,7 @@ def _widen(network: Network, weights: Weights, frames: str, name: str) -> str:
 def _cross(network: Network, decoder: Weights, frames: str) -> None:
     by_head = network.constant(np.array([0, 0, HEADS, HEAD_WIDTH]))
     for layer in range(LAYERS):
-        for name, part in zip(CROSS[2 * layer : 2 * layer + 2], "kv", strict=True):
+        for name, part in zip(_of(layer, CROSS), "kv", strict=True):
             matrix = decoder.matrix(f"layers.{layer}/encoder_attn/{part}_proj/MatMul")
             heads = network.apply("Reshape", network.multiply_many(frames, matrix), by_head)
             network.apply("Transpose", heads, output=name, perm=[0, 2, 1, 3])
@@ -164,12 +163,10 @@ def _look_back(network: Network, weights: Weights, rotate: "_Rotation", normed: 
     # Query and key are rotated together, as if they had twice the heads.
     both, value = network.split(projected, [2 * WIDTH, WIDTH])
     query, key = network.split(rotate(both), [WIDTH, WIDTH])
-    names = slice(2 * layer, 2 * layer + 2)
     found = f"attention.{layer}"
-    inputs = (query, key, value, "", "", "", *PAST[names])
-    network.apply_all(
-        "MultiHeadAttention", *inputs, outputs=[found, *PRESENT[names]], domain=MICROSOFT, num_heads=HEADS
-    )
+    inputs = (query, key, value, "", "", "", *_of(layer, PAST))
+    outputs = [found, *_of(layer, PRESENT)]
+    network.apply_all("MultiHeadAttention", *inputs, outputs=outputs, domain=MICROSOFT, num_heads=HEADS)
     return network.multiply_one(found, weights.matrix(f"{at}/dense/MatMul"))
 
 
@@ -181,6 +178,11 @@ def _think(network: Network, weights: Weights, normed: str, at: str) -> str:
     return network.multiply_one(
         gated, weights.matrix(f"{at}/down_proj/MatMul"), bias=weights.vector(f"{at}/down_proj/Add")
     )
+
+
+def _of(layer: int, names: Sequence[str]) -> Sequence[str]:
+    """A layer's key and value."""
+    return names[2 * layer : 2 * layer + 2]
 
 
 class _Rotation:

@@ -41,7 +41,7 @@ class Moonshine:
     """Any number of threads may use it at the same time."""
 
     def __init__(self, files: ModelFiles) -> None:
-        """Takes a quarter of a second; the first time, when the graphs are made, some three. Raises `SpeechError`."""
+        """Takes 0.2 s, and the first time some 3 s, when the graphs are made. Raises `SpeechError`."""
         try:
             self._tokens = Tokens(files.tokenizer.read_bytes())
         except (OSError, ValueError) as error:
@@ -85,7 +85,7 @@ def find_loop(tokens: Sequence[int]) -> int | None:
 
 def _open(folder: Path) -> tuple[onnxruntime.InferenceSession, onnxruntime.InferenceSession]:
     options = onnxruntime.SessionOptions()
-    # One core a call: there are others who talk, and two threads take 1.4 times the work off a single one at best.
+    # One core a call: there are others who talk.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY

@@ -36,12 +36,8 @@ class Weights:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         graphs = list(_graphs(model.graph))
-        tensors = {each.name: each for graph in graphs for each in graph.initializer}
-        self._tensors = tensors
-        self._inputs: dict[str, list[str]] = {}
-        for graph in graphs:
-            for node in graph.node:
-                self._inputs[_PREFIX.sub("", node.name)] = list(node.input)
+        self._tensors = {each.name: each for graph in graphs for each in graph.initializer}
+        self._inputs = {_PREFIX.sub("", node.name): node.input for graph in graphs for node in graph.node}
 
     def matrix(self, node: str) -> Matrix:
         (name,) = (each for each in self._inputs[node] if each.endswith(_DEQUANTIZED))

@@ -4,9 +4,7 @@ The encoder needs all of the text. The other two are convolutions over frames: a
 within the whole, if it has enough frames on both sides. So the first sound waits for the encoder and a few frames only.
 """
 
-import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -21,6 +19,7 @@ from msgspec import Struct
 from onnx.utils import Extractor
 
 from antiphon.speech.base import SpeechError
+from antiphon.weights.cache import drafting, keep, key_of
 
 ENCODER: Final = "encoder.onnx"
 FLOW: Final = "flow.onnx"
@@ -52,24 +51,17 @@ def parts_of(model: Path, cache_dir: Path) -> Iterator[tuple[Path, Plan]]:
 
     Raises `SpeechError`.
     """
-    folder = cache_dir / f"{_digest(model)[:16]}-{_RECIPE}"
-    if plan := _read_plan(folder):
-        yield folder, plan
-        return
-    drafts = _make_drafts_folder(cache_dir)
     try:
-        plan = _write_parts(model, drafts)
-        yield (folder if _keep(drafts, folder) else drafts), plan
-    finally:
-        shutil.rmtree(drafts, ignore_errors=True)
-
-
-def _digest(model: Path) -> str:
-    try:
-        with model.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        folder = cache_dir / key_of([model], str(_RECIPE))
+        if plan := _read_plan(folder):
+            yield folder, plan
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        with drafting(cache_dir) as drafts:
+            plan = _write_parts(model, drafts)
+            yield keep(drafts, folder), plan
     except OSError as error:
-        raise SpeechError(f"The voice {model} cannot be read: {error.strerror}.") from error
+        raise SpeechError(f"The voice {model} cannot be prepared in {cache_dir}: {error}.") from error
 
 
 def _read_plan(folder: Path) -> Plan | None:
@@ -77,31 +69,6 @@ def _read_plan(folder: Path) -> Plan | None:
         return msgspec.json.decode((folder / _PLAN).read_bytes(), type=Plan)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def _make_drafts_folder(cache_dir: Path) -> Path:
-    try:
-        cache_dir.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix="new-", dir=cache_dir))
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="antiphon-voice-"))
-
-
-def _keep(drafts: Path, folder: Path) -> bool:
-    """Puts new parts where they are found the next time, in place of older ones."""
-    if drafts.parent != folder.parent:
-        return False
-    drafts.chmod(0o755)  # Others may share the models.
-    if _read_plan(folder) is None:
-        shutil.rmtree(folder, ignore_errors=True)
-    try:
-        drafts.rename(folder)
-    except OSError:  # Another process was quicker.
-        return _read_plan(folder) is not None
-    for each in folder.parent.iterdir():
-        if each != folder and not each.name.startswith("new-"):
-            shutil.rmtree(each, ignore_errors=True)
-    return True
 
 
 def _write_parts(model: Path, folder: Path) -> Plan:
@@ -120,8 +87,6 @@ def _write_parts(model: Path, folder: Path) -> Plan:
         (folder / _PLAN).write_bytes(msgspec.json.encode(plan))
     except (ValueError, LookupError, DecodeError) as error:
         raise SpeechError(f"{model} is not a voice that Piper made ({error}). Remove it, or get it again.") from error
-    except OSError as error:
-        raise SpeechError(f"The parts of the voice {model} cannot be written to {folder}: {error.strerror}.") from error
     return plan
 
 

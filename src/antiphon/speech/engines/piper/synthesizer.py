@@ -65,11 +65,11 @@ class PiperSynthesizer:
 
     async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
         sounds = self._sounds(text, self._known(voice), min(FASTEST, max(SLOWEST, speed)))
-        urgency = Urgency.NOW
-        while (sound := await self._workers.run(lambda _: next(sounds, None), urgency)) is not None:
+        sound = await self._workers.run(lambda _: next(sounds, None), Urgency.NOW)
+        while sound is not None:
             yield sound
-            # Whoever has heard nothing yet goes first.
-            urgency = Urgency.SOON
+            # Whoever has heard nothing yet goes first, but nobody is left in mid-sentence.
+            sound = await self._workers.run(lambda _: next(sounds, None), Urgency.SOON, refusable=False)
 
     async def aclose(self) -> None:
         self._loaded.clear()

@@ -1,0 +1,86 @@
+"""An utterance said to a server in real time over its socket, and what came of it."""
+
+import asyncio
+from dataclasses import dataclass
+
+from antiphon.client import Incoming, Mode, Session, connect
+from antiphon.client.speaking import NoAnswer, say
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
+from bench.conversation.sounds import Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Times are milliseconds after the last sound of the utterance, None for what did not come."""
+
+    heard: str = ""
+    answer: str = ""
+    silence_ms: float | None = None
+    """What the server says that it waited for, by its own ears."""
+    decided_ms: float | None = None
+    """When the final text of the utterance came."""
+    first_word_ms: float | None = None
+    first_audio_ms: float | None = None
+    cut_off_ms: float | None = None
+    """When the first sound of an answer came that was too early: before the speaker was done."""
+    taken_back: int = 0
+    """Final texts that came too early, without harm: the speaker went on before the answer could be heard."""
+    problem: str = ""
+
+
+class _Early:
+    """Notes what comes before the speaker is done."""
+
+    def __init__(self, utterance: Utterance) -> None:
+        self._done_s = asyncio.get_running_loop().time() + utterance.ends_at_ms / 1_000
+        self.cut_off_ms: float | None = None
+        self.finals = 0
+
+    def note(self, incoming: Incoming) -> None:
+        late_ms = (asyncio.get_running_loop().time() - self._done_s) * 1_000
+        if late_ms >= 0:
+            return
+        if isinstance(incoming, s.SpeechFrame) and self.cut_off_ms is None:
+            self.cut_off_ms = late_ms
+        self.finals += isinstance(incoming, s.Transcript) and incoming.is_final
+
+
+async def hold(url: str, utterance: Utterance) -> Turn:
+    """In a session of its own, so that nothing said before has a part in it."""
+    async with connect(url, mode=Mode.VOICE, hello=Hello(audio=AudioForm.BINARY, client="bench")) as session:
+        await _wait_until_listening(session)
+        return await speak_to(session, utterance)
+
+
+async def speak_to(session: Session, utterance: Utterance) -> Turn:
+    early = _Early(utterance)
+    try:
+        exchange = await say(session, utterance.pcm, early.note, patient=False)
+    except NoAnswer as error:
+        return Turn(cut_off_ms=early.cut_off_ms, problem=str(error))
+    return Turn(
+        heard=exchange.transcript,
+        answer=exchange.response,
+        silence_ms=exchange.metrics.end_of_turn_ms if exchange.metrics else None,
+        decided_ms=_ms(exchange.transcript_s),
+        first_word_ms=_ms(exchange.first_word_s),
+        first_audio_ms=_ms(exchange.first_audio_s),
+        cut_off_ms=early.cut_off_ms,
+        taken_back=0 if early.cut_off_ms is not None else early.finals,
+        problem=" ".join(exchange.errors),
+    )
+
+
+async def _wait_until_listening(session: Session) -> None:
+    await session.send(StartListening())
+    async for incoming in session.messages():
+        match incoming:
+            case s.StateChanged(state=s.State.LISTENING):
+                return
+            case s.Notice(text=text) | s.Error(message=text):
+                raise NoAnswer(text)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1_000

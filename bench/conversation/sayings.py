@@ -1,0 +1,142 @@
+"""What is said in the benches of the spoken turn, put together by chance from a seed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from string import Formatter
+from typing import Final
+
+from antiphon.words.numbers import spell_number
+
+REST: Final = "…"
+"""Where the speaker thinks for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    text: str
+    voice: str
+    kind: str
+    """The pattern that the text was made from."""
+
+
+_HESITANT: Final = (
+    "What time is it … in {city}?",
+    "What date is it … in {city}?",
+    "Can you tell me what time it is … in {city}?",
+    "What is {number} … times {number}?",
+    "What is {number} plus … {number}?",
+    "How many days … until {occasion}?",
+    "How long is it … until {occasion}?",
+    "What day of the week … is {month} the {ordinal}?",
+    "What will the weather be like … in {city}?",
+    "Remind me to … {chore} on {day}.",
+    "Set a timer for … {number} minutes.",
+    "Please wake me up … at {hour} tomorrow.",
+    "Turn off the lights … in the {room}.",
+    "Send a message to {person} … and say that I will be late.",
+    "I would like to book a table … for {number} people.",
+    "I was wondering … if you could tell me something about {topic}.",
+    "Tell me something … about {topic}.",
+    "Tell me a joke … about {topic}.",
+    "My friend said that … {person} is coming on {day}.",
+    "Do you think that … {person} would like a book about {topic}?",
+)
+
+_AFTERTHOUGHTS: Final = (
+    "How many days until {month} … the {ordinal}?",
+    "What is {number} plus two hundred … and {number}?",
+    "Tell me the time in {city} … and in {city}.",
+    "What is {number} minus {number} … plus {number}?",
+)
+"""Whole requests, to which the speaker then adds something. No ear can know of it before it is said."""
+
+_QUESTIONS: Final = (
+    "What is {number} times {number}?",
+    "What is {number} plus {number}?",
+    "What is {number} minus {number}?",
+    "How much is {number} divided by {number}?",
+    "What is {number} percent of {number}?",
+    "What is the square root of {number}?",
+    "What time is it in {city}?",
+    "Can you tell me what time it is in {city}?",
+    "What date is it in {city}?",
+    "How many days until {month} the {ordinal}?",
+    "How long is it until {occasion}?",
+)
+"""Which the offline assistant can answer, and its answers hardly ever begin with the same words."""
+
+_REMARKS: Final = (
+    "I was wondering if you could tell me something about {topic}.",
+    "Remind me to {chore} on {day}.",
+    "My friend said that {person} is coming on {day}.",
+    "Turn off the lights in the {room}.",
+    "Tell me something about {topic}.",
+    "Set a timer for {number} minutes.",
+    "What will the weather be like in {city}?",
+    "I would like to book a table for {number} people.",
+)
+"""Which no grammar knows: only how they sound tells that they are over."""
+
+_WORDS: Final = {
+    "city": ("Tokyo", "London", "Paris", "Berlin", "Chicago", "Sydney", "Madrid", "Rome", "Toronto", "Cairo", "Moscow"),
+    "occasion": ("Christmas", "Easter", "New Year", "Halloween", "Thanksgiving"),
+    "month": ("January", "March", "April", "June", "August", "September", "October", "December"),
+    "ordinal": ("first", "third", "fifth", "tenth", "twelfth", "sixteenth", "twenty first", "thirtieth"),
+    "day": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "hour": ("seven o'clock", "half past eight", "quarter past six", "ten thirty"),
+    "chore": ("call my mother", "water the plants", "pay the rent", "buy some bread", "feed the cat"),
+    "room": ("kitchen", "living room", "bedroom", "hallway", "garage"),
+    "person": ("Michael", "Susan", "Peter", "Jennifer", "Robert"),
+    "topic": ("Paris", "black holes", "the Roman Empire", "elephants", "the moon", "old trains"),
+}
+_NUMBERS: Final = range(11, 99)
+
+
+def make_hesitant(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
+    """Each with one rest in it. Every pattern is said by every voice, before one of them comes again."""
+    return _make(_HESITANT, count, voices, Random(f"hesitant {seed}"))
+
+
+def make_afterthoughts(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
+    """Each with one rest in it, after which nobody would expect anything."""
+    return _make(_AFTERTHOUGHTS, count, voices, Random(f"afterthoughts {seed}"))
+
+
+def make_remarks(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
+    return _make(_REMARKS, count, voices, Random(f"remarks {seed}"))
+
+
+def make_questions(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
+    return _make(_QUESTIONS, count, voices, Random(f"questions {seed}"))
+
+
+def _make(patterns: Sequence[str], count: int, voices: Sequence[str], chance: Random) -> list[Saying]:
+    made: dict[str, Saying] = {}
+    for pattern, voice in _rounds(patterns, voices, chance):
+        text = _fill(pattern, chance)
+        made.setdefault(text, Saying(text, voice, pattern))
+        if len(made) == count:
+            break
+    return list(made.values())
+
+
+def _rounds(patterns: Sequence[str], voices: Sequence[str], chance: Random) -> Iterator[tuple[str, str]]:
+    while True:
+        pairs = list(product(patterns, voices))
+        chance.shuffle(pairs)
+        yield from pairs
+
+
+def _fill(pattern: str, chance: Random) -> str:
+    written = []
+    for text, slot, _, _ in Formatter().parse(pattern):
+        written += [text, _word(slot, chance) if slot else ""]
+    return "".join(written)
+
+
+def _word(slot: str, chance: Random) -> str:
+    if slot == "number":
+        return spell_number(chance.choice(_NUMBERS)).replace("-", " ")
+    return chance.choice(_WORDS[slot])

@@ -1,0 +1,42 @@
+"""`antiphon serve` as a process of its own, with a voice and with nothing in its data folder."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Final
+
+from antiphon.config import Settings
+from antiphon.weights.folder import locate
+from antiphon.weights.manifest import find_model
+from bench.load.process import ServerProcess
+
+ROOT: Final = Path(__file__).parents[2]
+MODELS: Final = ("silero-vad", "smart-turn", "moonshine-base-en", "joe")
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[str]:
+    """The address of its socket. The settings are those of this process. Raises `AntiphonError` and `Crashed`."""
+    for model in MODELS:
+        for file in find_model(model).files:
+            # Without one of them it would serve all the same, in text.
+            locate(settings.models_dir, model, file.name)
+    command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
+    with TemporaryDirectory() as folder, TemporaryFile("w+") as log:
+        env = {
+            **os.environ,
+            "ANTIPHON_DATA_DIR": folder,
+            "ANTIPHON_MODELS_DIR": str(settings.models_dir),
+            # Its lines must come when they are written, though nobody reads them on a terminal.
+            "PYTHONUNBUFFERED": "1",
+        }
+        with Popen(command, cwd=ROOT, env=env, stdin=PIPE, stdout=PIPE, stderr=log, text=True) as process:
+            try:
+                host, port = ServerProcess(process, log).address
+                yield f"ws://{host}:{port}/ws"
+            finally:
+                process.terminate()

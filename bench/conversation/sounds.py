@@ -1,0 +1,81 @@
+"""Sayings as a microphone would hear them, with the rests that a speaker makes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from antiphon.client.speaking import QUIET, end_of_speech_ms
+from bench.conversation.sayings import REST, Saying
+from bench.speech.clips import CLIP_HZ, make_clip
+
+REST_MS: Final = (400, 800)
+_WINDOW_MS: Final = 10
+_WINDOW: Final = CLIP_HZ * _WINDOW_MS // 1_000
+_LEAST_GAP_MS: Final = 50
+"""What a comma leaves. Shorter ones are the stops of consonants."""
+_DECAY_MS: Final = 20
+"""Kept of the silence on either side, where a word dies away and the next one begins."""
+
+
+class NoGap(Exception):
+    """A voice has read over a comma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    saying: Saying
+    pcm: bytes
+    """PCM16, mono, little-endian, 16 kHz."""
+    rest_ms: int = 0
+    """How long the speaker rests, from the last sound before it to the first one after it."""
+    rest_at_ms: int = 0
+    """When the rest begins."""
+
+    @property
+    def ends_at_ms(self) -> int:
+        """When the last sound is over."""
+        return end_of_speech_ms(self.pcm)
+
+
+def speak(saying: Saying, models_dir: Path, chance: Random) -> Utterance:
+    """A rest is made where the voice itself makes a short one, for a comma: the melody says that more is to come.
+
+    Two sentences that are put together would not do: the first would end as a sentence ends. Raises `NoGap`.
+    """
+    before, rest, after = (part.strip() for part in saying.text.partition(REST))
+    if not rest:
+        return Utterance(saying, make_clip(saying.text, saying.voice, models_dir).pcm)
+    samples = np.frombuffer(make_clip(f"{before}, {after}", saying.voice, models_dir).pcm, np.int16)
+    first, last = find_gap(samples, len(before) / len(before + after))
+    rest_ms = chance.randint(*REST_MS)
+    noise = np.random.default_rng(rest_ms).normal(0, 8, (rest_ms - 2 * _DECAY_MS) * CLIP_HZ // 1_000)
+    decay = _DECAY_MS * CLIP_HZ // 1_000
+    stretched = np.concatenate([samples[: first + decay], noise.astype(np.int16), samples[last - decay :]])
+    return Utterance(saying, stretched.tobytes(), rest_ms, first * 1_000 // CLIP_HZ)
+
+
+def speak_all(sayings: Sequence[Saying], models_dir: Path, seed: int) -> list[Utterance]:
+    chance = Random(f"rests {seed}")
+    return [speak(saying, models_dir, chance) for saying in sayings]
+
+
+def find_gap(samples: NDArray[np.int16], share: float) -> tuple[int, int]:
+    """The longest silence within speech that is near that share of it. Raises `NoGap`."""
+    loud = np.abs(samples[: len(samples) - len(samples) % _WINDOW].astype(np.int32)).reshape(-1, _WINDOW).max(1) > QUIET
+    at = np.flatnonzero(loud)
+    length = at[-1] - at[0]
+    gaps = [
+        (after - before, before + 1, after)
+        for before, after in pairwise(at)
+        if abs((before - at[0]) / length - share) < 0.25 and (after - before - 1) * _WINDOW_MS >= _LEAST_GAP_MS
+    ]
+    if not gaps:
+        raise NoGap("There is no silence within this speech.")
+    _, first, last = max(gaps)
+    return int(first) * _WINDOW, int(last) * _WINDOW

@@ -1,0 +1,100 @@
+"""The real ears and the offline assistant, with a recogniser and a synthesiser that only take their time.
+
+What these two cost depends on the engine, and other benches measure ours. Here they take fixed times and no processor,
+as engines on another machine do, so that what is left is what the sessions cost.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from antiphon.audio.turn import TurnDetector
+from antiphon.audio.vad import Vad
+from antiphon.compose import load_tools
+from antiphon.config import Settings
+from antiphon.models.builtin import BuiltinModel
+from antiphon.models.cascade.cascade import Cascade
+from antiphon.models.cascade.ear import FRAME_BYTES
+from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.cascade.listening import Senses
+from antiphon.models.live import LiveModel
+from antiphon.speech.base import Sound, Urgency, Voice
+from antiphon.speech.workers import Workers
+from antiphon.tools.spec import Mode
+from antiphon.weights.folder import locate
+from bench.load.microphone import Recording, load_recordings
+
+STT_MS: Final = 150
+TTS_MS: Final = 60
+"""For the first sound of a clause; as much again for each of the others, which are longer than that to play."""
+
+_OUTPUT_HZ: Final = 22_050
+_PIECE_MS: Final = 500
+_CHARACTERS_PER_S: Final = 15
+_LONGEST_MS: Final = 2_000
+"""Of a clause: what is said is to be over before the caller's next phrase."""
+_KEY_BYTES: Final = 64
+
+
+class StubRecognizer:
+    """Knows the phrases, by a few of their samples, and nothing else."""
+
+    name = "stub"
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        self._texts: Mapping[bytes, str] = {
+            recording.pcm[at : at + _KEY_BYTES]: recording.text
+            for recording in recordings
+            for at in range(0, len(recording.pcm), FRAME_BYTES)
+        }
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        await asyncio.sleep(STT_MS / 1_000)
+        middle = len(pcm) // FRAME_BYTES // 2 * FRAME_BYTES
+        return self._texts.get(pcm[middle : middle + _KEY_BYTES], "")
+
+    async def aclose(self) -> None:
+        """Holds nothing."""
+
+
+class StubSynthesizer:
+    name = "stub"
+    output_hz = _OUTPUT_HZ
+    voices = (Voice("stub", "Stub", "en-US"),)
+
+    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        left_ms = min(_LONGEST_MS, len(text) * 1_000 // _CHARACTERS_PER_S)
+        while left_ms > 0:
+            await asyncio.sleep(TTS_MS / 1_000)
+            piece_ms = min(left_ms, _PIECE_MS)
+            left_ms -= piece_ms
+            yield Sound(bytes(2 * (_OUTPUT_HZ * piece_ms // 1_000)), left_ms)
+
+    async def aclose(self) -> None:
+        """Holds nothing."""
+
+
+@asynccontextmanager
+async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[Callable[[], LiveModel]]:
+    """Loads what all sessions share. Gives what makes the voice of one."""
+    assistant = BuiltinModel(load_tools(settings).snapshot())
+    assistant.compile()
+    hearing = Hearing(Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx")))
+    workers = Workers(threads=len(os.sched_getaffinity(0)))
+    senses = Senses(
+        hearing=hearing,
+        recognizer=StubRecognizer(load_recordings(phrases)),
+        detector=TurnDetector(locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")),
+        workers=workers,
+        is_request=lambda text: assistant.matches_whole(text, Mode.VOICE),
+        short_silence_ms=settings.speech.short_silence_ms,
+        long_silence_ms=settings.speech.long_silence_ms,
+    )
+    try:
+        yield lambda: Cascade(senses, assistant, StubSynthesizer())
+    finally:
+        await hearing.aclose()
+        await workers.aclose()

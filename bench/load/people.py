@@ -1,0 +1,62 @@
+"""The two kinds of callers, and the rhythm of each."""
+
+from collections.abc import Sequence
+from itertools import count, cycle
+from pathlib import Path
+from typing import Final, Protocol
+
+from bench.load.call import Call
+from bench.load.crowd import Crowd
+from bench.load.ears import STT_MS, TTS_MS
+from bench.load.ledger import Ledger
+from bench.load.line import Line
+from bench.load.microphone import EVERY_FRAMES, FRAME_MS, SOONER_STEPS, STEP_FRAMES
+from bench.load.model import HEARS_MS, RESTS_MS
+from bench.load.phrases import Phrase
+from bench.load.talk import Talk
+
+
+class People(Protocol):
+    @property
+    def warm_s(self) -> float:
+        """Until all of them have had their first turn."""
+        ...
+
+    @property
+    def phrases_dir(self) -> Path | None:
+        """What they say, for a server that listens to it."""
+        ...
+
+    def make_crowd(self, address: tuple[str, int], sessions: int) -> Crowd: ...
+
+
+class Scripted:
+    """They send silence, and are answered by the script."""
+
+    ramp_s: Final = (HEARS_MS + RESTS_MS) / 1000
+    warm_s: Final = ramp_s + 0.2
+    phrases_dir: Final = None
+
+    def make_crowd(self, address: tuple[str, int], sessions: int) -> Crowd:
+        return Crowd(address, Call, ramp_s=self.ramp_s, late_s=1.0)
+
+
+class Speaking:
+    """They say the phrases in turns, each of them another one."""
+
+    warm_s: Final = (EVERY_FRAMES + SOONER_STEPS * STEP_FRAMES) * FRAME_MS / 1000
+
+    def __init__(self, phrases: Sequence[Phrase], phrases_dir: Path) -> None:
+        self.phrases_dir = phrases_dir
+        self._phrases = cycle(phrases)
+
+    def make_crowd(self, address: tuple[str, int], sessions: int) -> Crowd:
+        arrived = count()
+
+        def make_talk(address: tuple[str, int], ledger: Ledger) -> Line:
+            place = next(arrived)
+            first_at = EVERY_FRAMES * place // sessions // STEP_FRAMES * STEP_FRAMES
+            return Talk(address, ledger, self._phrases.__next__, (STT_MS, TTS_MS), first_at, seed=place)
+
+        # An answer takes some seconds to play, and only then the server tells what ended the turn.
+        return Crowd(address, make_talk, ramp_s=1.0, late_s=8.0)

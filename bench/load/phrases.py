@@ -1,0 +1,132 @@
+"""What the sessions with ears say, and where in it a turn ends.
+
+The ears are tried on every phrase beforehand, cut into the same frames as by the server. So the client knows which of
+its own frames ends the turn.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Final
+
+from antiphon.audio.vad import Vad
+from antiphon.models.cascade.ear import FRAME_BYTES, Ear, Sign
+from bench.load.microphone import FRAME_BYTES as SENT_BYTES
+from bench.load.microphone import STEP_FRAMES, Recording, room
+from bench.speech.clips import LEAD_MS, TAIL_MS, VOICES, make_clip
+from bench.speech.sentences import make_sentences
+
+PHRASES: Final = 320
+"""More than the texts whose meaning the offline assistant remembers. They are said in turns: it has forgotten each."""
+SEED: Final = 11
+SHORTEST_S: Final = 1.5
+LONGEST_S: Final = 3.0
+LIKELY_CHARS: Final = range(22, 48)
+"""Of a text that takes about so long to say: to speak the others, and throw them away, would take minutes."""
+
+_BEFORE_STEPS: Final = (7, 13)
+"""What is heard in a phrase must not depend on how long the room was heard before it."""
+_AFTER_STEPS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """The places are frames of the microphone, counted from the phrase's first."""
+
+    recording: Recording
+    paused_at: int
+    """The one that makes a pause, at which the server asks what was said."""
+    short_at: int
+    """The one that makes the short silence, which is enough if the turn seems to be complete."""
+    long_at: int
+    """The one that makes the long silence, which is always enough."""
+    long_ms: int
+    """How long that silence is, in whole frames of the ear."""
+
+
+def record(folder: Path, models_dir: Path) -> Iterator[int]:
+    """Has the phrases spoken, unless that was done before. Tells of each. Raises `MissingProgram`."""
+    index = folder / "texts.json"
+    if index.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    texts: list[str] = []
+    likely = (text for text in make_sentences(6 * PHRASES, SEED) if len(text) in LIKELY_CHARS)
+    for text, voice in zip(likely, cycle(VOICES), strict=False):
+        clip = make_clip(text, voice, models_dir)
+        if SHORTEST_S <= clip.seconds - (LEAD_MS + TAIL_MS) / 1_000 <= LONGEST_S:
+            (folder / f"{len(texts)}.pcm").write_bytes(_fill(clip.pcm))
+            texts.append(text)
+            yield len(texts)
+        if len(texts) == PHRASES:
+            break
+    index.write_text(json.dumps(texts))
+
+
+def try_ears(recordings: Sequence[Recording], vad: Vad, short_silence_ms: int, long_silence_ms: int) -> list[Phrase]:
+    """Those in which the ears hear one turn without a pause in it, wherever they are said."""
+    tries = []
+    for steps in _BEFORE_STEPS:
+        before, after = _room_for(steps), _room_for(_AFTER_STEPS)
+        heard = _hear(vad, [before + recording.pcm + after for recording in recordings])
+        skipped = len(before) // FRAME_BYTES
+        tries.append([_find_ends(each, skipped, short_silence_ms, long_silence_ms) for each in heard])
+    return [
+        Phrase(recording, *ends)
+        for recording, ends, again in zip(recordings, *tries, strict=True)
+        if ends is not None and ends == again
+    ]
+
+
+def _fill(pcm: bytes) -> bytes:
+    """Up to whole steps, with more of the noise at its end."""
+    missing = -len(pcm) % (STEP_FRAMES * SENT_BYTES)
+    return pcm + pcm[len(pcm) - missing :]
+
+
+def _room_for(steps: int) -> bytes:
+    return b"".join(room()[: steps * STEP_FRAMES])
+
+
+def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
+    """How likely each frame is speech; all sounds at once, as a server hears them."""
+    streams = [vad.stream() for _ in sounds]
+    heard: list[list[float]] = [[] for _ in sounds]
+    for at in range(0, max(map(len, sounds)), FRAME_BYTES):
+        longer = [place for place, sound in enumerate(sounds) if at + FRAME_BYTES <= len(sound)]
+        batch = [(streams[place], sounds[place][at : at + FRAME_BYTES]) for place in longer]
+        for place, probability in zip(longer, vad.run(batch), strict=True):
+            heard[place].append(probability)
+    return heard
+
+
+def _find_ends(
+    heard: Sequence[float], skipped: int, short_silence_ms: int, long_silence_ms: int
+) -> tuple[int, int, int, int] | None:
+    """The numbers of a phrase; None unless the ear hears one turn without a pause in it."""
+    ends = []
+    for seems_complete in (True, False):
+        ear = Ear(short_silence_ms, long_silence_ms)
+        signs: dict[Sign, int] = {}
+        for place, probability in enumerate(heard):
+            sign = ear.hear(probability, bytes(FRAME_BYTES))
+            if sign is Sign.RESUMED or (sign is Sign.STARTED and signs):
+                return None
+            if sign is not None:
+                signs[sign] = _sent_at(place - skipped)
+            if sign is Sign.PAUSED and seems_complete:
+                ear.believe_complete()
+            if sign is Sign.ENDED:
+                break
+        ends.append(signs)
+    if any(Sign.ENDED not in signs for signs in ends):
+        return None
+    complete, unclear = ends
+    return complete[Sign.PAUSED], complete[Sign.ENDED], unclear[Sign.ENDED], ear.silence_ms
+
+
+def _sent_at(place: int) -> int:
+    """The frame of the microphone that completes a frame of the ear."""
+    return -(-(place + 1) * FRAME_BYTES // SENT_BYTES) - 1

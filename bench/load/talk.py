@@ -1,0 +1,103 @@
+"""One session with ears: somebody says phrases into its microphone, and it notes how long each answer took.
+
+An answer is due when the silence after the phrase was long enough for the rule that ended the turn, and the recogniser
+and the synthesiser have taken their times. What it comes later than that is what the server has added.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from time import monotonic_ns
+from typing import Final
+
+from bench.load import wire
+from bench.load.ledger import Ledger
+from bench.load.line import SPEECH_HEAD, Line, Message
+from bench.load.microphone import Microphone, Recording
+from bench.load.phrases import Phrase
+
+SHORT: Final = "short silence"
+LONG: Final = "long silence"
+
+_OUTPUT_BYTES_PER_S: Final = 2 * 22_050
+
+
+@dataclass(slots=True)
+class _Turn:
+    phrase: Phrase
+    paused_ns: int = 0
+    """When the frame that makes the pause was sent; the next two likewise."""
+    short_ns: int = 0
+    long_ns: int = 0
+    answered_ns: int = 0
+
+
+class Talk(Line):
+    def __init__(
+        self,
+        address: tuple[str, int],
+        ledger: Ledger,
+        next_phrase: Callable[[], Phrase],
+        delays_ms: tuple[int, int],
+        first_at: int,
+        seed: int,
+    ) -> None:
+        """`delays_ms` are the recogniser's and the synthesiser's."""
+        super().__init__(address, ledger)
+        self._microphone = Microphone(self._begin, first_at, Random(seed))
+        self._next_phrase = next_phrase
+        self._stt_ns, self._tts_ns = (ms * 1_000_000 for ms in delays_ms)
+        self._turn: _Turn | None = None
+        """That waits for its answer."""
+        self._answered: _Turn | None = None
+        """Whose answer is playing."""
+        self._play_until_s = 0.0
+
+    def speak(self) -> None:
+        pcm = self._microphone.record()
+        now_ns = monotonic_ns()
+        is_playing = now_ns < self._play_until_s * 1e9
+        self.write(wire.frame(wire.BINARY, (b"\1" if is_playing else b"\0") + pcm))
+        if self._turn is not None:
+            self._mark(self._turn, self._microphone.at, now_ns)
+
+    def read(self, message: Message, now_ns: int) -> None:
+        match message:
+            case Message(type="generation_complete"):
+                self.play_until(self._play_until_s, message.turn)
+            case Message(type="turn_metrics", end_of_turn_ms=silence_ms) if silence_ms is not None:
+                self.turns += 1
+                self._note(silence_ms)
+
+    def hear(self, payload: bytes, now_ns: int) -> None:
+        _, _, _, piece = SPEECH_HEAD.unpack_from(payload)
+        if piece == 0:
+            self._play_until_s = now_ns / 1e9
+            self._answered, self._turn = self._turn, None
+            if self._answered is not None:
+                self._answered.answered_ns = now_ns
+        self._play_until_s += (len(payload) - SPEECH_HEAD.size) / _OUTPUT_BYTES_PER_S
+
+    def _begin(self) -> Recording:
+        self._turn = _Turn(self._next_phrase())
+        return self._turn.phrase.recording
+
+    def _mark(self, turn: _Turn, at: int, now_ns: int) -> None:
+        if at == turn.phrase.paused_at:
+            turn.paused_ns = now_ns
+        elif at == turn.phrase.short_at:
+            turn.short_ns = now_ns
+            self.ledger.begun += self.ledger.covers(now_ns)
+        elif at == turn.phrase.long_at:
+            turn.long_ns = now_ns
+
+    def _note(self, silence_ms: float) -> None:
+        """Which silence has ended the turn, the server tells when the answer was played."""
+        turn, self._answered = self._answered, None
+        if turn is None or not self.ledger.covers(turn.short_ns):
+            return
+        is_long = silence_ms >= turn.phrase.long_ms
+        enough_ns = turn.long_ns if is_long else turn.short_ns
+        due_ns = max(enough_ns, turn.paused_ns + self._stt_ns) + self._tts_ns
+        self.ledger.turns += 1
+        self.ledger.add(LONG if is_long else SHORT, turn.answered_ns - due_ns)

@@ -1,0 +1,145 @@
+"""The figures as tables, as targets and as a file."""
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.load.figures import Figures, Load, PeerFigures
+from bench.load.talk import LONG, SHORT
+
+CARRIED: Final = 200
+"""Sessions for which the targets hold, with the scripted voice."""
+IDLE: Final = Load(CARRIED, streaming=False)
+IN_MEMORY: Final = Load(CARRIED, storage="memory")
+"""Without the database: what the sockets and the sessions cost."""
+EARS: Final = Load(100, ears=True)
+"""For which they hold with ears."""
+
+P99_MS: Final = 50.0
+STREAMING_KB: Final = 500.0
+EARS_KB: Final = 1_000.0
+IDLE_KB: Final = 100.0
+START_S: Final = 2.0
+PEER_SHARE: Final = 0.1
+
+
+class Found(Struct):
+    """Everything that was measured."""
+
+    starts_s: list[float] = msgspec.field(default_factory=list)
+    runs: list[Figures] = msgspec.field(default_factory=list)
+    peers: list[PeerFigures] = msgspec.field(default_factory=list)
+
+    def with_ears(self, ears: bool) -> list[Figures]:
+        return [figures for figures in self.runs if figures.load.ears is ears]
+
+
+def judge(found: Found) -> Iterator[tuple[str, float, float]]:
+    """Each target that was measured: what is asked, the figure, and the most that it may be."""
+    for figures in found.runs:
+        p99_ms, each_kb = figures.took_ms.p99, figures.rss_kb_a_session
+        if figures.load == Load(CARRIED):
+            yield f"{CARRIED} sessions on one core: ms of added latency, p99", p99_ms, P99_MS
+            yield "KB a streaming session", each_kb, STREAMING_KB
+        elif figures.load == IDLE:
+            yield "KB an idle session", each_kb, IDLE_KB
+        elif figures.load == EARS:
+            yield f"{EARS.sessions} sessions with ears on one core: ms of added latency, p99", p99_ms, P99_MS
+            yield "KB a session with ears", each_kb, EARS_KB
+            if found.peers:
+                share = figures.cpu_a_session / min(peer.cpu_a_session for peer in found.peers)
+                yield "CPU of a session with ears, by that of Pipecat's input side", share, PEER_SHARE
+    if found.starts_s:
+        yield "Seconds from the start to ready", median(found.starts_s), START_S
+
+
+def report(console: Console, found: Found) -> None:
+    if scripted := found.with_ears(False):
+        stored = [figures for figures in scripted if figures.load.storage == "sqlite" and figures.load.streaming]
+        console.print(_tell_scripted(scripted), _tell_kinds(max(stored, key=lambda figures: figures.load.sessions)))
+    if with_ears := found.with_ears(True):
+        console.print(_tell_ears(with_ears))
+    if found.peers:
+        console.print(_tell_peers(found.peers))
+    for what, is_, limit in judge(found):
+        verdict = "[green]met   [/]" if is_ <= limit else "[red]missed[/]"
+        console.print(f"{verdict} {what}: {is_:,.2f}, at most {limit:g} wanted", soft_wrap=True)
+
+
+def write_json(path: Path, found: Found) -> None:
+    whole: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
+        "load": os.getloadavg(),
+        "targets": [{"what": what, "is": is_, "at_most": limit} for what, is_, limit in judge(found)],
+        **msgspec.to_builtins(found),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(whole, indent=1))
+
+
+def _tell_scripted(runs: Sequence[Figures]) -> Table:
+    table = _table("sessions", "p50", "p99", "turns", *_COST, title="A scripted voice on one core, added latency in ms")
+    for figures in runs:
+        took = figures.took_ms
+        latency = [f"{took.p50:,.1f}", f"{took.p99:,.1f}", str(figures.turns)]
+        is_streaming = figures.load.streaming
+        table.add_row(str(figures.load), *(latency if is_streaming else [""] * len(latency)), *_tell_cost(figures))
+    return table
+
+
+def _tell_ears(runs: Sequence[Figures]) -> Table:
+    headings = ("sessions", "p50", "p99", "turns", "answered", "short", "long", *_COST)
+    table = _table(*headings, title="Real ears on one core, added latency in ms")
+    for figures in runs:
+        took = figures.took_ms
+        counts = (figures.begun, figures.turns, figures.count(SHORT), figures.count(LONG))
+        latency = (f"{took.p50:,.1f}", f"{took.p99:,.1f}", *map(str, counts))
+        table.add_row(str(figures.load), *latency, *_tell_cost(figures))
+    return table
+
+
+def _tell_kinds(figures: Figures) -> Table:
+    title = f"{figures.load.sessions} sessions by kind of message, in ms"
+    table = _table("message", "count", "p50", "p99", "max", title=title)
+    for kind, took in figures.took_ms_by_kind.items():
+        table.add_row(kind, f"{took.count:,}", f"{took.p50:,.1f}", f"{took.p99:,.1f}", f"{took.max:,.1f}")
+    return table
+
+
+def _tell_peers(peers: Sequence[PeerFigures]) -> Table:
+    table = _table("sessions", "turns", "votes", "CPU", "each", "KB each", title="Pipecat's input side on one core")
+    for peer in peers:
+        cost = (f"{peer.cpu:.0%}", f"{peer.cpu_a_session:.2%}", f"{peer.rss_kb_a_session:,.0f}")
+        table.add_row(str(peer.sessions), str(peer.turns), str(peer.votes), *cost)
+    return table
+
+
+_COST: Final = ("CPU", "each", "KB each", "our CPU", "our p99")
+
+
+def _tell_cost(figures: Figures) -> tuple[str, ...]:
+    return (
+        f"{figures.server_cpu:.0%}",
+        f"{figures.cpu_a_session:.2%}",
+        f"{figures.rss_kb_a_session:,.0f}",
+        f"{figures.generator_cpu:.0%}",
+        f"{figures.generator_late_ms.p99:.1f}" if figures.load.streaming else "",
+    )
+
+
+def _table(first: str, *headings: str, title: str) -> Table:
+    table = Table(first, title=title)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table

@@ -1,0 +1,169 @@
+"""Speech at the terminal, over the socket: a recording and its answer, or a conversation."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from antiphon.cli.options import UsageError
+from antiphon.cli.turn_display import TurnDisplay
+from antiphon.cli.waterfall import draw
+from antiphon.client import Disconnected, Incoming, Mode, Session, connect
+from antiphon.client.call import Call, SoundCard
+from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ, end_of_speech_ms, say
+from antiphon.config import Settings
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
+from antiphon.security.origin import own_authority
+from antiphon.speech.extras import needs_extra
+
+MAX_FILE_S: Final = 60
+OPENING_S: Final = 10.0
+"""So long a server may take until it listens."""
+
+
+def say_file(settings: Settings, url: str | None, token: str | None, file: Path, save: Path | None) -> None:
+    pcm = read_speech(file)
+    if save is not None:
+        _check_place(save, file)
+    asyncio.run(_say(settings, url, token, pcm, save, _console()))
+
+
+def call(settings: Settings, url: str | None, token: str | None) -> None:
+    with needs_extra("local", "a microphone"):
+        from antiphon.cli.sound_card import SystemSoundCard, load_portaudio
+
+    card = SystemSoundCard(load_portaudio())
+    card.check()
+    asyncio.run(converse(settings, url, token, card, _console()))
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def read_speech(file: Path) -> bytes:
+    """As a server takes it. Raises `AntiphonError` if there is nothing in it that could be said."""
+    with needs_extra("local", "to read a WAV file"):
+        from antiphon.audio.pcm import duration_ms
+        from antiphon.audio.resample import resample
+        from antiphon.audio.wav import read_wav
+
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder, not a WAV file.")
+    sound, hz = read_wav(file)
+    if duration_ms(sound, hz) > MAX_FILE_S * 1000:
+        seconds = duration_ms(sound, hz) / 1000
+        raise UsageError(f"{file} has {seconds:.0f} seconds of sound. At most {MAX_FILE_S} can be said at once.")
+    pcm = resample(sound, hz, INPUT_HZ)
+    if not pcm:
+        raise UsageError(f"{file} has no sound in it.")
+    if not end_of_speech_ms(pcm):
+        raise UsageError(f"{file} is silent, or too quiet to be heard.")
+    return pcm
+
+
+async def converse(settings: Settings, url: str | None, token: str | None, card: SoundCard, console: Console) -> None:
+    """Until the server ends it, or Ctrl-C."""
+    async with AsyncExitStack() as stack:
+        session = await _open(settings, url, token, stack, console, reconnect=True)
+        console.print("Talk to it. Ctrl-C ends the call.")
+        display = TurnDisplay(console)
+
+        def tell(incoming: Incoming) -> None:
+            display.show(incoming)
+            if isinstance(incoming, s.TurnMetrics) and incoming.total_ms is not None:
+                console.print(f"[dim]     ({incoming.total_ms:.0f} ms)[/]")
+
+        await Call(session, card, tell).run()
+
+
+async def _say(
+    settings: Settings, url: str | None, token: str | None, pcm: bytes, save: Path | None, console: Console
+) -> None:
+    async with AsyncExitStack() as stack:
+        session = await _open(settings, url, token, stack, console, reconnect=False)
+        exchange = await say(session, pcm, TurnDisplay(console).show)
+        for line in draw(exchange):
+            console.print(line, markup=False)
+        if exchange.questions:
+            console.print("Nothing was done: a recording cannot answer. Say yes or no in a conversation.")
+        if save is not None:
+            _save(exchange.pcm, save, console)
+
+
+async def _open(
+    settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console, *, reconnect: bool
+) -> Session:
+    """A session that listens: with the server that was named, or that of the settings, or one of our own."""
+    hello = Hello(audio=AudioForm.BINARY)
+    wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
+    try:
+        session = await stack.enter_async_context(
+            connect(wanted, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
+        )
+    except Disconnected:
+        if url is not None:
+            raise
+        from antiphon.serve import serving
+
+        console.print(f"[dim]No Antiphon answers at {escape(wanted)}, so this call has a server of its own.[/]")
+        with _progress(console) as announce:
+            address = await stack.enter_async_context(serving(settings, voice=True, announce=announce))
+        session = await stack.enter_async_context(
+            connect(address, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
+        )
+    await _start(session)
+    return session
+
+
+async def _start(session: Session) -> None:
+    await session.send(StartListening())
+    try:
+        async with asyncio.timeout(OPENING_S):
+            async for incoming in session.messages():
+                match incoming:
+                    case s.StateChanged(state=s.State.LISTENING):
+                        return
+                    case s.Notice(text=why) | s.Error(message=why) | s.Timeout(message=why):
+                        raise UsageError(why)
+    except TimeoutError:
+        raise UsageError(f"the server does not listen within {OPENING_S:.0f} seconds.") from None
+    raise UsageError("the server has ended the session.")
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Shows what a start is busy with; at a terminal with something that moves."""
+    if not console.is_terminal:
+        yield lambda line: console.print(line, style="dim") if line.endswith("…") else None
+        return
+    with console.status("Starting…") as status:
+        yield lambda line: status.update(line) if line.endswith("…") else None
+
+
+def _check_place(save: Path, file: Path) -> None:
+    """Before anything is said: a turn takes long, and is not the same twice."""
+    if save.is_dir():
+        raise UsageError(f"the answer cannot be saved as {save}, which is a folder.")
+    if not save.absolute().parent.is_dir():
+        raise UsageError(f"the answer cannot be saved as {save}: there is no folder {save.absolute().parent}.")
+    if save.exists() and save.samefile(file):
+        raise UsageError(f"the answer would take the place of {file}. Give --save another name.")
+
+
+def _save(pcm: bytes, save: Path, console: Console) -> None:
+    from antiphon.audio.wav import write_wav
+
+    if not pcm:
+        console.print("The answer has no sound, so nothing was saved.")
+        return
+    try:
+        save.write_bytes(write_wav(pcm, OUTPUT_HZ))
+    except OSError as error:
+        raise UsageError(f"the answer cannot be saved as {save}: {error.strerror}.") from None
+    console.print(f"Saved {len(pcm) / 2 / OUTPUT_HZ:.1f} seconds as {escape(str(save))}.")

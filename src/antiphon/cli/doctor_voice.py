@@ -1,0 +1,150 @@
+"""The doctor's look at the voice: model files, packages, engines on other machines, and the microphone."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from antiphon.cli.findings import Finding, Findings, ask
+from antiphon.errors import AntiphonError
+
+if TYPE_CHECKING:
+    from antiphon.cli.sound_card import SystemSoundCard
+    from antiphon.config import Settings
+    from antiphon.speech.references import OpenAIServer, Reference, WyomingServer
+    from antiphon.weights.manifest import Model
+
+REACH_S: Final = 3.0
+"""How long an engine on another machine may take to answer."""
+RECORDED_S: Final = 3.0
+QUIET_DBFS: Final = -60.0
+"""A microphone that works hears more than this in a quiet room."""
+LOUDEST: Final = 32_700
+ALWAYS: Final = ("numpy", "onnxruntime", "soxr")
+"""Packages without which no voice works, whatever its engines are."""
+PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", "openai": "openai"}
+
+
+def check_voice(settings: "Settings") -> Findings:
+    """Whether it could hear and speak. Nobody has to: without a voice, the server is one for text."""
+    from antiphon.speech.references import Local, parse_stt, parse_tts
+
+    if settings.model.voice == "none":
+        yield Finding(True, 'voice: none, since model.voice is "none"')
+        return
+    if not _is_wanted(settings):
+        yield Finding(True, "voice: none yet, only text. Run `antiphon models pull` to let it hear and speak")
+        return
+    ears, mouth = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
+    problems = [*_missing_models(settings, ears, mouth), *_missing_packages(ears, mouth)]
+    for problem in problems:
+        yield Finding(False, f"voice: {problem}")
+    if not problems:
+        speaker = "nothing" if mouth is None else f"piper as {settings.speech.voice}" if mouth is Local.PIPER else mouth
+        yield Finding(True, f"voice: {ears} listens, {speaker} speaks (model files: {settings.models_dir})")
+        yield from _look_elsewhere(ears, mouth)
+
+
+def check_microphone(settings: "Settings") -> Findings:
+    """Records a little. Only where it is asked for: nobody expects a check to listen."""
+    from antiphon.speech.extras import needs_extra
+
+    with needs_extra("local", "a microphone"):
+        from antiphon.cli.sound_card import SystemSoundCard, load_portaudio
+
+    yield from examine_microphone(SystemSoundCard(load_portaudio()))
+
+
+def examine_microphone(card: "SystemSoundCard") -> Findings:
+    from antiphon.audio.pcm import level_dbfs, to_samples
+
+    devices = card.inputs()
+    for device in devices:
+        usual = ", the usual one" if device.is_usual else ""
+        yield Finding(True, f"microphone: {device.name} ({device.hz} Hz{usual})")
+    if not devices:
+        yield Finding(False, "microphone: this machine has none. Plug one in, or talk from a browser elsewhere.")
+        return
+    yield Finding(True, f"microphone: listening for {RECORDED_S:.0f} seconds, say something…")
+    pcm = card.record(RECORDED_S)
+    level, peak = level_dbfs(pcm), max(abs(to_samples(pcm).astype(int)), default=0)
+    told = f"microphone: {level:.0f} dBFS on the whole, {100 * peak / 32_768:.0f} % at the loudest"
+    if level < QUIET_DBFS:
+        yield Finding(False, f"{told}. That is silence: see whether it is muted, or another one is the usual one.")
+    elif peak >= LOUDEST:
+        yield Finding(False, f"{told}. It is too loud to be understood well: turn it down.")
+    else:
+        yield Finding(True, told)
+
+
+def _is_wanted(settings: "Settings") -> bool:
+    """Somebody has set something about it, or has pulled a file for it."""
+    from antiphon.weights.folder import State, state_of
+    from antiphon.weights.manifest import VOICE
+
+    is_set = any(key == "model.voice" or key.startswith("speech.") for key in settings.given)
+    return is_set or any(
+        state_of(settings.models_dir, model, file) is not State.MISSING for model in VOICE for file in model.files
+    )
+
+
+def _missing_models(settings: "Settings", ears: "Reference", mouth: "Reference | None") -> Iterator[str]:
+    from antiphon.speech.references import Local
+    from antiphon.weights.folder import State, state_of
+    from antiphon.weights.manifest import MODELS
+
+    needed = ["silero-vad", "smart-turn"]
+    if ears is Local.MOONSHINE:
+        needed.append("moonshine-base-en")
+    voice = settings.speech.voice
+    if mouth is Local.PIPER and voice in MODELS:
+        needed.append(voice)
+    elif mouth is Local.PIPER and not any((settings.models_dir / voice).glob("*.onnx")):
+        yield f'there is no voice "{voice}" in {settings.models_dir}. Put its files into a folder of that name there.'
+    for name in needed:
+        model: Model = MODELS[name]
+        states = {state_of(settings.models_dir, model, file) for file in model.files}
+        if states != {State.PRESENT}:
+            state = State.DAMAGED if State.DAMAGED in states else State.MISSING
+            yield f"the model {name} is {state} in {settings.models_dir}. Run `antiphon models pull`."
+
+
+def _missing_packages(ears: "Reference", mouth: "Reference | None") -> Iterator[str]:
+    needed = [*ALWAYS, *(PACKAGES[str(each).partition(":")[0]] for each in (ears, mouth) if each is not None)]
+    for package in dict.fromkeys(needed):
+        if find_spec(package) is None:
+            extra = "openai" if package == "openai" else "local"
+            yield f"the package {package} is not installed. Run: pip install 'antiphon[{extra}]'"
+
+
+def _look_elsewhere(ears: "Reference", mouth: "Reference | None") -> Findings:
+    """Engines that are not in the server's own process."""
+    from antiphon.speech.references import OpenAIServer, WyomingServer
+
+    for engine, listens in ((ears, True), (mouth, False)):
+        try:
+            if isinstance(engine, WyomingServer):
+                yield _ask_wyoming(engine, listens=listens)
+            elif isinstance(engine, OpenAIServer):
+                yield _ask_openai(engine)
+        except AntiphonError as error:
+            yield Finding(False, f"voice: {error}")
+
+
+def _ask_wyoming(server: "WyomingServer", *, listens: bool) -> Finding:
+    from antiphon.speech.engines.wyoming import WyomingRecognizer, WyomingSynthesizer
+
+    kind = WyomingRecognizer if listens else WyomingSynthesizer
+    engine = kind(server.host, server.port, connect_timeout_s=REACH_S, answer_timeout_s=REACH_S)
+    asyncio.run(engine.open())
+    return Finding(True, f"voice: {server} answers, and {'recognises speech' if listens else 'speaks'}")
+
+
+def _ask_openai(server: "OpenAIServer") -> Finding:
+    server.key(os.environ)
+    if server.url is None:
+        return Finding(True, f"voice: {server} (not on this machine, so it was not tried)")
+    if ask(f"{server.url}/models") is not None:
+        return Finding(True, f"voice: {server}; its server answers")
+    return Finding(False, f"voice: nothing answers at {server.url}. Start the server of {server}.")

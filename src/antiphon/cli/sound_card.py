@@ -1,0 +1,135 @@
+"""The microphone and the loudspeaker of this machine, through PortAudio."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from antiphon.audio.resample import Resampler
+from antiphon.errors import AntiphonError
+
+INPUT_HZ: Final = 16_000
+OUTPUT_HZ: Final = 22_050
+BLOCKS_PER_S: Final = 50
+PLAYED_BYTES: Final = 2 * (OUTPUT_HZ // BLOCKS_PER_S)
+FORMAT: Final = {"channels": 1, "dtype": "int16"}
+
+
+class SoundCardError(AntiphonError):
+    """There is no way to hear or to be heard on this machine."""
+
+    code = "sound_card"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    name: str
+    hz: int
+    """Its own rate."""
+    is_usual: bool
+    """Whether it is used when none is named."""
+
+
+def load_portaudio() -> Any:
+    """The package `sounddevice`, which is no part of a plain installation. Raises `SoundCardError`."""
+    try:
+        return import_module("sounddevice")
+    except ModuleNotFoundError:
+        problem = "a microphone needs the package sounddevice, which is not installed. Run: pip install 'antiphon[mic]'"
+    except OSError:
+        problem = "the package sounddevice needs the PortAudio library. On Debian and Ubuntu: apt install libportaudio2"
+    except Exception as error:
+        # PortAudio looks for devices while it is imported; where there is no sound system, this fails in its own way.
+        problem = f"this machine has no sound system that can be used: {error}."
+    raise SoundCardError(problem)
+
+
+class SystemSoundCard:
+    """The usual devices of this machine. Those that do not know the wire's rates are run at their own."""
+
+    def __init__(self, portaudio: Any, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._portaudio = portaudio
+        self._sleep = sleep
+
+    def check(self) -> None:
+        """Raises `SoundCardError` unless there is a device for each way."""
+        for kind in ("input", "output"):
+            with self._explaining(kind):
+                self._portaudio.query_devices(kind=kind)
+
+    def inputs(self) -> list[Device]:
+        """All that can record."""
+        try:
+            usual = self._portaudio.query_devices(kind="input")["index"]
+        except (self._portaudio.PortAudioError, ValueError):
+            usual = None
+        return [
+            Device(each["name"], int(each["default_samplerate"]), each["index"] == usual)
+            for each in self._portaudio.query_devices()
+            if each["max_input_channels"] > 0
+        ]
+
+    @contextmanager
+    def open(self, hear: Callable[[bytes], None], play: Callable[[int], bytes]) -> Iterator[None]:
+        """As `antiphon.client.call.SoundCard` has it. Raises `SoundCardError`."""
+        with ExitStack() as stack:
+            with self._explaining("input"):
+                stack.enter_context(self._microphone(hear))
+            with self._explaining("output"):
+                stack.enter_context(self._loudspeaker(play))
+            yield
+
+    def record(self, seconds: float) -> bytes:
+        """PCM16 mono at 16,000 Hz. Raises `SoundCardError`."""
+        heard = bytearray()
+        with self._explaining("input"), self._microphone(heard.extend):
+            self._sleep(seconds)
+        return bytes(heard)
+
+    def _microphone(self, hear: Callable[[bytes], None]) -> Any:
+        hz = self._rate("input", INPUT_HZ)
+        resampler = Resampler(hz, INPUT_HZ)
+
+        def take(indata: Any, frames: int, time: Any, status: Any) -> None:
+            if pcm := resampler.push(bytes(indata)):
+                hear(pcm)
+
+        return self._portaudio.RawInputStream(
+            samplerate=hz, blocksize=hz // BLOCKS_PER_S, latency="low", callback=take, **FORMAT
+        )
+
+    def _loudspeaker(self, play: Callable[[int], bytes]) -> Any:
+        hz = self._rate("output", OUTPUT_HZ)
+        resampler, made = Resampler(OUTPUT_HZ, hz), bytearray()
+
+        def give(outdata: Any, frames: int, time: Any, status: Any) -> None:
+            size = len(outdata)
+            while len(made) < size:
+                made.extend(resampler.push(play(PLAYED_BYTES)))
+            outdata[:] = bytes(made[:size])
+            del made[:size]
+
+        return self._portaudio.RawOutputStream(
+            samplerate=hz, blocksize=hz // BLOCKS_PER_S, latency="low", callback=give, **FORMAT
+        )
+
+    def _rate(self, kind: str, wanted_hz: int) -> int:
+        """The wanted one where the device has it, else the device's own."""
+        check = getattr(self._portaudio, f"check_{kind}_settings")
+        try:
+            check(samplerate=wanted_hz, **FORMAT)
+        except (self._portaudio.PortAudioError, ValueError):
+            return int(self._portaudio.query_devices(kind=kind)["default_samplerate"])
+        return wanted_hz
+
+    @contextmanager
+    def _explaining(self, kind: str) -> Iterator[None]:
+        try:
+            yield
+        except (self._portaudio.PortAudioError, ValueError) as error:
+            name = "microphone" if kind == "input" else "loudspeaker"
+            raise SoundCardError(
+                f"no {name} can be used on this machine ({error}). `antiphon doctor --mic` shows what there is."
+            ) from error

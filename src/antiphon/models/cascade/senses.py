@@ -1,0 +1,60 @@
+"""What the ears of all sessions share, and whom they tell what they hear."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.live import Timings
+from antiphon.speech.base import Recognizer
+from antiphon.speech.workers import Workers
+
+
+class Detector(Protocol):
+    """Hears whether a speaker has finished. Runs in a thread."""
+
+    def completeness(self, pcm: bytes) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """One for all sessions of a process."""
+
+    hearing: Hearing
+    recognizer: Recognizer
+    detector: Detector
+    workers: Workers
+    is_request: Callable[[str], bool]
+    """Whether a text is a whole request, as far as a grammar can tell."""
+    short_silence_ms: int
+    long_silence_ms: int
+
+
+class Hearer(Protocol):
+    """Who is told what the ears hear."""
+
+    def is_answering(self) -> bool:
+        """Whether an answer is being made or played. A noise is not enough to interrupt it."""
+        ...
+
+    def on_speech(self, *, goes_on: bool) -> None:
+        """Somebody speaks over the answer, or goes on with a turn that was told as final."""
+        ...
+
+    def on_guess(self, text: str, *, is_pausing: bool) -> None:
+        """What was said so far, with more to come perhaps."""
+        ...
+
+    def on_more(self) -> None:
+        """The pause is over: a guess was not all."""
+        ...
+
+    def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None: ...
+
+    def on_nothing(self) -> None:
+        """The audio was ended, and there is no turn."""
+        ...
+
+    def on_failure(self, message: str) -> None:
+        """A turn could not be understood."""
+        ...

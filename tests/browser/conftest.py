@@ -1,0 +1,71 @@
+"""One Chromium and one scripted server for all tests of the page; for each of them a wire and a visitor of its own."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.chromium import Chromium
+from tests.browser.scripted import ScriptedServer, Wire, serve_scripted
+from tests.browser.visitor import Visitor
+
+Invite = Callable[..., Visitor]
+"""Brings a visitor with a browser of these properties, not at the page yet."""
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    started = Chromium()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def scripted_server() -> Iterator[ScriptedServer]:
+    with serve_scripted() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def no_task_left_behind(chromium: Chromium) -> Iterator[None]:
+    """In the place of the rule for all tests: these have no loop of their own, but Playwright's."""
+    with chromium.while_used():
+        yield
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    with chromium.while_used():
+        browser = chromium.launch()
+    yield browser
+    with chromium.while_used():
+        browser.close()
+
+
+@pytest.fixture
+def wire(scripted_server: ScriptedServer) -> Wire:
+    return scripted_server.begin()
+
+
+@pytest.fixture
+def invite(browser: Browser, wire: Wire) -> Iterator[Invite]:
+    visitors: list[Visitor] = []
+
+    def invite(url: str | None = None, **properties: Any) -> Visitor:
+        visitors.append(Visitor(browser.new_context(**properties), url or wire.url))
+        return visitors[-1]
+
+    yield invite
+    faults = [fault for visitor in visitors for fault in visitor.faults]
+    for visitor in visitors:
+        visitor.context.close()
+    assert not faults, f"the page had errors: {faults}"
+
+
+@pytest.fixture
+def visitor(invite: Invite, wire: Wire) -> Visitor:
+    """At the page, and connected."""
+    visitor = invite(permissions=["microphone"]).open()
+    wire.wait_for_page()
+    return visitor

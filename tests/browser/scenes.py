@@ -1,0 +1,73 @@
+"""Pieces of conversations, as a server tells them."""
+
+import math
+import struct
+import time
+from typing import Any, Final
+
+from antiphon.protocol.limits import SPEECH_HZ
+from tests.browser.scripted import Message
+
+CODE: Final = '''def greet(name: str) -> str:
+    """What is said to somebody who comes in."""
+    return f"Good morning, {name}."
+'''
+LISTING: Final = f"Here it is:\n\n```python\n{CODE}```\n\nIt is **short**."
+SENTENCE: Final = "The evening train to Porto leaves at ten past six from the second platform. "
+
+
+def in_ms(ms: int) -> int:
+    """So many milliseconds from now, as Unix time."""
+    return int(time.time() * 1000) + ms
+
+
+def exchange(asked: str, answered: str) -> list[Message]:
+    """A question and its answer in writing, from rest to rest."""
+    return [
+        {"type": "state", "state": "processing"},
+        {"type": "transcript", "text": asked, "is_final": True},
+        {"type": "response_chunk", "text": answered, "is_first": True},
+        {"type": "response", "text": answered},
+        {"type": "state", "state": "idle"},
+    ]
+
+
+def tool_use(
+    name: str,
+    args: Any,
+    result: Any,
+    *,
+    ok: bool = True,
+    duration_ms: int = 412,
+    call_id: str = "t1",
+) -> list[Message]:
+    return [
+        {"type": "tool_call", "id": call_id, "name": name, "args": args},
+        {
+            "type": "tool_result",
+            "id": call_id,
+            "name": name,
+            "ok": ok,
+            "duration_ms": duration_ms,
+            "result": result,
+        },
+    ]
+
+
+def question(token: str = "tok", **fields: Any) -> Message:
+    """A question that a person has to answer before a tool runs."""
+    return {
+        "type": "confirmation_request",
+        "confirmation_token": token,
+        "tool": "send_email",
+        "args": {"to": "ana@example.org", "subject": "Saturday"},
+        "preview": "Send an e-mail to Ana.",
+        "expires_at": in_ms(58_000),
+        **fields,
+    }
+
+
+def tone(ms: int, hz: float = 220.0) -> bytes:
+    """Something to hear, as speech comes over the wire."""
+    count = SPEECH_HZ * ms // 1000
+    return struct.pack(f"<{count}h", *(round(9000 * math.sin(2 * math.pi * hz * at / SPEECH_HZ)) for at in range(count)))

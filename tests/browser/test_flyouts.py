@@ -1,0 +1,113 @@
+"""What a tool shows beside the conversation."""
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import Invite
+from tests.browser.scenes import CODE
+from tests.browser.scripted import FRAMED, Wire
+from tests.browser.visitor import Visitor
+
+
+def panel_of(visitor: Visitor, title: str) -> Locator:
+    return visitor.find("complementary", title)
+
+
+def test_code_is_shown_with_the_numbers_of_its_lines(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    panel = panel_of(visitor, "greet.py")
+    expect(panel.get_by_role("code")).to_have_text(CODE)
+    expect(panel.locator(".line-numbers")).to_have_text("1\n2\n3")
+
+
+def test_a_terminal_is_added_to(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="terminal", content="$ make test", language=None, title=None)
+    wire.tell("flyout", flyout_type="terminal", content="4 passed\n", language=None, title=None)
+    wire.tell("flyout", flyout_type="terminal", content="$ exit", language=None, title=None)
+    terminal = panel_of(visitor, "Terminal").get_by_role("log")
+    expect(terminal).to_have_text("$ make test\n4 passed\n$ exit")
+    expect(visitor.find("complementary")).to_have_count(1)
+
+
+def test_a_page_is_shown_in_a_sandbox(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="browser", content=f"{wire.url}framed", language=None, title="A page")
+    panel = panel_of(visitor, "A page")
+    frame = panel.locator("iframe")
+    expect(frame.content_frame.get_by_text(FRAMED)).to_be_visible()
+    assert "allow-same-origin" not in (frame.get_attribute("sandbox") or "allow-same-origin")
+    assert visitor.evaluate("() => window.xss") is None
+    # The framed page tried to reach its parent, and the browser says so.
+    visitor.forgive("Blocked a frame", "cross-origin")
+
+
+def test_a_page_that_refuses_to_be_framed_can_be_opened_by_a_link(visitor: Visitor, wire: Wire) -> None:
+    address = f"{wire.url}unframed"
+    wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
+    link = panel_of(visitor, "A page").get_by_role("link")
+    expect(link).to_have_attribute("href", address)
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+    visitor.page.wait_for_timeout(200)
+    visitor.forgive("Refused to display", "chrome-error:")
+
+
+@pytest.mark.parametrize("address", ["javascript:window.xss=1", "data:text/html,<p>hello", "file:///etc/passwd", "no"])
+def test_an_address_that_is_no_page_is_not_framed(visitor: Visitor, wire: Wire, address: str) -> None:
+    wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
+    expect(panel_of(visitor, "A page")).to_contain_text("no address that can be shown")
+    expect(visitor.page.locator("iframe")).to_have_count(0)
+    expect(panel_of(visitor, "A page").get_by_role("link")).to_have_count(0)
+
+
+def test_a_panel_is_closed_by_key_and_opened_again_from_the_thread(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    expect(panel_of(visitor, "greet.py")).to_be_visible()
+    visitor.page.keyboard.press("Escape")
+    expect(panel_of(visitor, "greet.py")).to_have_count(0)
+    visitor.thread.get_by_role("button", name="greet.py").click()
+    expect(panel_of(visitor, "greet.py")).to_be_visible()
+    visitor.click("Close the panel")
+    expect(panel_of(visitor, "greet.py")).to_have_count(0)
+
+
+def test_of_several_panels_one_is_chosen(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="code", content="one", language=None, title="first.txt")
+    wire.tell("flyout", flyout_type="code", content="two", language=None, title="second.txt")
+    expect(panel_of(visitor, "second.txt").get_by_role("code")).to_have_text("two")
+    visitor.find("combobox", "Panel").select_option("first.txt")
+    expect(panel_of(visitor, "first.txt").get_by_role("code")).to_have_text("one")
+
+
+def test_a_panel_is_made_wider_by_key_and_by_hand(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    panel = panel_of(visitor, "greet.py")
+    divider = visitor.find("separator", "Width of the panel")
+    before = width_of(panel)
+    divider.press("ArrowLeft")
+    expect(divider).to_have_attribute("aria-valuenow", "46")
+    after_key = width_of(panel)
+    assert after_key > before
+    box = divider.bounding_box()
+    assert box is not None
+    visitor.page.mouse.move(box["x"] + box["width"] / 2, 300)
+    visitor.page.mouse.down()
+    visitor.page.mouse.move(box["x"] - 100, 300)
+    visitor.page.mouse.up()
+    assert width_of(panel) > after_key + 50
+
+
+def width_of(panel: Locator) -> float:
+    box = panel.bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+def test_a_panel_fills_a_phone(invite: Invite, wire: Wire) -> None:
+    visitor = invite(viewport={"width": 390, "height": 844}, has_touch=True).open()
+    wire.wait_for_page()
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    box = panel_of(visitor, "greet.py").bounding_box()
+    assert box is not None
+    assert box["width"] == 390
+    assert box["height"] > 700
+    visitor.click("Close the panel")
+    expect(visitor.composer).to_be_visible()

@@ -1,0 +1,113 @@
+"""Earlier conversations and calls."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import Invite
+from tests.browser.scenes import exchange, in_ms
+from tests.browser.scripted import Wire
+from tests.browser.visitor import Visitor
+
+HISTORY = "Conversations and calls"
+CALL = {
+    "id": "k1",
+    "conversation_id": "c1",
+    "started_ms": in_ms(-7_000_000),
+    "duration_ms": 184_000,
+    "summary": "Asked for the evening train. Open: which one to book.",
+    "models": ["cascade"],
+    "transcript": [{"role": "user", "content": "Which trains go to Porto?", "spoken": True, "at": None}],
+}
+
+
+def conversation(id: str, title: str) -> dict[str, Any]:
+    return {"id": id, "title": title, "created_ms": in_ms(-9000), "updated_ms": in_ms(-9000)}
+
+
+@pytest.fixture
+def sheet(invite: Invite, wire: Wire) -> Locator:
+    """The list, with two conversations and a call. The first conversation is the one that is open."""
+    conversations = [conversation("c1", "Trains to Porto"), conversation("c2", "Rain in Lisbon")]
+    wire.records["/api/conversations"] = {"conversations": conversations, "next": None}
+    wire.records["/api/calls"] = {"calls": [CALL]}
+    visitor = invite().open()
+    wire.wait_for_page()
+    wire.tell_all(*exchange("Hello", "Good morning."))
+    expect(visitor.answers).to_have_count(1)
+    return visitor.open_sheet(HISTORY)
+
+
+def test_the_conversation_that_is_open_is_marked(sheet: Locator) -> None:
+    expect(sheet.get_by_role("listitem").filter(has_text="Trains to Porto")).to_have_attribute("aria-current", "true")
+    expect(sheet.get_by_role("listitem").filter(has_text="Trains to Porto")).to_contain_text("open now")
+
+
+def test_an_earlier_conversation_is_loaded(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="Rain in Lisbon").first.click()
+    assert wire.wait_for("load_conversation")["conversation_id"] == "c2"
+    turns = [
+        {"role": "user", "content": "Will it rain?", "spoken": True, "at": in_ms(-9000)},
+        {"role": "assistant", "content": "On **Sunday**.", "spoken": True, "at": in_ms(-8000)},
+    ]
+    wire.tell("history", conversation_id="c2", turns=turns)
+    page = sheet.page
+    expect(page.get_by_role("log").first).to_contain_text("Will it rain?")
+    expect(page.get_by_role("log").first).not_to_contain_text("Good morning.")
+    expect(sheet).to_have_count(0)
+
+
+def test_a_conversation_is_deleted_only_if_the_person_is_sure(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="Delete “Rain in Lisbon”", exact=True).click()
+    assert wire.deleted == []
+    sheet.get_by_role("button", name="Delete “Rain in Lisbon”: sure?").click()
+    expect(sheet.get_by_role("listitem").filter(has_text="Rain in Lisbon")).to_have_count(0)
+    assert wire.deleted == ["/api/conversations/c2"]
+
+
+def test_a_conversation_is_cleared_without_the_calls(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="Clear this conversation", exact=True).click()
+    sheet.get_by_role("button", name="Clear this conversation: sure?").click()
+    wire.wait_for("clear_conversation")
+    expect(sheet.page.get_by_text("Good morning.")).to_have_count(0)
+    assert wire.deleted == []
+
+
+def test_the_calls_are_cleared_without_the_conversation(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="Clear the call history", exact=True).click()
+    sheet.get_by_role("button", name="Clear the call history: sure?").click()
+    expect(sheet).to_contain_text("No calls yet.")
+    assert wire.deleted == ["/api/calls"]
+    assert wire.said("clear_conversation") == []
+
+
+def test_a_call_is_listed_with_its_summary_and_its_words(sheet: Locator) -> None:
+    expect(sheet).to_contain_text("Asked for the evening train.")
+    expect(sheet).to_contain_text("3:04")
+    sheet.get_by_text("Transcript").click()
+    expect(sheet).to_contain_text("Which trains go to Porto?")
+
+
+def test_a_conversation_goes_on_from_a_call(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="Continue from here").click()
+    wire.wait_for_page(count=2)
+    (brought,) = wire.hellos[1]["initial_messages"]
+    assert "Open: which one to book." in brought["content"]
+    assert "conversation_id" not in wire.hellos[1]
+    expect(sheet.page.get_by_text("Good morning.")).to_have_count(0)
+
+
+def test_a_new_conversation_begins_empty(sheet: Locator, wire: Wire) -> None:
+    sheet.get_by_role("button", name="New conversation").click()
+    wire.wait_for_page(count=2)
+    assert "conversation_id" not in wire.hellos[1]
+    assert "resume" not in wire.hellos[1]
+    expect(sheet.page.get_by_text("Good morning.")).to_have_count(0)
+
+
+def test_a_list_that_cannot_be_had_says_why(visitor: Visitor, wire: Wire) -> None:
+    visitor.context.set_offline(True)
+    expect(visitor.open_sheet(HISTORY).get_by_role("alert").first).to_contain_text("The server cannot be reached.")
+    visitor.forgive("ERR_INTERNET_DISCONNECTED", "Failed to load resource")
+    assert wire.deleted == []

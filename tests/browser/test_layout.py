@@ -1,0 +1,137 @@
+"""The page on small screens, at large sizes, without motion, and in the system's own colours."""
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Invite
+from tests.browser.scenes import CODE, SENTENCE, exchange, question
+from tests.browser.screenshots import DIALOGUE, FORECAST
+from tests.browser.scripted import Wire
+from tests.browser.visitor import Visitor
+
+NARROW: Final = {"width": 320, "height": 640}
+PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keys")
+OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+"""How far the page can be scrolled sideways, in pixels."""
+OUTSIDE = """() => [...document.querySelectorAll("button, textarea, select, input, dialog[open] *")]
+    .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+    .filter((element) => !element.closest("pre, .table-wrap, .visually-hidden, svg"))
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+    .map((element) => element.outerHTML.slice(0, 120))"""
+"""What sticks out at the right, though nothing there can be scrolled."""
+LONG: Final = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 3
+
+
+def assert_fits(visitor: Visitor) -> None:
+    assert visitor.evaluate(OVERFLOW) <= 0
+    assert visitor.evaluate(OUTSIDE) == []
+
+
+@pytest.fixture
+def narrow(invite: Invite, wire: Wire) -> Visitor:
+    visitor = invite(viewport=NARROW, reduced_motion="reduce").open()
+    wire.wait_for_page()
+    return visitor
+
+
+def test_the_first_screen_fits_into_320_pixels(narrow: Visitor) -> None:
+    expect(narrow.talk_button).to_be_in_viewport(ratio=1)
+    expect(narrow.composer).to_be_in_viewport(ratio=1)
+    assert_fits(narrow)
+
+
+def test_a_busy_thread_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
+    wire.tell_all(*DIALOGUE, FORECAST, *exchange(LONG, f"{LONG}\n\n`{LONG}`\n\n```\n{LONG}\n```\n\n| a | {LONG} |\n|---|---|"))
+    wire.tell("tool_call", id="t9", name=LONG, args={LONG: LONG})
+    wire.tell("notice", kind="info", text=LONG, code=None, duration_ms=60_000)
+    wire.tell("error", message=LONG, code="model_failed", retryable=True)
+    wire.tell("reminder", id="r1", message=LONG, due=0)
+    expect(narrow.find("alert").filter(has_text=LONG).first).to_be_visible()
+    assert_fits(narrow)
+    expect(narrow.composer).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_fits_into_320_pixels(narrow: Visitor, panel: str) -> None:
+    narrow.open_sheet(panel)
+    assert_fits(narrow)
+
+
+def test_a_question_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
+    wire.tell_all(question(args={"subject_of_the_message": LONG}, preview=LONG * 4))
+    expect(narrow.find("button", "Cancel")).to_be_in_viewport(ratio=1)
+    expect(narrow.find("button", "Approve")).to_be_in_viewport(ratio=1)
+    assert_fits(narrow)
+
+
+def test_a_flyout_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
+    wire.tell("flyout", flyout_type="code", content=f"{CODE}{LONG}", language="python", title=LONG)
+    expect(narrow.find("button", "Close the panel")).to_be_in_viewport(ratio=1)
+    assert_fits(narrow)
+
+
+def test_the_page_fits_at_twice_the_size(invite: Invite, wire: Wire) -> None:
+    """As a browser zooms: half as many pixels of the page, each twice as large."""
+    visitor = invite(viewport={"width": 640, "height": 400}, device_scale_factor=2).open()
+    wire.wait_for_page()
+    expect(visitor.composer).to_be_in_viewport(ratio=1)
+    expect(visitor.talk_button).to_be_visible()
+    wire.tell_all(*DIALOGUE, FORECAST)
+    expect(visitor.answers.last).to_be_visible()
+    assert_fits(visitor)
+    expect(visitor.composer).to_be_in_viewport(ratio=1)
+
+
+def test_letters_can_be_twice_as_large(invite: Invite, wire: Wire) -> None:
+    """As a person sets it in the browser, for all pages."""
+    visitor = invite(viewport={"width": 1280, "height": 800})
+    visitor.instruct("Page.setFontSizes", fontSizes={"standard": 32, "fixed": 26})
+    visitor.open()
+    wire.wait_for_page()
+    wire.tell_all(*DIALOGUE, FORECAST)
+    expect(visitor.answers.last).to_be_visible()
+    assert visitor.evaluate("() => getComputedStyle(document.querySelector('textarea')).fontSize") == "32px"
+    assert_fits(visitor)
+    expect(visitor.composer).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("state", ["idle", "listening", "processing", "speaking"])
+def test_nothing_moves_where_the_system_asks_for_rest(invite: Invite, wire: Wire, state: str) -> None:
+    visitor = invite(reduced_motion="reduce").open()
+    wire.wait_for_page()
+    wire.tell("transcript", text="Hello", is_final=True)
+    wire.tell("state", state=state)
+    wire.tell("tool_call", id="t1", name="get_time", args={})
+    expect(visitor.tools).to_be_visible()
+    assert visitor.running_animations() == []
+
+
+def test_states_are_told_apart_in_the_systems_own_colours(invite: Invite, wire: Wire) -> None:
+    visitor = invite(forced_colors="active", reduced_motion="reduce").open()
+    wire.wait_for_page()
+    wire.tell_all(*DIALOGUE, FORECAST)
+    expect(visitor.answers.last).to_be_visible()
+    sheet = visitor.open_sheet("Settings")
+    edges = """(selector) => [...document.querySelectorAll(selector)]
+        .filter((element) => element.checkVisibility())
+        .filter((element) => getComputedStyle(element).borderStyle === "none" && getComputedStyle(element).outlineStyle === "none")
+        .map((element) => element.outerHTML.slice(0, 120))"""
+    assert visitor.evaluate(edges, "dialog .button, dialog select, .bubble, .composer, [role=switch]") == []
+    expect(sheet.get_by_role("switch").first).to_be_visible()
+
+
+def test_the_focus_can_be_seen_in_the_systems_own_colours(invite: Invite, wire: Wire) -> None:
+    visitor = invite(forced_colors="active").open()
+    wire.wait_for_page()
+    outline = "() => getComputedStyle(document.activeElement).outlineStyle"
+    for _ in range(5):
+        visitor.page.keyboard.press("Tab")
+        assert visitor.evaluate(outline) != "none"
+
+
+def test_a_long_word_stays_in_its_bubble(visitor: Visitor, wire: Wire) -> None:
+    wire.tell_all(*exchange(LONG, SENTENCE))
+    expect(visitor.said).to_have_count(1)
+    assert visitor.evaluate(OVERFLOW) <= 0

@@ -1,0 +1,122 @@
+"""What the server tells besides the conversation: notices, energy, errors, reminders, figures."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Invite
+from tests.browser.scenes import in_ms
+from tests.browser.scripted import Wire
+from tests.browser.visitor import Visitor
+
+STATUS = "Energy, latency and notices"
+KINDS = ["info", "success", "warning", "error"]
+
+
+def test_notices_of_every_kind_are_shown(visitor: Visitor, wire: Wire) -> None:
+    for kind in KINDS:
+        wire.tell("notice", kind=kind, text=f"A notice of the kind {kind}", code=None, duration_ms=60_000)
+    expect(visitor.toasts).to_have_text([f"A notice of the kind {kind}" for kind in KINDS])
+
+
+def test_a_notice_that_has_passed_is_kept_in_the_list(invite: Invite, wire: Wire) -> None:
+    visitor = invite()
+    visitor.page.clock.install()
+    visitor.open()
+    wire.wait_for_page()
+    wire.tell("notice", kind="warning", text="Switching to the local model.", code="rate_limited", duration_ms=3000)
+    expect(visitor.toasts).to_have_count(1)
+    visitor.page.clock.run_for(3100)
+    expect(visitor.toasts).to_have_count(0)
+    expect(visitor.open_sheet(STATUS)).to_contain_text("Switching to the local model.")
+
+
+def test_a_notice_can_be_dismissed(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("notice", kind="info", text="Passing by", code=None, duration_ms=60_000)
+    visitor.toasts.get_by_role("button", name="Dismiss").click()
+    expect(visitor.toasts).to_have_count(0)
+
+
+def test_a_flood_of_notices_leaves_room_for_the_conversation(visitor: Visitor, wire: Wire) -> None:
+    for number in range(30):
+        wire.tell("notice", kind="info", text=f"Notice {number}", code=None, duration_ms=60_000)
+    expect(visitor.toasts).to_have_text([f"Notice {number}" for number in range(26, 30)])
+
+
+def test_an_error_stands_until_it_is_dismissed(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("error", message="The model cannot be reached.", code="model_failed", retryable=True)
+    alert = visitor.find("alert").filter(has_text="The model cannot be reached.")
+    expect(alert).to_contain_text("try again")
+    alert.get_by_role("button", name="Dismiss").click()
+    expect(visitor.page.get_by_text("The model cannot be reached.")).to_have_count(0)
+    expect(visitor.open_sheet(STATUS)).to_contain_text("The model cannot be reached.")
+
+
+def test_energy_is_shown_as_meters(visitor: Visitor) -> None:
+    sheet = visitor.open_sheet(STATUS)
+    for name, level in (("Voice energy", "3"), ("Text energy", "2")):
+        meter = sheet.get_by_role("meter", name=name)
+        expect(meter).to_have_attribute("aria-valuenow", level)
+        expect(meter).to_have_attribute("aria-valuemax", level)
+
+
+def test_energy_that_was_lost_is_shown_with_the_reason(visitor: Visitor, wire: Wire) -> None:
+    lost = {"mode": "voice", "max": 3, "reason": "rate-limit-exceeded", "resumable": False, "requires_fallback": True}
+    wire.tell("energy", level=1, previous=3, model="cascade", **lost)
+    sheet = visitor.open_sheet(STATUS)
+    meter = sheet.get_by_role("meter", name="Voice energy")
+    expect(meter).to_have_attribute("aria-valuenow", "1")
+    expect(meter).to_have_attribute("aria-valuetext", "1 of 3, cascade, lowered by a rate limit")
+    expect(sheet).to_contain_text("lowered by a rate limit")
+    wire.tell("energy", level=0, previous=1, model=None, **lost)
+    expect(sheet).to_contain_text("Exhausted")
+
+
+def test_a_server_that_knows_no_energy_shows_none(invite: Invite, wire: Wire) -> None:
+    wire.energy = None
+    visitor = invite().open()
+    wire.wait_for_page()
+    expect(visitor.open_sheet(STATUS).get_by_role("meter")).to_have_count(0)
+
+
+def test_how_long_an_answer_took_is_shown_by_stage(visitor: Visitor, wire: Wire) -> None:
+    stages = {"stt_ms": 140, "first_token_ms": 90, "first_audio_ms": 110}
+    for turn, total in enumerate((480, 2500, 520), 1):
+        wire.tell("turn_metrics", turn=turn, end_of_turn_ms=300, total_ms=total, **stages)
+    rows = visitor.open_sheet(STATUS).get_by_role("table").get_by_role("row")
+    expect(rows.first).to_have_text("StageLastMedian of 3")
+    expect(rows.last).to_have_text("You stopped → it spoke520 ms520 ms")
+    expect(rows.nth(2)).to_contain_text("140 ms")
+
+
+def test_a_reminder_rings_until_it_is_dismissed(invite: Invite, wire: Wire) -> None:
+    visitor = invite()
+    visitor.context.add_init_script(
+        """window.notes = 0;
+        const start = OscillatorNode.prototype.start;
+        OscillatorNode.prototype.start = function (...when) { window.notes += 1; return start.apply(this, when); };"""
+    )
+    visitor.open()
+    wire.wait_for_page()
+    wire.tell("reminder", id="r1", message="Pack the umbrella", due=in_ms(0))
+    alert = visitor.find("alert").filter(has_text="Pack the umbrella")
+    expect(alert).to_be_visible()
+    assert visitor.evaluate("() => window.notes") == 2
+    wire.tell("reminder", id="r1", message="Pack the umbrella", due=in_ms(0))
+    alert.get_by_role("button", name="Dismiss").click()
+    expect(alert).to_have_count(0)
+    expect(visitor.thread).to_contain_text("Reminder: Pack the umbrella")
+
+
+@pytest.mark.parametrize("final_message", ["Goodbye, until tomorrow.", None])
+def test_the_end_of_a_call_is_told_in_the_thread(visitor: Visitor, wire: Wire, final_message: str | None) -> None:
+    wire.tell("end_voice_session", reason="user_goodbye", final_message=final_message)
+    expect(visitor.thread).to_contain_text(final_message or "The call is over.")
+
+
+def test_messages_of_kinds_that_the_page_does_not_know_are_ignored(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("horoscope", sign="lion")
+    wire.tell("notice", kind="gossip", text="Of an unknown kind", code=None, duration_ms=None)
+    wire.tell("energy", mode="voice", level=7, max=0, previous=0, reason="why", model=None)
+    wire.tell("state", state="listening")
+    visitor.sees("Assistant", "Listening")
+    expect(visitor.toasts).to_have_text("Of an unknown kind")

@@ -1,0 +1,140 @@
+"""A spoken conversation: the real server and the real engines, heard and answered through the browser."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.chromium import Chromium
+from tests.browser.real import RealServer, record
+from tests.browser.visitor import LOUD, Visitor
+
+QUESTION: Final = "what time is it in Tokyo?"
+LONG_QUESTION: Final = "What can you do?"
+"""Its answer takes eight seconds and more."""
+WATCH: Final = """
+    window.statuses = [];
+    new MutationObserver(() => {
+        for (const bubble of document.querySelectorAll(".bubble")) {
+            const status = bubble.dataset.status;
+            if (window.statuses.at(-1) !== status) window.statuses.push(status);
+        }
+    }).observe(document, { subtree: true, childList: true, attributes: true });
+"""
+CUT: Final = "WebSocket connection to"
+"""What the browser itself writes of a server that is gone."""
+
+Caller = Callable[[Path], Visitor]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[RealServer]:
+    server = RealServer(tmp_path_factory.mktemp("real"), models_dir)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def call(chromium: Chromium, server: RealServer) -> Iterator[Caller]:
+    """Gives a function that begins a call in which this file is said. The call has no greeting."""
+    browsers: list[Browser] = []
+    visitors: list[Visitor] = []
+
+    def call(microphone: Path) -> Visitor:
+        browsers.append(chromium.launch(microphone=microphone))
+        visitor = Visitor(browsers[-1].new_context(permissions=["microphone"]), server.url)
+        visitors.append(visitor)
+        visitor.context.add_init_script(WATCH)
+        kept = json.dumps(json.dumps({"greeting": False}))
+        visitor.context.add_init_script(f"localStorage.setItem('antiphon.settings', {kept})")
+        visitor.open()
+        visitor.sees("Connection", "Connected")
+        visitor.talk_button.click()
+        visitor.sees("Microphone", "Mic on")
+        return visitor
+
+    yield call
+    faults = [fault for visitor in visitors for fault in visitor.faults]
+    for browser in browsers:
+        browser.close()
+    assert not faults, f"the page had errors: {faults}"
+
+
+def rows_of_latency(visitor: Visitor) -> list[str]:
+    sheet = visitor.open_sheet("Energy, latency and notices")
+    return sheet.get_by_role("table").get_by_role("row").all_inner_texts()
+
+
+def test_a_spoken_question_is_heard_and_answered_aloud(call: Caller, tmp_path: Path) -> None:
+    visitor = call(record(tmp_path / "question.wav", 1.0, QUESTION, 1.0))
+    visitor.sees("Assistant", "Listening")
+    visitor.sees("Assistant", "Speaking", timeout_s=20)
+    expect(visitor.said).to_have_text(["What time is it in Tokyo?"])
+    assert visitor.evaluate("() => window.statuses") == ["interim", "final"]
+    expect(visitor.tools).to_contain_text("Get current time")
+    expect(visitor.tools).to_contain_text("Done")
+    expect(visitor.answers).to_contain_text("in Tokyo")
+    # The server listens again once the page has told it that the last sample was played.
+    visitor.sees("Assistant", "Listening", timeout_s=15)
+    expect(visitor.page.get_by_text("Interrupted")).to_have_count(0)
+    assert rows_of_latency(visitor)[-1].startswith("You stopped → it spoke")
+
+
+def test_a_person_who_cuts_in_is_heard_and_answered(call: Caller, tmp_path: Path) -> None:
+    visitor = call(record(tmp_path / "cut.wav", 1.0, LONG_QUESTION, 6.0, QUESTION, 1.0))
+    visitor.sees("Assistant", "Speaking", timeout_s=20)
+    expect(visitor.said).to_have_text([LONG_QUESTION])
+    expect(visitor.page.get_by_text("Interrupted")).to_be_visible(timeout=20_000)
+    assert visitor.page.locator(".unheard").first.inner_text() != ""
+    expect(visitor.said).to_have_text([LONG_QUESTION, "What time is it in Tokyo?"], timeout=20_000)
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.answers.last).to_contain_text("in Tokyo")
+    visitor.sees("Assistant", "Listening", timeout_s=15)
+
+
+def test_an_answer_survives_a_server_that_dies_while_it_speaks(
+    call: Caller, server: RealServer, tmp_path: Path
+) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.write(LONG_QUESTION)
+    visitor.sees("Assistant", "Speaking", timeout_s=20)
+    expect(visitor.answers).to_have_count(1)
+    server.kill()
+    visitor.sees("Connection", "Reconnecting")
+    server.start()
+    visitor.sees("Connection", "Connected", timeout_s=40)
+    expect(visitor.toasts).to_contain_text("Reconnected. The session goes on.")
+    visitor.sees("Assistant", "Listening", timeout_s=30)
+    expect(visitor.said).to_have_text([LONG_QUESTION])
+    expect(visitor.answers).to_have_count(1)
+    expect(visitor.answers).to_contain_text("You could say")
+    visitor.write("fifteen percent of 80")
+    expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
+    expect(visitor.answers).to_have_count(2)
+    visitor.forgive(CUT, "ERR_CONNECTION_REFUSED")
+
+
+def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(
+    browser: Browser, server: RealServer
+) -> None:
+    visitor = Visitor(browser.new_context(), server.url).open()
+    visitor.write("fifteen percent of 80")
+    expect(visitor.answers).to_contain_text("12")
+    visitor.page.reload()
+    expect(visitor.said).to_have_text(["fifteen percent of 80"])
+    expect(visitor.answers).to_contain_text("12")
+    expect(visitor.open_sheet("Conversations and calls").get_by_role("listitem").first).to_contain_text("fifteen percent")
+    assert visitor.faults == []
+    visitor.context.close()
+
+
+def test_a_voice_can_be_tried(browser: Browser, server: RealServer) -> None:
+    visitor = Visitor(browser.new_context(), server.url).open()
+    visitor.open_sheet("Settings").get_by_role("button", name="Hear it").click()
+    expect(visitor.page.locator(".orb").first).to_have_attribute("style", LOUD)
+    assert visitor.faults == []
+    visitor.context.close()

@@ -1,0 +1,123 @@
+"""A person at the page: what they see of it, and what they do with it."""
+
+import re
+from typing import Any, Final
+
+from playwright.sync_api import BrowserContext, CDPSession, ConsoleMessage, Locator, Page, expect
+
+STATES: Final = ("Connection", "Microphone", "Assistant")
+THEMES: Final = (
+    "midnight",
+    "redroom",
+    "pink",
+    "babyblue",
+    "teal",
+    "emerald",
+    "sunset",
+    "cyberpunk",
+    "ocean",
+    "rose",
+)
+
+LOUD: Final = re.compile(r"--level: ?0?\.[1-9]")
+"""How the button that breathes looks while there is something to hear."""
+
+
+class Visitor:
+    """Keeps what went wrong in the page, so that no test overlooks it."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self.context = context
+        self.page: Page = context.new_page()
+        self.url = url
+        self.faults: list[str] = []
+        self._tools: CDPSession | None = None
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", self._read_console)
+
+    def _read_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"{message.text} ({message.location.get('url')})")
+
+    def forgive(self, *parts: str) -> None:
+        """What the browser itself complains of, if the test brings it about."""
+        self.faults = [fault for fault in self.faults if not any(part in fault for part in parts)]
+
+    def open(self, path: str = "") -> "Visitor":
+        self.page.goto(self.url + path)
+        return self
+
+    def find(self, role: Any, name: str | None = None, **options: Any) -> Locator:
+        return self.page.get_by_role(role, name=name, **options)
+
+    def click(self, name: str) -> None:
+        self.find("button", name, exact=True).click()
+
+    def write(self, text: str) -> None:
+        self.composer.fill(text)
+        self.composer.press("Enter")
+
+    @property
+    def composer(self) -> Locator:
+        return self.find("textbox", "Message")
+
+    @property
+    def talk_button(self) -> Locator:
+        return self.page.locator("button.talk")
+
+    @property
+    def thread(self) -> Locator:
+        return self.page.get_by_role("log").first
+
+    @property
+    def said(self) -> Locator:
+        """What the person has said, bubble by bubble."""
+        return self.page.locator(".bubble-text")
+
+    @property
+    def answers(self) -> Locator:
+        return self.page.locator(".answer .markdown")
+
+    @property
+    def tools(self) -> Locator:
+        return self.page.locator(".tool")
+
+    @property
+    def toasts(self) -> Locator:
+        return self.page.get_by_role("status", name="Notices").locator(".toast")
+
+    def state(self, name: str) -> Locator:
+        """One of the three states, in words."""
+        return self.page.get_by_role("status", name="States").locator(f".state:nth-child({STATES.index(name) + 1})")
+
+    def sees(self, name: str, text: str, *, timeout_s: float = 10) -> None:
+        expect(self.state(name)).to_contain_text(text, timeout=timeout_s * 1000)
+
+    def open_sheet(self, name: str) -> Locator:
+        """One of the panels behind the buttons at the top."""
+        self.click(name)
+        sheet = self.find("dialog", name)
+        expect(sheet).to_be_visible()
+        return sheet
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        return self.page.evaluate(script, argument)
+
+    def running_animations(self) -> list[str]:
+        """What moves by itself, for longer than an eye can see."""
+        script = """() => document.getAnimations()
+            .filter((each) => each.playState === 'running' && each.effect.getComputedTiming().activeDuration > 50)
+            .map((each) => each.animationName ?? each.transitionProperty)"""
+        return list(self.evaluate(script))
+
+    def metric(self, name: str) -> float:
+        """A figure of the browser's own about the page, such as the seconds that its tasks took so far."""
+        self.instruct("Performance.enable")
+        found = self.instruct("Performance.getMetrics")["metrics"]
+        return next(float(each["value"]) for each in found if each["name"] == name)
+
+    def instruct(self, method: str, **parameters: Any) -> Any:
+        """What only the browser's developer tools can do."""
+        if self._tools is None:
+            self._tools = self.context.new_cdp_session(self.page)
+        return self._tools.send(method, parameters)

@@ -1,0 +1,189 @@
+"""`antiphon talk`, and what the doctor says of sound, as a person uses them."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from antiphon.audio.wav import read_wav, write_wav
+from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ
+from tests.e2e.terminal import COMMAND, Shown, Terminal
+from tests.e2e.voices import JOE, SLT, VoiceServer, make_clips
+
+pytestmark = pytest.mark.real_time
+
+MACHINE_WITH_SOUND = Path(__file__).parents[1] / "fakes" / "machine_with_sound"
+QUESTION = "What is seventeen times six?"
+WISH = "Please water the garden."
+FAREWELL = "Goodbye for now."
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Path:
+    """A folder with question.wav, wish.wav and farewell.pcm."""
+    folder = tmp_path_factory.mktemp("recordings")
+    clips = make_clips(models_dir, [(SLT, QUESTION), (JOE, WISH), (SLT, FAREWELL)])
+    (folder / "question.wav").write_bytes(write_wav(clips[SLT, QUESTION], INPUT_HZ))
+    (folder / "wish.wav").write_bytes(write_wav(clips[JOE, WISH], INPUT_HZ))
+    (folder / "farewell.pcm").write_bytes(clips[SLT, FAREWELL])
+    return folder
+
+
+def one_line(shown: Shown, code: int = 1) -> str:
+    assert shown.code == code
+    assert shown.err.startswith("antiphon: ")
+    assert len(shown.err.strip().splitlines()) == 1
+    return shown.err
+
+
+# A file.
+
+
+def test_a_recording_is_answered_and_its_time_is_drawn(
+    terminal: Terminal, voice_server: VoiceServer, recordings: Path
+) -> None:
+    shown = terminal.run("talk", str(recordings / "question.wav"), "--url", voice_server.url, "--save", "answer.wav")
+    assert shown.err == ""
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    final = lines.index(f"you  {QUESTION}")
+    assert any(line.startswith("you  ") and line.endswith("…") for line in lines[:final])
+    assert "· calculate {" in lines[final + 1]
+    assert lines[final + 2] == "it   17 times 6 is 102."
+    stages = [line.split("  ")[1].strip() for line in lines[final + 3 : final + 7]]
+    assert [stage.rstrip(" 0123456789ms") for stage in stages] == [
+        "silence",
+        "recognition",
+        "first word",
+        "first audio",
+    ]
+    assert "you stopped → it spoke: " in shown.out
+    pcm, hz = read_wav(terminal.folder / "answer.wav")
+    assert hz == OUTPUT_HZ
+    assert 1 < len(pcm) / 2 / hz < 6
+    assert lines[-1] == f"Saved {len(pcm) / 2 / hz:.1f} seconds as answer.wav."
+
+
+def test_what_is_asked_first_is_shown(terminal: Terminal, voice_server: VoiceServer, recordings: Path) -> None:
+    shown = terminal.run("talk", str(recordings / "wish.wav"), "--url", voice_server.url)
+    assert "It asks first: Water the garden?" in shown.out
+    assert "Nothing was done" in shown.out
+
+
+def test_without_a_server_it_has_one_of_its_own(terminal: Terminal, recordings: Path, models_dir: Path) -> None:
+    shown = terminal.run(
+        "talk",
+        str(recordings / "question.wav"),
+        ANTIPHON_SERVER__PORT="9",
+        ANTIPHON_MODELS_DIR=str(models_dir),
+    )
+    assert "a server of its own" in shown.out
+    assert "Loading the voice…" in shown.out
+    assert "it   17 times 6 is 102." in shown.out
+    assert shown.code == 0
+
+
+# What cannot be done.
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nowhere.wav"], "nowhere.wav cannot be read"),
+        (["question.wav", "--save", "nowhere/answer.wav"], "there is no folder"),
+        (["question.wav", "--save", "."], "which is a folder"),
+        (["question.wav", "--save", "question.wav"], "take the place"),
+        (["question.wav", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
+        (["question.wav", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(terminal: Terminal, recordings: Path, words: list[str], told: str) -> None:
+    (terminal.folder / "question.wav").write_bytes((recordings / "question.wav").read_bytes())
+    assert told in one_line(terminal.run("talk", *words))
+
+
+@pytest.mark.parametrize("words", [[], ["question.wav", "--mic"], ["--mic", "--save", "answer.wav"]])
+def test_it_is_either_a_file_or_a_microphone(terminal: Terminal, words: list[str]) -> None:
+    assert "antiphon talk --help" in one_line(terminal.run("talk", *words), code=2)
+
+
+def test_a_voice_that_its_own_server_cannot_have_is_one_line(terminal: Terminal, recordings: Path) -> None:
+    shown = terminal.run("talk", str(recordings / "question.wav"), ANTIPHON_SERVER__PORT="9")
+    assert "antiphon models pull" in one_line(shown)
+
+
+def test_a_server_without_a_voice_says_so(terminal: Terminal, recordings: Path) -> None:
+    token = terminal.run("token", "new").out.strip()
+    question = str(recordings / "question.wav")
+    with terminal.serve("--port", "0", ANTIPHON_SERVER__AUTH="required") as announced:
+        url = announced[0].rpartition("WebSocket: ")[2].rstrip(").")
+        assert "token" in one_line(terminal.run("talk", question, "--url", url))
+        assert "Voice is not available" in one_line(terminal.run("talk", question, "--url", url, "--token", token))
+
+
+# A microphone.
+
+
+def sound(folder: Path, spoken: Path) -> dict[str, str]:
+    """The variables of a machine where this is said."""
+    return {"PYTHONPATH": str(MACHINE_WITH_SOUND), "SPOKEN": str(spoken), "PLAYED": str(folder / "played.pcm")}
+
+
+def test_a_conversation_lasts_until_somebody_says_goodbye(
+    terminal: Terminal, voice_server: VoiceServer, recordings: Path
+) -> None:
+    shown = terminal.run(
+        "talk", "--mic", "--url", voice_server.url, **sound(terminal.folder, recordings / "farewell.pcm")
+    )
+    assert shown.err == ""
+    assert shown.code == 0
+    assert "Talk to it. Ctrl-C ends the call." in shown.out
+    assert "it   Goodbye." in shown.out
+    played = (terminal.folder / "played.pcm").read_bytes()
+    assert 0.3 < len(played.replace(b"\0\0", b"")) / 2 / OUTPUT_HZ < 3
+
+
+def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServer) -> None:
+    silence = terminal.folder / "silence.pcm"
+    silence.write_bytes(bytes(3_200))
+    variables = terminal.environment(PYTHONUNBUFFERED="1", **sound(terminal.folder, silence))
+    with subprocess.Popen(
+        [COMMAND, "talk", "--mic", "--url", voice_server.url],
+        cwd=terminal.folder,
+        env=variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as talking:
+        assert talking.stdout is not None
+        assert talking.stderr is not None
+        assert talking.stdout.readline() == "Talk to it. Ctrl-C ends the call.\n"
+        while not (terminal.folder / "played.pcm").exists():
+            assert talking.poll() is None
+            time.sleep(0.02)
+        talking.send_signal(signal.SIGINT)
+        assert talking.wait(20) == 130
+        assert talking.stderr.read() == ""
+
+
+def test_without_the_package_a_microphone_is_one_line(terminal: Terminal) -> None:
+    (terminal.folder / "packages").mkdir()
+    (terminal.folder / "packages" / "sounddevice.py").write_text("raise ModuleNotFoundError('sounddevice')")
+    shown = terminal.run("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
+    assert "pip install 'antiphon[mic]'" in one_line(shown)
+
+
+def test_the_doctor_listens_when_it_is_asked_to(terminal: Terminal, recordings: Path) -> None:
+    spoken = recordings / "farewell.pcm"
+    shown = terminal.run("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
+    assert shown.code == 0
+    assert "microphone: A table (48000 Hz, the usual one)" in shown.out
+    assert "dBFS on the whole" in shown.out
+    assert "microphone" not in terminal.run("doctor", ANTIPHON_SERVER__PORT="0").out

@@ -1,0 +1,298 @@
+"""Ears and a mouth without models: sound that says by itself whether it is speech, and which words are in it.
+
+Fakes are for timing and faults. What real engines make of real speech is tested with them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from antiphon.audio.pcm import Samples, to_samples
+from antiphon.audio.vad import VadStream
+from antiphon.models.base import TextModel
+from antiphon.models.cascade.cascade import Cascade
+from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.cascade.senses import Senses
+from antiphon.models.live import InputTranscript, Interrupted, LiveContext, LiveEvent, LiveModel
+from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
+from antiphon.speech.workers import Workers
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Message
+from tests.fakes.paced import Listener
+
+HZ: Final = 16_000
+PUSH_MS: Final = 20
+WORD_MS: Final = 256
+GAP_MS: Final = 64
+LEAD_MS: Final = 128
+"""A first word with less than this before it is lost, as with real recognisers."""
+
+CERTAIN: Final = 10_000
+"""A peak like this is speech for certain; half of it, with a likelihood of a half."""
+WORD_PEAK: Final = 9_000
+WORD_STEP: Final = 8
+GAP_PEAK: Final = 4_000
+"""Between words: still speech, but a good place for a cut."""
+
+TONE_HZ: Final = 22_050
+TONE_MS_PER_CHARACTER: Final = 60
+
+
+class Vocabulary:
+    """Words as sound, and back: the peak of a word is its number."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+
+    def say(self, text: str) -> bytes:
+        """Some 320 ms a word."""
+        pcm = b""
+        for word in text.split():
+            if word not in self._words:
+                self._words.append(word)
+            pcm += wave(WORD_MS, WORD_PEAK + WORD_STEP * self._words.index(word)) + wave(GAP_MS, GAP_PEAK)
+        return pcm[: -len(wave(GAP_MS, GAP_PEAK))]
+
+    def read(self, pcm: bytes) -> str:
+        """Those words of which the larger part is there."""
+        peaks = np.abs(to_samples(pcm).astype(np.int32))
+        edges = np.flatnonzero(np.diff(peaks, prepend=-1, append=-1))
+        said: list[str] = []
+        for begin, end in pairwise(edges):
+            number = (peaks[begin] - WORD_PEAK) // WORD_STEP
+            is_whole = end - begin > WORD_MS * HZ // 2_000 and begin >= LEAD_MS * HZ // 1_000
+            if is_whole and 0 <= number < len(self._words):
+                said.append(self._words[number])
+        return " ".join(said)
+
+
+def wave(ms: int, peak: int, half_period: int = 11) -> bytes:
+    """A square one. With the usual period it has the middle tones of an open mouth."""
+    places = np.arange(ms * HZ // 1_000) // half_period
+    return np.where(places % 2, -peak, peak).astype(np.int16).tobytes()
+
+
+def hum(ms: int) -> bytes:
+    """Surely a voice, but with low tones only."""
+    samples: Samples = (CERTAIN * np.sin(2 * np.pi * 150 / HZ * np.arange(ms * HZ // 1_000))).astype(np.int16)
+    return samples.tobytes()
+
+
+class LoudnessVad:
+    """What is loud is speech."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.fails = False
+
+    def stream(self) -> VadStream:
+        return VadStream()
+
+    def run(self, batch: Sequence[tuple[VadStream, bytes | Samples]]) -> list[float]:
+        self.batches.append(len(batch))
+        if self.fails:
+            raise RuntimeError("no ears")
+        return [min(1.0, int(np.abs(to_samples(frame).astype(np.int32)).max()) / CERTAIN) for _, frame in batch]
+
+
+class VirtualThreads(Executor):
+    """Does what a thread would do, on the event loop: a job is done when its time is over."""
+
+    def __init__(self, delay_s: float = 0.0) -> None:
+        self.delay_s = delay_s
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:
+                future.set_exception(error)
+
+        asyncio.get_running_loop().call_later(self.delay_s, work)
+        return future
+
+
+class PerfectRecognizer:
+    """Hears every word, in its time."""
+
+    name = "perfect"
+
+    def __init__(self, words: Vocabulary, delay_s: float = 0.08) -> None:
+        self._words = words
+        self.delay_s = delay_s
+        self.error: Exception | None = None
+        """What it raises, as long as it is set."""
+        self.heard: list[tuple[str, Urgency]] = []
+        self.given_up = 0
+        self.tells_interim = True
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        if urgency is Urgency.IDLE and not self.tells_interim:
+            raise SpeechBusy("There is no thread to spare.")
+        text = self._words.read(pcm)
+        self.heard.append((text, urgency))
+        try:
+            await asyncio.sleep(self.delay_s)
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        if self.error is not None:
+            raise self.error
+        return text
+
+    async def aclose(self) -> None:
+        """It has nothing to close."""
+
+    def asked(self, urgency: Urgency) -> list[str]:
+        return [text for text, each in self.heard if each is urgency]
+
+
+class Tones:
+    """Says 60 ms a character, in pieces."""
+
+    name = "tones"
+    output_hz = TONE_HZ
+    voices: Sequence[Voice] = (Voice("joe", "Joe", "en-US"), Voice("anna", "Anna", "en-US"))
+
+    def __init__(self, piece_ms: int = 600, delay_s: float = 0.05, *, tells_length: bool = True) -> None:
+        self.piece_ms = piece_ms
+        self.delay_s = delay_s
+        """Of each piece."""
+        self.tells_length = tells_length
+        self.error: Exception | None = None
+        self.fails_at = "\0"
+        """A text with this in it breaks off after its first piece."""
+        self.asked: list[tuple[str, str | None, float]] = []
+        self.open = 0
+
+    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        self.asked.append((text, voice, speed))
+        left_ms = length_ms(text, speed)
+        self.open += 1
+        try:
+            while left_ms > 0:
+                await asyncio.sleep(self.delay_s)
+                ms = min(self.piece_ms, left_ms)
+                left_ms -= ms
+                yield Sound(bytes(2 * (TONE_HZ * ms // 1_000)), left_ms if self.tells_length else None)
+                if self.error is not None and self.fails_at in text:
+                    raise self.error
+        finally:
+            self.open -= 1
+
+    async def aclose(self) -> None:
+        """It has nothing to close."""
+
+
+def length_ms(text: str, speed: float = 1.0) -> int:
+    return round(len(text) * TONE_MS_PER_CHARACTER / speed)
+
+
+class ToldDetector:
+    """Says what it is told to."""
+
+    def __init__(self) -> None:
+        self.says = 0.0
+        self.asked: list[bytes] = []
+
+    def completeness(self, pcm: bytes) -> float:
+        self.asked.append(pcm)
+        return self.says
+
+
+class Body:
+    """All that a cascade is made of, to be looked at and meddled with."""
+
+    def __init__(self, *, short_ms: int = 300, long_ms: int = 900) -> None:
+        self.words = Vocabulary()
+        self.vad = LoudnessVad()
+        self.recognizer = PerfectRecognizer(self.words)
+        self.detector = ToldDetector()
+        self.threads = VirtualThreads(delay_s=0.07)
+        self.workers = Workers(threads=2, pool=self.threads)
+        self.hearing = Hearing(self.vad, VirtualThreads())
+        self.requests: set[str] = set()
+        """What the grammar knows."""
+        self.senses = Senses(
+            self.hearing,
+            self.recognizer,
+            self.detector,
+            self.workers,
+            lambda text: text in self.requests,
+            short_ms,
+            long_ms,
+        )
+
+    def cascade(self, model: TextModel, synthesizer: Synthesizer | None) -> Cascade:
+        return Cascade(self.senses, model, synthesizer, "joe")
+
+
+class Caller(Listener):
+    """A listener with a microphone, and a session's manners: what was heard is given back, what is void is stopped."""
+
+    def __init__(self, model: LiveModel, say: Callable[[str], bytes], *, answers: bool = True) -> None:
+        self.at_s: list[float] = []
+        """When each event came."""
+        self.playing = False
+        self.sent_s = 0.0
+        """How much audio was sent."""
+        self._say = say
+        self._answers = answers
+        super().__init__(model)
+
+    async def _read(self) -> None:
+        async for event in self.model.events():
+            self.events.append(event)
+            self.at_s.append(asyncio.get_running_loop().time())
+            if self._answers and isinstance(event, InputTranscript) and event.is_final:
+                await self.model.send_text(event.text)
+            elif self._answers and isinstance(event, Interrupted):
+                await self.model.interrupt("")
+
+    @property
+    def finals(self) -> list[InputTranscript]:
+        return [event for event in self.events if isinstance(event, InputTranscript) and event.is_final]
+
+    @property
+    def interims(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, InputTranscript) and not event.is_final]
+
+    def when(self, kind: type[LiveEvent], place: int = 0) -> float:
+        """The second in which the first such event came, or another one."""
+        return [at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, kind)][place]
+
+    async def speak(self, text: str) -> float:
+        """Returns when it is said, and gives that time."""
+        return await self.sound(self._say(text))
+
+    async def be_silent(self, ms: int) -> float:
+        return await self.sound(bytes(2 * HZ * ms // 1_000))
+
+    async def sound(self, pcm: bytes) -> float:
+        """At the pace of a microphone."""
+        size = 2 * HZ * PUSH_MS // 1_000
+        for at in range(0, len(pcm), size):
+            await self.model.send_audio(pcm[at : at + size], playing=self.playing)
+            self.sent_s += PUSH_MS / 1_000
+            await asyncio.sleep(PUSH_MS / 1_000)
+        return asyncio.get_running_loop().time()
+
+
+@asynccontextmanager
+async def calling(
+    model: LiveModel, say: Callable[[str], bytes], *history: Message, answers: bool = True
+) -> AsyncIterator[Caller]:
+    await model.connect(LiveContext("You are a helpful assistant.", history, (), Mode.VOICE))
+    caller = Caller(model, say, answers=answers)
+    try:
+        yield caller
+    finally:
+        await model.close()
+        await caller.reading

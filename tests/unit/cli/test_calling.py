@@ -1,0 +1,57 @@
+"""What of a file can be said to a server."""
+
+import wave
+from pathlib import Path
+
+import pytest
+
+from antiphon.audio.wav import write_wav
+from antiphon.cli.calling import MAX_FILE_S, read_speech
+from antiphon.client.speaking import INPUT_HZ
+from antiphon.errors import AntiphonError
+
+LOUD = (8_000).to_bytes(2, "little")
+
+
+def test_any_wav_file_is_brought_to_the_rate_of_the_wire(tmp_path: Path) -> None:
+    file = tmp_path / "said.wav"
+    with wave.open(str(file), "wb") as written:
+        written.setnchannels(2)
+        written.setsampwidth(2)
+        written.setframerate(44_100)
+        written.writeframes(LOUD * 2 * 44_100)
+    assert len(read_speech(file)) == pytest.approx(2 * INPUT_HZ, abs=10)
+
+
+def test_a_minute_can_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "said.wav"
+    file.write_bytes(write_wav(LOUD * 8_000 * MAX_FILE_S, 8_000))
+    assert len(read_speech(file)) == 2 * INPUT_HZ * MAX_FILE_S
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"", "not a WAV file"),
+        (b"RIFF\0\0\0\0WAVE", "damaged"),
+        (b"ID3 and so on", "not a WAV file"),
+        (write_wav(b"", INPUT_HZ), "no sound in it"),
+        (write_wav(bytes(2 * INPUT_HZ), INPUT_HZ), "silent"),
+        (write_wav(LOUD * 8_000 * (MAX_FILE_S + 1), 8_000), "61 seconds"),
+    ],
+)
+def test_what_cannot_be_said_is_told_with_the_name_of_the_file(
+    tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    file = tmp_path / "said.wav"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(AntiphonError, match=told) as refused:
+        read_speech(file)
+    assert "said.wav" in str(refused.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(AntiphonError, match="is a folder"):
+        read_speech(tmp_path)

@@ -1,0 +1,192 @@
+"""What the doctor says of the voice."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from antiphon.cli.doctor_voice import check_voice, examine_microphone
+from antiphon.cli.findings import Finding
+from antiphon.cli.sound_card import SystemSoundCard
+from antiphon.config import load
+from antiphon.speech.base import Urgency
+from antiphon.speech.offering import offer
+from antiphon.weights.folder import path_of
+from antiphon.weights.manifest import VOICE
+from tests.unit.cli.fake_portaudio import MICROPHONE, SPEAKERS, FakePortAudio, device
+
+pytestmark = pytest.mark.real_time
+
+Examine = Callable[..., list[Finding]]
+
+
+class DeafRecognizer:
+    name = "deaf"
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        return ""
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def examine(tmp_path: Path) -> Examine:
+    """What is found with these variables; the model folder is the test's own."""
+
+    def run(**variables: str) -> list[Finding]:
+        env = {f"ANTIPHON_{name}": value for name, value in variables.items()}
+        return list(check_voice(load(None, {"ANTIPHON_DATA_DIR": str(tmp_path), **env}, tmp_path)))
+
+    return run
+
+
+def furnish(folder: Path) -> None:
+    """All model files, as far as their sizes tell."""
+    for model in VOICE:
+        for file in model.files:
+            path = path_of(folder / "models", model, file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as made:
+                made.truncate(file.size_bytes)
+
+
+# Files and packages.
+
+
+def test_an_installation_that_was_never_given_a_voice_is_well(examine: Examine) -> None:
+    [finding] = examine()
+    assert finding.ok
+    assert "antiphon models pull" in finding.text
+
+
+def test_a_voice_that_was_switched_off_is_well(examine: Examine) -> None:
+    [finding] = examine(MODEL__VOICE="none")
+    assert finding.ok
+    assert "none" in finding.text
+
+
+def test_a_voice_with_all_of_its_files_is_well(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    [finding] = examine()
+    assert finding == Finding(
+        True, f"voice: moonshine listens, piper as joe speaks (model files: {tmp_path / 'models'})"
+    )
+
+
+def test_a_voice_that_was_asked_for_and_has_no_files_is_a_problem(examine: Examine) -> None:
+    findings = examine(MODEL__VOICE="cascade")
+    assert [finding.ok for finding in findings] == [False] * 4
+    assert all("missing" in finding.text for finding in findings)
+    assert all("antiphon models pull" in finding.text for finding in findings)
+
+
+def test_a_file_that_is_cut_short_is_a_problem(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    (tmp_path / "models" / "smart-turn" / "smart-turn-v3.2-cpu.onnx").write_bytes(b"x")
+    [finding] = examine()
+    assert not finding.ok
+    assert "smart-turn is damaged" in finding.text
+
+
+def test_a_voice_of_ones_own_needs_its_folder(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    [finding] = examine(SPEECH__VOICE="amy")
+    assert not finding.ok
+    assert '"amy"' in finding.text
+    (tmp_path / "models" / "amy").mkdir()
+    (tmp_path / "models" / "amy" / "amy.onnx").touch()
+    assert examine(SPEECH__VOICE="amy")[0].ok
+
+
+def test_who_speaks_nothing_needs_no_voice(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    (tmp_path / "models" / "joe" / "en_US-joe-medium.onnx").unlink()
+    [finding] = examine(SPEECH__TTS="none")
+    assert finding.ok
+    assert "nothing speaks" in finding.text
+
+
+def test_a_package_that_is_missing_is_a_problem(
+    examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    furnish(tmp_path)
+    monkeypatch.setattr("antiphon.cli.doctor_voice.find_spec", lambda name: None if name == "soxr" else object())
+    [finding] = examine()
+    assert not finding.ok
+    assert finding.text == "voice: the package soxr is not installed. Run: pip install 'antiphon[local]'"
+
+
+# Engines elsewhere.
+
+
+async def test_a_wyoming_server_is_asked_what_it_can_do(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    async with offer("tcp://127.0.0.1:0", DeafRecognizer(), None) as uri:
+        engine = f"wyoming:{uri}"
+        listens, speaks = (
+            (await asyncio.to_thread(lambda: examine(SPEECH__STT=engine)))[-1],
+            (await asyncio.to_thread(lambda: examine(SPEECH__TTS=engine)))[-1],
+        )
+    assert listens == Finding(True, f"voice: {engine} answers, and recognises speech")
+    assert not speaks.ok
+    assert "does not speak" in speaks.text
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        ("wyoming:tcp://127.0.0.1:9", "cannot be reached"),
+        ("openai:http://127.0.0.1:9/v1#whisper", "nothing answers at http://127.0.0.1:9/v1"),
+    ],
+)
+def test_a_server_that_nobody_runs_is_a_problem(examine: Examine, tmp_path: Path, engine: str, told: str) -> None:
+    furnish(tmp_path)
+    finding = examine(SPEECH__STT=engine)[-1]
+    assert not finding.ok
+    assert told in finding.text
+
+
+def test_openai_is_not_tried_but_its_key_is_looked_for(
+    examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    furnish(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert "Set OPENAI_API_KEY" in examine(SPEECH__STT="openai:whisper-1")[-1].text
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert examine(SPEECH__STT="openai:whisper-1")[-1].ok
+
+
+# The microphone.
+
+
+def listen(room: bytes, *devices: dict[str, object]) -> list[Finding]:
+    """What is found of a machine where this is to be heard."""
+    return list(examine_microphone(SystemSoundCard(FakePortAudio(*devices, room=room), lambda seconds: None)))
+
+
+def noise(level: float) -> bytes:
+    return np.random.default_rng(1).normal(0, level, 48_000).clip(-32_768, 32_767).astype(np.int16).tobytes()
+
+
+def test_a_microphone_that_hears_somebody_is_well() -> None:
+    findings = listen(noise(1_000), MICROPHONE, device("Webcam", 2, inputs=2))
+    assert all(finding.ok for finding in findings)
+    assert "Desk microphone (48000 Hz, the usual one)" in findings[0].text
+    assert "Webcam (44100 Hz)" in findings[1].text
+    assert "-30 dBFS" in findings[-1].text
+
+
+@pytest.mark.parametrize(("level", "told"), [(5.0, "muted"), (30_000.0, "turn it down")])
+def test_a_microphone_that_cannot_be_used_is_a_problem(level: float, told: str) -> None:
+    finding = listen(noise(level), MICROPHONE)[-1]
+    assert not finding.ok
+    assert told in finding.text
+
+
+def test_a_machine_without_a_microphone_is_told_so() -> None:
+    [finding] = listen(b"", SPEAKERS)
+    assert not finding.ok
+    assert "this machine has none" in finding.text

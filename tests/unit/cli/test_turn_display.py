@@ -1,0 +1,80 @@
+"""A turn as it is shown at a terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from antiphon.cli.turn_display import TurnDisplay
+from antiphon.client import Incoming, NewSession, Reconnecting, Resumed
+from antiphon.protocol import server_messages as s
+
+
+def shown(*incoming: Incoming) -> list[str]:
+    out = io.StringIO()
+    display = TurnDisplay(Console(file=out, highlight=False, soft_wrap=True))
+    for each in incoming:
+        display.show(each)
+    return out.getvalue().splitlines()
+
+
+def test_a_turn_is_shown_in_the_order_of_its_happening() -> None:
+    assert shown(
+        s.Transcript("what", is_final=False),
+        s.Transcript("what time", is_final=False),
+        s.Transcript("what time is it", is_final=True),
+        s.ToolCall("get_current_time", {"timezone": "Tokyo"}),
+        s.ToolResult("get_current_time", {"iso": "…"}),
+        s.ResponseChunk("It's ", is_first=True),
+        s.ResponseChunk("noon.", is_first=False),
+        s.SpeechFrame(1, 1, 0, b"\0\0"),
+        s.Response("It's noon."),
+    ) == [
+        "you  what …",
+        "you  what time …",
+        "you  what time is it",
+        "     · get_current_time {'timezone': 'Tokyo'}",
+        "it   It's noon.",
+    ]
+
+
+def test_the_same_guess_is_shown_once() -> None:
+    assert shown(s.Transcript("what", is_final=False), s.Transcript("what", is_final=False)) == ["you  what …"]
+
+
+def test_what_is_asked_first_is_shown() -> None:
+    question = s.ConfirmationRequest("token", "book", {}, "Book a table?", 0)
+    assert shown(question) == ["It asks first: Book a table?"]
+
+
+def test_an_answer_that_is_cut_off_ends_its_line() -> None:
+    cut = [s.ResponseChunk("Once upon", is_first=True), s.StateChanged(s.State.INTERRUPTED)]
+    assert shown(*cut, s.Transcript("stop", is_final=True)) == ["it   Once upon", "     (interrupted)", "you  stop"]
+
+
+def test_what_was_said_is_no_markup() -> None:
+    assert shown(s.Transcript("[bold]x[/]", is_final=True)) == ["you  [bold]x[/]"]
+
+
+@pytest.mark.parametrize(
+    ("incoming", "told"),
+    [
+        (s.ToolResult("calculate", {"error": "no"}, ok=False), "     · {'error': 'no'}"),
+        (s.ConfirmationResolved("token", s.Outcome.DENIED), "     · denied"),
+        (s.Flyout(s.FlyoutType.CODE, "x = 1"), "x = 1"),
+        (s.Error("It failed."), "It failed."),
+        (s.Notice(s.NoticeKind.INFO, "By the way."), "By the way."),
+        (s.Timeout(0, 60.0, "You are blocked."), "You are blocked. (60 s)"),
+        (s.EndVoiceSession("user_request", "Goodbye."), "Goodbye."),
+        (s.GoAway(time_left_ms=1, reason="The server restarts."), "The server restarts."),
+        (Reconnecting("The connection was lost."), "Reconnecting… The connection was lost."),
+        (Resumed("s1", 3), "Back again."),
+        (NewSession("s2", "It was gone."), "A new session: It was gone."),
+    ],
+)
+def test_what_happens_aside_is_one_line(incoming: Incoming, told: str) -> None:
+    assert shown(incoming) == [told]
+
+
+def test_what_nobody_needs_to_see_is_not_shown() -> None:
+    assert shown(s.Pong(1), s.StateChanged(s.State.LISTENING), s.EndVoiceSession("blocked", None)) == []

@@ -1,0 +1,59 @@
+"""What a loudspeaker is given, and what counts as played."""
+
+import pytest
+
+from antiphon.client.playback import BYTES_PER_S, TAIL_BYTES, Playback
+
+SOUND = b"\x01\x02" * 1_000
+TENTH = BYTES_PER_S // 10
+
+
+@pytest.fixture
+def playback() -> Playback:
+    return Playback()
+
+
+def test_without_speech_there_is_silence(playback: Playback) -> None:
+    assert playback.take(100) == bytes(100)
+    assert not playback.is_playing
+
+
+def test_pieces_are_played_as_one(playback: Playback) -> None:
+    playback.add(1, SOUND[:300])
+    playback.add(1, SOUND[300:])
+    played = b"".join(playback.take(640) for _ in range(4))
+    assert played == SOUND.ljust(2_560, b"\0")
+
+
+def test_what_was_played_is_counted_without_the_silence_after_it(playback: Playback) -> None:
+    playback.add(1, bytes(BYTES_PER_S))
+    playback.take(TENTH)
+    assert playback.played_ms == pytest.approx(100)
+    playback.take(3 * BYTES_PER_S)
+    assert playback.played_ms == pytest.approx(1_000)
+
+
+def test_another_answer_is_counted_from_its_beginning(playback: Playback) -> None:
+    playback.add(1, bytes(BYTES_PER_S))
+    playback.take(BYTES_PER_S)
+    playback.add(2, bytes(BYTES_PER_S))
+    playback.take(TENTH)
+    assert playback.turn == 2
+    assert playback.played_ms == pytest.approx(100)
+
+
+def test_the_last_sound_is_heard_a_little_longer_than_it_is_taken(playback: Playback) -> None:
+    playback.add(1, bytes(TENTH))
+    playback.take(TENTH)
+    assert playback.is_playing
+    playback.take(TAIL_BYTES)
+    assert not playback.is_playing
+
+
+def test_what_is_cleared_is_not_heard(playback: Playback) -> None:
+    playback.add(1, SOUND)
+    playback.take(200)
+    playback.clear()
+    assert not playback.is_playing
+    assert playback.take(100) == bytes(100)
+    assert playback.played_ms == pytest.approx(200 * 1000 / BYTES_PER_S)

@@ -1,0 +1,196 @@
+"""Many sessions, one model: every frame in its order, and nobody pays for somebody else's mistake."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from antiphon.models.cascade.ear import FRAME_BYTES
+from antiphon.models.cascade.hearing import MAX_BEHIND_FRAMES, Hearing, Stream
+from tests.fakes.voice import CERTAIN, LoudnessVad, VirtualThreads, wave
+
+LOUD = wave(32, CERTAIN)
+QUIET = bytes(FRAME_BYTES)
+
+
+class Room:
+    def __init__(self) -> None:
+        self.vad = LoudnessVad()
+        self.threads = VirtualThreads()
+        self.hearing = Hearing(self.vad, self.threads)
+
+    def enter(self) -> tuple[Stream, list[tuple[float, bytes]]]:
+        heard: list[tuple[float, bytes]] = []
+        return self.hearing.open(lambda probability, frame: heard.append((probability, frame))), heard
+
+
+@pytest.fixture
+async def room() -> AsyncIterator[Room]:
+    room = Room()
+    yield room
+    await room.hearing.aclose()
+
+
+async def test_each_frame_is_told_with_its_likelihood_in_order(room: Room) -> None:
+    stream, heard = room.enter()
+    stream.push(LOUD + QUIET + LOUD)
+    await stream.flush()
+    assert heard == [(1.0, LOUD), (0.0, QUIET), (1.0, LOUD)]
+
+
+async def test_frames_are_put_together_from_pieces_of_any_size(room: Room) -> None:
+    stream, heard = room.enter()
+    sound = LOUD + QUIET + LOUD
+    for at in range(0, len(sound), 7):
+        stream.push(sound[at : at + 7])
+    await stream.flush()
+    assert b"".join(frame for _, frame in heard) == sound
+
+
+async def test_what_is_less_than_a_frame_waits_for_the_rest(room: Room) -> None:
+    stream, heard = room.enter()
+    stream.push(LOUD[:-2])
+    await asyncio.sleep(1)
+    assert heard == []
+    stream.push(LOUD[-2:])
+    await asyncio.sleep(1)
+    assert heard == [(1.0, LOUD)]
+
+
+async def test_a_flush_fills_the_last_frame_up_with_silence(room: Room) -> None:
+    stream, heard = room.enter()
+    stream.push(LOUD[:100])
+    await stream.flush()
+    assert heard == [(1.0, LOUD[:100] + bytes(FRAME_BYTES - 100))]
+
+
+async def test_a_flush_of_nothing_returns_at_once(room: Room) -> None:
+    stream, heard = room.enter()
+    await asyncio.wait_for(stream.flush(), 0.001)
+    stream.push(b"")
+    await asyncio.wait_for(stream.flush(), 0.001)
+    assert heard == []
+
+
+async def test_a_flush_waits_for_the_frame_that_is_in_a_batch(room: Room) -> None:
+    room.threads.delay_s = 0.5
+    stream, heard = room.enter()
+    stream.push(LOUD)
+    await asyncio.sleep(0.1)
+    assert heard == []
+    await stream.flush()
+    assert heard == [(1.0, LOUD)]
+
+
+async def test_a_hundred_sessions_are_one_batch(room: Room) -> None:
+    callers = [room.enter() for _ in range(100)]
+    for stream, _ in callers:
+        stream.push(LOUD)
+    await asyncio.gather(*(stream.flush() for stream, _ in callers))
+    assert room.vad.batches == [100]
+    assert all(heard == [(1.0, LOUD)] for _, heard in callers)
+
+
+async def test_one_frame_of_each_session_is_in_a_batch(room: Room) -> None:
+    quick, slow = room.enter(), room.enter()
+    quick[0].push(LOUD * 3)
+    slow[0].push(LOUD)
+    await quick[0].flush()
+    assert room.vad.batches == [2, 1, 1]
+
+
+async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
+    """A hundred sessions that are not in step have a frame within every millisecond."""
+    callers = [room.enter() for _ in range(100)]
+    for stream, _ in callers:
+        stream.push(LOUD)
+        await asyncio.sleep(0.0003)
+    await asyncio.gather(*(stream.flush() for stream, _ in callers))
+    assert len(room.vad.batches) <= 20
+    assert room.vad.batches.count(1) <= 2
+
+
+async def test_a_session_that_goes_wrong_does_not_make_others_deaf(room: Room) -> None:
+    def fail(probability: float, frame: bytes) -> None:
+        raise RuntimeError("a mistake")
+
+    wrong = room.hearing.open(fail)
+    other, heard = room.enter()
+    with capture_logs() as logs:
+        for stream in (wrong, other, wrong, other):
+            stream.push(LOUD)
+        await wrong.flush()
+        await other.flush()
+    assert len(heard) == 2
+    assert [log["event"] for log in logs] == ["listener_failed"] * 2
+
+
+async def test_a_model_that_fails_is_silence_and_is_asked_again(room: Room) -> None:
+    stream, heard = room.enter()
+    room.vad.fails = True
+    with capture_logs() as logs:
+        stream.push(LOUD)
+        await stream.flush()
+    assert [log["event"] for log in logs] == ["hearing_failed"]
+    room.vad.fails = False
+    stream.push(LOUD)
+    await stream.flush()
+    assert [probability for probability, _ in heard] == [0.0, 1.0]
+
+
+async def test_nothing_is_heard_after_the_end(room: Room) -> None:
+    stream, heard = room.enter()
+    stream.push(LOUD * 2)
+    stream.close()
+    stream.push(LOUD)
+    await asyncio.sleep(1)
+    assert heard == []
+
+
+async def test_not_even_what_was_in_a_batch(room: Room) -> None:
+    room.threads.delay_s = 0.5
+    stream, heard = room.enter()
+    stream.push(LOUD)
+    await asyncio.sleep(0.1)
+    stream.close()
+    await asyncio.sleep(1)
+    assert heard == []
+
+
+async def test_a_flush_ends_with_the_stream(room: Room) -> None:
+    room.threads.delay_s = 60
+    stream, _ = room.enter()
+    stream.push(LOUD)
+    flushing = asyncio.create_task(stream.flush())
+    await asyncio.sleep(0.1)
+    stream.close()
+    await asyncio.wait_for(flushing, 1)
+
+
+async def test_the_end_of_the_hearing_is_the_end_of_all_streams(room: Room) -> None:
+    room.threads.delay_s = 60
+    stream, heard = room.enter()
+    stream.push(LOUD * 2)
+    flushing = asyncio.create_task(stream.flush())
+    await asyncio.sleep(0.1)
+    await room.hearing.aclose()
+    await asyncio.wait_for(flushing, 1)
+    stream.push(LOUD)
+    assert heard == []
+
+
+async def test_whoever_is_far_behind_loses_the_oldest(room: Room) -> None:
+    stream, heard = room.enter()
+    stream.push(LOUD + QUIET * MAX_BEHIND_FRAMES)
+    await stream.flush()
+    assert [probability for probability, _ in heard] == [0.0] * MAX_BEHIND_FRAMES
+
+
+async def test_no_task_runs_while_nobody_speaks(room: Room) -> None:
+    before = asyncio.all_tasks()
+    stream, _ = room.enter()
+    stream.push(LOUD)
+    await stream.flush()
+    await asyncio.sleep(0.1)
+    assert asyncio.all_tasks() == before

@@ -1,0 +1,626 @@
+"""From sound to turns: how long a silence has to be, which guesses are used, and what is never lost or told twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from antiphon.models.cascade.ear import FRAME_MS
+from antiphon.models.cascade.listening import NOT_UNDERSTOOD, STALLED_S, TELLING_S, Listening
+from antiphon.models.live import Timings
+from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
+from tests.fakes.voice import CERTAIN, GAP_PEAK, HZ, PUSH_MS, Body, hum, wave
+
+SHORT_S, LONG_S = 0.3, 0.9
+TOLERANCE_S = 0.045
+"""A frame, a push and a batch."""
+
+
+class Told:
+    """One who is told what is heard."""
+
+    def __init__(self) -> None:
+        self.answering = False
+        self.what: list[str] = []
+        self.at_s: list[float] = []
+        self.guesses: list[str] = []
+        """At pauses."""
+        self.interims: list[str] = []
+        self.turns: list[str] = []
+        self.goes_on: list[bool] = []
+        self.timings: list[Timings] = []
+        self.failures: list[str] = []
+
+    def _note(self, what: str) -> None:
+        self.what.append(what)
+        self.at_s.append(asyncio.get_running_loop().time())
+
+    def is_answering(self) -> bool:
+        return self.answering
+
+    def on_speech(self, *, goes_on: bool) -> None:
+        self._note("goes on" if goes_on else "speech")
+
+    def on_guess(self, text: str, *, is_pausing: bool) -> None:
+        self._note("guess")
+        (self.guesses if is_pausing else self.interims).append(text)
+
+    def on_more(self) -> None:
+        self._note("more")
+
+    def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None:
+        self._note("turn")
+        self.turns.append(text)
+        self.goes_on.append(goes_on)
+        self.timings.append(timings)
+
+    def on_nothing(self) -> None:
+        self._note("nothing")
+
+    def on_failure(self, message: str) -> None:
+        self._note("failure")
+        self.failures.append(message)
+
+    def when(self, what: str) -> float:
+        return self.at_s[self.what.index(what)]
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.body = Body()
+        self.body.recognizer.tells_interim = False
+        self.told = Told()
+        self.listening = Listening(self.body.senses, self.told)
+        self.playing = False
+
+    async def sound(self, pcm: bytes) -> float:
+        size = 2 * HZ * PUSH_MS // 1_000
+        for at in range(0, len(pcm), size):
+            self.listening.push(pcm[at : at + size], playing=self.playing)
+            await asyncio.sleep(PUSH_MS / 1_000)
+        return asyncio.get_running_loop().time()
+
+    async def speak(self, text: str) -> float:
+        """Gives the time at which it was said."""
+        return await self.sound(self.body.words.say(text))
+
+    async def be_silent(self, ms: int) -> float:
+        return await self.sound(bytes(2 * HZ * ms // 1_000))
+
+    async def say(self, text: str, silence_ms: int = 1_500) -> float:
+        """With silence around it; gives the time at which it was said."""
+        await self.be_silent(500)
+        said_s = await self.speak(text)
+        await self.be_silent(silence_ms)
+        return said_s
+
+
+@pytest.fixture
+async def talk() -> AsyncIterator[Talk]:
+    talk = Talk()
+    yield talk
+    await talk.listening.close()
+    await talk.body.hearing.aclose()
+
+
+# How long a silence has to be.
+
+
+async def test_what_nobody_vouches_for_waits_for_the_long_silence(talk: Talk) -> None:
+    said_s = await talk.say("what time is it")
+    assert talk.told.turns == ["what time is it"]
+    assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+async def test_a_whole_request_waits_for_the_short_silence(talk: Talk) -> None:
+    talk.body.requests.add("what time is it")
+    said_s = await talk.say("what time is it")
+    assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
+
+
+async def test_what_sounds_complete_waits_for_the_short_silence(talk: Talk) -> None:
+    talk.body.detector.says = 0.9
+    said_s = await talk.say("tell me about it")
+    assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
+
+
+async def test_what_does_not_sound_complete_enough_waits(talk: Talk) -> None:
+    talk.body.detector.says = 0.49
+    said_s = await talk.say("tell me about it")
+    assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) -> None:
+    talk.body.requests.add("what time is it")
+    talk.body.recognizer.delay_s = 0.4
+    said_s = await talk.say("what time is it")
+    assert talk.told.when("turn") - said_s == pytest.approx(0.16 + 0.4, abs=TOLERANCE_S)
+
+
+async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: Talk) -> None:
+    talk.body.detector.says = 0.9
+    talk.body.threads.delay_s = 2.0
+    said_s = await talk.say("what time is it", silence_ms=4_000)
+    assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+    assert talk.told.what.count("turn") == 1
+
+
+async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -> None:
+    talk.body.requests.add("yes")
+    talk.body.detector.says, talk.body.threads.delay_s = 0.9, 2.2
+    await talk.say("yes", silence_ms=400)
+    assert talk.told.turns == ["yes"]
+    assert talk.listening.settle()
+    talk.body.detector.says = 0.0
+    said_s = await talk.say("I would like to", silence_ms=2_000)
+    assert talk.told.at_s[-1] - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+async def test_with_all_threads_at_work_a_whole_request_saves_the_vote(talk: Talk) -> None:
+    talk.body.requests.add("what time is it")
+    talk.body.threads.delay_s = 60
+    busy = [asyncio.create_task(talk.body.workers.run(lambda _: None)) for _ in range(2)]
+    await talk.say("what time is it")
+    assert talk.told.turns == ["what time is it"]
+    assert talk.body.detector.asked == []
+    await asyncio.gather(*busy)
+
+
+async def test_with_all_threads_at_work_the_vote_is_asked_for_if_the_grammar_does_not_know(talk: Talk) -> None:
+    talk.body.threads.delay_s = 0.9
+    busy = [asyncio.create_task(talk.body.workers.run(lambda _: None)) for _ in range(2)]
+    await talk.be_silent(500)
+    await talk.speak("so")
+    talk.body.threads.delay_s = 0.0
+    await talk.be_silent(1_500)
+    assert len(talk.body.detector.asked) == 1
+    await asyncio.gather(*busy)
+
+
+async def test_a_turn_detector_that_fails_costs_only_time(talk: Talk) -> None:
+    talk.body.detector.completeness = lambda pcm: 1 / 0  # type: ignore[method-assign]
+    with capture_logs() as logs:
+        said_s = await talk.say("tell me about it")
+    assert [log["event"] for log in logs] == ["chore_failed"]
+    assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+# What is recognised, and when.
+
+
+async def test_the_guess_at_the_pause_is_the_text_of_the_turn(talk: Talk) -> None:
+    await talk.say("what time is it")
+    assert talk.body.recognizer.heard == [("what time is it", Urgency.SOON)]
+    assert talk.told.guesses == ["what time is it"]
+    assert talk.told.timings[0].wait_ms == pytest.approx(0, abs=10)
+    assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10)
+
+
+async def test_a_guess_that_takes_long_is_waited_for(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 2.0
+    said_s = await talk.say("what time is it", silence_ms=3_000)
+    assert talk.told.turns == ["what time is it"]
+    assert talk.told.when("turn") - said_s == pytest.approx(0.16 + 2.0, abs=TOLERANCE_S)
+    assert talk.told.timings[0].wait_ms == pytest.approx(2_000 + 160 - 900, abs=50)
+    assert len(talk.body.recognizer.heard) == 1
+
+
+async def test_the_silence_is_told(talk: Talk) -> None:
+    await talk.say("what time is it")
+    assert talk.told.timings[0].silence_ms == pytest.approx(900, abs=FRAME_MS)
+
+
+async def test_speech_that_goes_on_in_a_pause_cancels_the_guess(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 0.5
+    await talk.be_silent(500)
+    await talk.speak("what time")
+    await talk.be_silent(400)
+    await talk.speak("is it")
+    await talk.be_silent(2_000)
+    assert talk.told.turns == ["what time is it"]
+    assert talk.body.recognizer.given_up == 1
+    assert talk.told.what == ["more", "guess", "turn"]
+
+
+async def test_a_guess_that_was_not_all_is_taken_back(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.speak("what time")
+    await talk.be_silent(500)
+    await talk.speak("is it")
+    await talk.be_silent(2_000)
+    assert talk.told.what == ["guess", "more", "guess", "turn"]
+    assert talk.told.guesses == ["what time", "what time is it"]
+
+
+async def test_the_text_grows_while_somebody_speaks(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    await talk.be_silent(500)
+    await talk.speak("one two three four five six seven eight")
+    shown = list(talk.told.interims)
+    await talk.be_silent(1_500)
+    assert len(shown) >= 3
+    assert all("one two three four five six seven eight".startswith(text) for text in shown)
+    assert talk.told.interims == shown
+    assert talk.told.turns == ["one two three four five six seven eight"]
+
+
+# Turns that are long.
+
+
+NUMBERS = " ".join(f"n{number}" for number in range(1, 101))
+
+
+@pytest.mark.parametrize("tells_interim", [False, True])
+async def test_a_turn_without_a_pause_loses_no_word(talk: Talk, tells_interim: bool) -> None:
+    talk.body.recognizer.tells_interim = tells_interim
+    talk.body.recognizer.delay_s = 0.7
+    await talk.say(NUMBERS, silence_ms=3_000)
+    assert talk.told.turns == [NUMBERS]
+    longest = max(len(text.split()) for text in talk.body.recognizer.asked(Urgency.NOW))
+    assert longest <= 70, "what is known is not recognised again"
+
+
+@pytest.mark.parametrize("pause_ms", [170, 230, 400, 700])
+@pytest.mark.parametrize("delay_s", [0.05, 0.3, 1.0])
+async def test_a_turn_with_pauses_loses_no_word(talk: Talk, pause_ms: int, delay_s: float) -> None:
+    talk.body.recognizer.delay_s = delay_s
+    await talk.be_silent(500)
+    words = NUMBERS.split()[:60]
+    for at in range(0, 60, 6):
+        await talk.speak(" ".join(words[at : at + 6]))
+        await talk.be_silent(pause_ms)
+    await talk.be_silent(2_500)
+    assert talk.told.turns == [" ".join(words)]
+
+
+async def test_what_was_said_before_a_pause_is_not_recognised_again_in_a_long_turn(talk: Talk) -> None:
+    await talk.be_silent(500)
+    words = NUMBERS.split()[:60]
+    for at in range(0, 60, 6):
+        await talk.speak(" ".join(words[at : at + 6]))
+        await talk.be_silent(400)
+    await talk.be_silent(1_500)
+    assert talk.told.turns == [" ".join(words)]
+    assert len(talk.body.recognizer.heard[-1][0].split()) <= 24
+
+
+async def test_a_recogniser_that_fails_for_a_while_costs_no_words(talk: Talk) -> None:
+    talk.body.recognizer.error = SpeechBusy("Too many.")
+    await talk.be_silent(500)
+    await talk.speak(" ".join(NUMBERS.split()[:80]))
+    talk.body.recognizer.error = None
+    await talk.speak(" ".join(NUMBERS.split()[80:]))
+    await talk.be_silent(2_000)
+    assert talk.told.turns == [NUMBERS]
+
+
+async def test_what_is_never_understood_does_not_grow_for_ever(talk: Talk) -> None:
+    talk.body.recognizer.error = SpeechError("It is gone.")
+    await talk.be_silent(500)
+    for _ in range(8):
+        await talk.sound(wave(10_000, CERTAIN))
+    assert talk.listening._ear.turn_ms <= 65_000
+
+
+# Turns that seem to be over.
+
+
+async def test_who_goes_on_before_the_answer_is_still_in_the_same_turn(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=1_200)
+    await talk.speak("in Tokyo")
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["what time is it", "what time is it in Tokyo"]
+    assert talk.told.goes_on == [False, True]
+    assert talk.told.what == ["guess", "turn", "goes on", "more", "guess", "turn"]
+
+
+async def test_who_goes_on_while_the_text_is_waited_for_has_one_turn(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 2.0
+    await talk.say("what time is it", silence_ms=1_200)
+    assert talk.told.turns == []
+    talk.body.recognizer.delay_s = 0.1
+    await talk.speak("in Tokyo")
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["what time is it in Tokyo"]
+    assert talk.told.goes_on == [False]
+    assert talk.told.what == ["more", "guess", "turn"]
+
+
+async def test_a_long_wait_for_the_answer_adds_nothing_to_the_turn(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=10_000)
+    await talk.speak("in Tokyo")
+    await talk.be_silent(1_500)
+    assert talk.told.turns[-1] == "what time is it in Tokyo"
+    assert talk.listening._ear.turn_ms < 6_000
+
+
+async def test_a_turn_that_goes_on_and_is_then_not_understood_keeps_its_words(talk: Talk) -> None:
+    await talk.say("hello", silence_ms=1_200)
+    talk.body.words.read = lambda pcm: ""  # type: ignore[method-assign]
+    await talk.speak("mumble")
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["hello", "hello"]
+    assert talk.told.goes_on == [False, True]
+
+
+async def test_after_the_answer_has_begun_it_is_another_turn(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=1_200)
+    assert talk.listening.settle()
+    await talk.speak("and in Tokyo")
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["what time is it", "and in Tokyo"]
+    assert talk.told.goes_on == [False, False]
+
+
+async def test_what_is_being_said_cannot_be_settled(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.speak("what")
+    assert not talk.listening.settle()
+    await talk.speak("time is it")
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["what time is it"]
+
+
+async def test_nor_what_is_being_recognised(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 2.0
+    await talk.say("what time is it", silence_ms=1_200)
+    assert not talk.listening.settle()
+    await talk.be_silent(2_000)
+    assert talk.told.turns == ["what time is it"]
+
+
+# The end of the audio.
+
+
+async def test_the_end_of_the_audio_ends_the_turn(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["turn"]
+    assert talk.told.turns == ["what time is it"]
+    assert talk.body.recognizer.asked(Urgency.NOW) == ["what time is it"]
+
+
+async def test_at_the_end_of_the_audio_the_guess_of_the_pause_is_used(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.be_silent(300)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["guess", "turn"]
+    assert len(talk.body.recognizer.heard) == 1
+
+
+async def test_no_guess_comes_after_the_end_of_the_audio(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 1.0
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.be_silent(300)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["turn"]
+
+
+async def test_the_second_turn_is_not_told_with_the_words_of_the_first(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=1_200)
+    talk.listening.settle()
+    await talk.speak("and in Tokyo")
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.turns == ["what time is it", "and in Tokyo"]
+
+
+@pytest.mark.parametrize("heard_ms", [0, 10, 2_000])
+async def test_if_nothing_was_said_the_end_of_the_audio_is_told_so(talk: Talk, heard_ms: int) -> None:
+    await talk.be_silent(heard_ms)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["nothing"]
+
+
+async def test_a_noise_is_nothing(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.sound(wave(100, CERTAIN))
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["nothing"]
+
+
+async def test_a_voice_without_words_is_nothing(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.sound(hum(700))
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["nothing"]
+
+
+@pytest.mark.parametrize("sound", [wave(100, CERTAIN), hum(700)], ids=["noise", "hum"])
+async def test_nobody_is_told_of_nothing_who_did_not_end_the_audio(talk: Talk, sound: bytes) -> None:
+    await talk.be_silent(500)
+    await talk.sound(sound)
+    await talk.be_silent(2_000)
+    assert talk.told.what == []
+
+
+async def test_the_end_of_the_audio_while_the_text_is_waited_for_tells_one_turn(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 2.0
+    await talk.say("what time is it", silence_ms=1_200)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["turn"]
+
+
+async def test_if_that_turn_has_no_words_it_is_told_so(talk: Talk) -> None:
+    talk.body.recognizer.delay_s = 2.0
+    await talk.be_silent(500)
+    await talk.sound(hum(700))
+    await talk.be_silent(1_200)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["nothing"]
+
+
+async def test_the_end_of_the_audio_right_after_a_turn_adds_nothing(talk: Talk) -> None:
+    """The turn is on its way to whoever has ended the audio."""
+    await talk.say("what time is it", silence_ms=1_000)
+    assert talk.told.what == ["guess", "turn"]
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["guess", "turn"]
+
+
+async def test_a_turn_that_nobody_has_answered_is_not_waited_for_for_ever(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=1_000)
+    await asyncio.sleep(TELLING_S)
+    await talk.listening.end()
+    assert talk.told.what == ["guess", "turn", "nothing"]
+
+
+async def test_a_microphone_that_falls_silent_in_mid_speech_ends_the_turn(talk: Talk) -> None:
+    await talk.be_silent(500)
+    said_s = await talk.speak("what time is it")
+    await asyncio.sleep(5)
+    assert talk.told.turns == ["what time is it"]
+    assert talk.told.when("turn") - said_s == pytest.approx(STALLED_S + 0.08, abs=TOLERANCE_S)
+
+
+async def test_a_burst_that_ends_in_mid_speech_ends_the_turn_too(talk: Talk) -> None:
+    talk.listening.push(bytes(HZ) + talk.body.words.say("what time is it"), playing=False)
+    await asyncio.sleep(5)
+    assert talk.told.turns == ["what time is it"]
+
+
+async def test_a_microphone_that_stutters_does_not_end_the_turn(talk: Talk) -> None:
+    await talk.be_silent(500)
+    speech = talk.body.words.say("what time is it in Tokyo")
+    half = len(speech) // 2
+    await talk.sound(speech[:half])
+    await asyncio.sleep(0.9 * STALLED_S)
+    await talk.sound(speech[half:])
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["what time is it in Tokyo"]
+
+
+async def test_ears_that_are_late_do_not_end_the_turn(talk: Talk) -> None:
+    talk.body.hearing._thread.delay_s = 0.05  # type: ignore[attr-defined]
+    await talk.be_silent(500)
+    await talk.speak(" ".join(NUMBERS.split()[:20]))
+    await talk.be_silent(8_000)
+    assert talk.told.turns == [" ".join(NUMBERS.split()[:20])]
+    assert "goes on" not in talk.told.what
+
+
+# What cannot be understood.
+
+
+async def test_a_recogniser_that_fails_is_told_and_listening_goes_on(talk: Talk) -> None:
+    talk.body.recognizer.error = SpeechBusy("Too many people are talking.")
+    await talk.say("what time is it")
+    assert talk.told.failures == ["Too many people are talking."]
+    assert talk.told.what == ["failure"]
+    talk.body.recognizer.error = None
+    await talk.say("what time is it now")
+    assert talk.told.turns == ["what time is it now"]
+    assert talk.told.goes_on == [False]
+
+
+async def test_if_the_audio_was_ended_there_is_no_turn_either(talk: Talk) -> None:
+    talk.body.recognizer.error = SpeechError("It is gone.")
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.what == ["failure", "nothing"]
+
+
+async def test_a_guess_that_fails_is_made_again_at_the_end(talk: Talk) -> None:
+    talk.body.recognizer.error = SpeechBusy("Too many.")
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.be_silent(500)
+    talk.body.recognizer.error = None
+    await talk.be_silent(1_000)
+    assert talk.told.turns == ["what time is it"]
+    assert talk.told.failures == []
+
+
+async def test_a_mistake_of_the_recogniser_is_told_in_plain_words(talk: Talk) -> None:
+    talk.body.recognizer.error = RuntimeError("index out of range")
+    with capture_logs() as logs:
+        await talk.say("what time is it")
+    assert talk.told.failures == [NOT_UNDERSTOOD]
+    assert {log["event"] for log in logs} == {"chore_failed"}
+
+
+# Who speaks over an answer.
+
+
+@pytest.mark.parametrize("playing", [False, True], ids=["made here", "played there"])
+async def test_speech_interrupts_an_answer(talk: Talk, playing: bool) -> None:
+    talk.told.answering, talk.playing = not playing, playing
+    await talk.be_silent(500)
+    began_s = asyncio.get_running_loop().time()
+    await talk.speak("stop that now")
+    assert talk.told.when("speech") - began_s <= 0.2
+    talk.told.answering = talk.playing = False
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["stop that now"]
+    assert talk.told.what == ["speech", "guess", "turn"]
+
+
+@pytest.mark.parametrize(
+    "sound", [wave(32, CERTAIN), hum(400), wave(1_000, GAP_PEAK)], ids=["click", "hum", "something"]
+)
+async def test_a_noise_does_not_interrupt_an_answer(talk: Talk, sound: bytes) -> None:
+    talk.told.answering = True
+    await talk.be_silent(500)
+    await talk.sound(sound)
+    await talk.be_silent(1_500)
+    assert talk.told.what == []
+
+
+async def test_speech_that_interrupts_has_all_its_words_though_the_answer_comes_in_pieces(talk: Talk) -> None:
+    talk.told.answering = True
+    await talk.be_silent(500)
+    for word in ("one", "two", "three", "four"):
+        talk.listening.settle()
+        talk.listening.played(bytes(2 * 22_050), 22_050)
+        await talk.speak(word)
+    talk.told.answering = False
+    await talk.be_silent(1_500)
+    assert talk.told.turns == ["one two three four"]
+
+
+async def test_speech_without_an_answer_interrupts_nothing(talk: Talk) -> None:
+    await talk.say("hello there")
+    assert "speech" not in talk.told.what
+
+
+# The end.
+
+
+@pytest.mark.parametrize("silence_ms", [0, 200, 1_000, 1_500])
+async def test_nothing_is_told_after_the_end(talk: Talk, silence_ms: int) -> None:
+    talk.body.recognizer.delay_s = 0.4
+    talk.body.recognizer.tells_interim = True
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    await talk.be_silent(silence_ms)
+    await talk.listening.close()
+    before = list(talk.told.what)
+    talk.listening.push(talk.body.words.say("hello"), playing=False)
+    await asyncio.sleep(5)
+    assert talk.told.what == before
+
+
+async def test_the_end_comes_while_somebody_ends_the_audio(talk: Talk) -> None:
+    talk.body.hearing._thread.delay_s = 1.0  # type: ignore[attr-defined]
+    talk.listening.push(bytes(HZ) + talk.body.words.say("hello"), playing=False)
+    ending = asyncio.create_task(talk.listening.end())
+    await asyncio.sleep(0.5)
+    await talk.listening.close()
+    await asyncio.wait_for(ending, 1)
+    await asyncio.sleep(5)
+    assert talk.told.what == []

@@ -1,0 +1,366 @@
+"""How an answer is said: in which order, how far ahead, and what becomes of it when something is in the way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from antiphon.models.cascade.mouth import FAILED, MAX_AHEAD_S, MIN_PIECE_MS, Mouth
+from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Voice
+from tests.fakes.voice import TONE_HZ, Tones, length_ms
+
+LONG = "The weather in Berlin is going to be sunny today, with a high of about twenty degrees. "
+SECONDS = 2 * TONE_HZ
+"""Bytes of one."""
+
+
+class Said:
+    """A mouth, and what came out of it."""
+
+    def __init__(self, tones: Tones) -> None:
+        self.tones = tones
+        self.events: list[LiveEvent] = []
+        self.at_s: list[float] = []
+        self.mouth = Mouth(tones, "joe", self._note)
+
+    def _note(self, event: LiveEvent) -> None:
+        self.events.append(event)
+        self.at_s.append(asyncio.get_running_loop().time())
+
+    @property
+    def audio(self) -> list[OutputAudio]:
+        return [event for event in self.events if isinstance(event, OutputAudio)]
+
+    @property
+    def words(self) -> list[str]:
+        return "".join(piece.text for piece in self.audio).split()
+
+    @property
+    def audio_ms(self) -> float:
+        return sum(len(piece.pcm) for piece in self.audio) * 1_000 / SECONDS
+
+    def finish(self) -> None:
+        self.mouth.then(GenerationComplete())
+        self.mouth.then(TurnComplete())
+
+    async def say(self, *deltas: str) -> None:
+        for delta in deltas:
+            self.mouth.say(delta)
+        self.finish()
+        await asyncio.sleep(60)
+
+
+@pytest.fixture
+async def said() -> AsyncIterator[Said]:
+    said = Said(Tones())
+    yield said
+    await said.mouth.close()
+    assert said.tones.open == 0
+
+
+def without_length(said: Said, piece_ms: int = 50) -> Said:
+    said.tones.tells_length, said.tones.piece_ms = False, piece_ms
+    return said
+
+
+async def test_an_answer_is_sound_then_made_then_over(said: Said) -> None:
+    await said.say("It is noon.")
+    assert [type(event) for event in said.events] == [OutputAudio, OutputAudio, GenerationComplete, TurnComplete]
+
+
+async def test_an_answer_without_words_is_made_and_over(said: Said) -> None:
+    await said.say()
+    assert said.events == [GenerationComplete(), TurnComplete()]
+
+
+async def test_the_pieces_together_have_all_the_sound(said: Said) -> None:
+    await said.say("It is noon.")
+    assert said.audio_ms == pytest.approx(length_ms("It is noon."), abs=2)
+
+
+@pytest.mark.parametrize("text", ["It is noon.", LONG, "Yes, I think so. No? Well, I am not sure about that."])
+@pytest.mark.parametrize("tells_length", [True, False])
+@pytest.mark.parametrize("piece_ms", [30, 150, 600, 20_000])
+async def test_the_words_are_shared_out_among_the_pieces(
+    said: Said, text: str, tells_length: bool, piece_ms: int
+) -> None:
+    said.tones.tells_length, said.tones.piece_ms = tells_length, piece_ms
+    await said.say(*(f"{word} " for word in text.split()))
+    assert said.words == text.split()
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+async def test_each_piece_has_about_as_many_words_as_it_lasts(said: Said, tells_length: bool) -> None:
+    said.tones.tells_length, said.tones.piece_ms = tells_length, 500
+    await said.say("one two three four five six seven eight nine ten")
+    counts = [len(piece.text.split()) for piece in said.audio]
+    assert len(counts) >= 4
+    assert max(counts) <= 4
+
+
+async def test_whose_pieces_say_the_words_of_the_text_with_space_between_them(said: Said) -> None:
+    await said.say("It is noon, and the sun is out.")
+    assert "".join(piece.text for piece in said.audio).strip() == "It is noon, and the sun is out."
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+async def test_only_the_last_piece_is_the_last(said: Said, tells_length: bool) -> None:
+    said.tones.tells_length = tells_length
+    await said.say("It is noon. The sun is out. ", "I like it.")
+    assert [piece.last for piece in said.audio] == [False] * (len(said.audio) - 1) + [True]
+
+
+async def test_a_piece_is_not_the_last_while_more_may_come(said: Said) -> None:
+    said.mouth.say("Let me look.")
+    said.mouth.pause()
+    await asyncio.sleep(10)
+    assert [piece.last for piece in said.audio] == [False] * len(said.audio)
+    assert said.words == ["Let", "me", "look."]
+
+
+async def test_what_is_said_before_a_tool_runs_does_not_wait_for_more(said: Said) -> None:
+    said.mouth.say("Let me look")
+    await asyncio.sleep(10)
+    assert said.audio == []
+    said.mouth.pause()
+    await asyncio.sleep(10)
+    assert said.words == ["Let", "me", "look"]
+
+
+async def test_the_first_clause_is_said_before_the_rest_is_written(said: Said) -> None:
+    said.mouth.say("It is going to be sunny today, ")
+    said.mouth.say("with")
+    await asyncio.sleep(1)
+    assert said.words == ["It", "is", "going", "to", "be", "sunny", "today,"]
+
+
+async def test_what_makes_no_sound_counts_with_the_words_after_it(said: Said) -> None:
+    await said.say("🙂 🙂\n\nDo you like it?")
+    assert said.words == ["🙂", "🙂", "Do", "you", "like", "it?"]
+
+
+async def test_what_makes_no_sound_is_not_asked_for(said: Said) -> None:
+    await said.say("🙂")
+    assert said.tones.asked == []
+    assert said.events == [GenerationComplete(), TurnComplete()]
+
+
+async def test_words_without_a_sound_are_not_carried_into_the_next_answer(said: Said) -> None:
+    await said.say("Here it is.\n\n🙂")
+    first = len(said.audio)
+    await said.say("Anything else?")
+    assert "".join(piece.text for piece in said.audio[first:]).split() == ["Anything", "else?"]
+
+
+async def test_scraps_are_put_together_but_the_first_is_not_made_to_wait(said: Said) -> None:
+    without_length(said)
+    begun_s = asyncio.get_running_loop().time()
+    await said.say("What a nice day this is.")
+    lengths = [len(piece.pcm) * 1_000 / SECONDS for piece in said.audio]
+    assert lengths[0] == pytest.approx(50, abs=1)
+    assert all(ms >= MIN_PIECE_MS - 1 for ms in lengths[1:-1])
+    assert said.at_s[0] - begun_s <= 2 * said.tones.delay_s + 0.02
+
+
+async def test_scraps_of_unknown_length_lose_no_sound(said: Said) -> None:
+    without_length(said, piece_ms=70)
+    await said.say(LONG)
+    assert said.audio_ms == pytest.approx(sum(length_ms(text) for text, _, _ in said.tones.asked), abs=20)
+
+
+class Guessing(Tones):
+    """An engine whose guesses of what is left go up and down, and that ends with an empty sound."""
+
+    def __init__(self, lefts: Sequence[int]) -> None:
+        super().__init__()
+        self._lefts = lefts
+
+    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        for left_ms in self._lefts:
+            yield Sound(b"" if left_ms == 0 else bytes(SECONDS // 10), left_ms)
+
+
+@pytest.mark.parametrize("lefts", [(100, 900, 300, 100), (1, 1, 0), (2_000, 0)])
+async def test_guesses_of_the_length_neither_repeat_words_nor_lose_them_but_at_the_end(lefts: Sequence[int]) -> None:
+    said = Said(Guessing(lefts))
+    await said.say("one two three four five six")
+    assert said.words == ["one", "two", "three", "four", "five", "six"][: len(said.words)]
+    assert said.audio
+
+
+async def test_it_makes_no_more_than_can_be_heard_in_a_while(said: Said) -> None:
+    said.mouth.say(LONG * 8)
+    said.finish()
+    for _ in range(40):
+        await asyncio.sleep(0.5)
+        elapsed_s = asyncio.get_running_loop().time() - said.at_s[0]
+        assert said.audio_ms / 1_000 - elapsed_s <= MAX_AHEAD_S + said.tones.piece_ms / 1_000
+    assert said.mouth.is_audible
+
+
+async def test_the_sound_does_not_break_off_for_that(said: Said) -> None:
+    await said.say(LONG * 5)
+    made_s = 0.0
+    for piece, at_s in zip(said.audio, said.at_s, strict=False):
+        assert at_s - said.at_s[0] <= made_s + 0.2
+        made_s += len(piece.pcm) / SECONDS
+
+
+async def test_it_is_audible_as_long_as_the_sound_lasts(said: Said) -> None:
+    assert not said.mouth.is_audible
+    said.mouth.say("It is noon.")
+    said.finish()
+    await asyncio.sleep(0.2)
+    assert said.events[-1] == TurnComplete()
+    assert said.mouth.is_audible
+    await asyncio.sleep(length_ms("It is noon.") / 1_000)
+    assert not said.mouth.is_audible
+
+
+async def test_hush_is_silence_at_once(said: Said) -> None:
+    said.mouth.say(LONG)
+    await asyncio.sleep(0.2)
+    before = list(said.events)
+    said.mouth.hush()
+    assert not said.mouth.is_audible
+    await asyncio.sleep(60)
+    assert said.events == before
+    assert said.tones.open == 0
+
+
+async def test_of_an_answer_that_is_whole_hush_still_tells_the_end(said: Said) -> None:
+    said.mouth.say(LONG)
+    said.finish()
+    await asyncio.sleep(0.2)
+    said.mouth.hush()
+    await asyncio.sleep(60)
+    assert said.events.count(TurnComplete()) == 1
+    assert said.events[-1] == TurnComplete()
+    assert GenerationComplete() not in said.events
+
+
+async def test_hush_after_the_end_tells_it_no_second_time(said: Said) -> None:
+    await said.say("It is noon.")
+    said.mouth.hush()
+    said.mouth.hush()
+    assert said.events.count(TurnComplete()) == 1
+
+
+async def test_after_a_hush_the_next_answer_is_said_from_its_beginning(said: Said) -> None:
+    said.mouth.say("This was the first one, and it was not")
+    await asyncio.sleep(0.2)
+    said.mouth.hush()
+    before = len(said.audio)
+    await said.say("This is the second one.")
+    assert "".join(piece.text for piece in said.audio[before:]).split() == ["This", "is", "the", "second", "one."]
+    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+
+
+async def test_hush_while_it_keeps_pace_is_silence_too(said: Said) -> None:
+    said.mouth.say(LONG * 8)
+    await asyncio.sleep(5)
+    before = len(said.audio)
+    said.mouth.hush()
+    await asyncio.sleep(60)
+    assert len(said.audio) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(SpeechError("It is gone."), "It is gone."), (SpeechBusy("Too many."), "Too many."), (RuntimeError("?"), FAILED)],
+)
+async def test_what_cannot_be_said_is_told_at_the_end_of_the_answer(said: Said, error: Exception, message: str) -> None:
+    said.tones.error, said.tones.fails_at = error, "two"
+    with capture_logs():
+        await said.say("This is sentence one. This is sentence two. This is sentence three.")
+    assert [event for event in said.events if not isinstance(event, OutputAudio)] == [
+        TurnFailed(message),
+        TurnComplete(),
+    ]
+    assert said.words[:4] == ["This", "is", "sentence", "one."]
+    assert "three." not in said.words
+    assert said.tones.open == 0
+
+
+async def test_a_mistake_of_an_engine_is_logged(said: Said) -> None:
+    said.tones.error, said.tones.fails_at = RuntimeError("?"), "noon"
+    with capture_logs() as logs:
+        await said.say("It is noon.")
+    assert [(log["event"], log["engine"]) for log in logs] == [("mouth_failed", "tones")]
+
+
+async def test_words_that_come_after_the_failure_are_not_tried(said: Said) -> None:
+    said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
+    said.mouth.say("This is sentence one. And")
+    await asyncio.sleep(10)
+    assert [type(event) for event in said.events] == [OutputAudio]
+    said.mouth.say(" this is sentence two. And this is three. ")
+    said.finish()
+    await asyncio.sleep(10)
+    assert [text for text, _, _ in said.tones.asked] == ["This is sentence one."]
+    assert said.events[-2:] == [TurnFailed("It is gone."), TurnComplete()]
+
+
+async def test_a_failure_that_the_model_tells_is_told(said: Said) -> None:
+    said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
+    said.mouth.say("This is sentence one. ")
+    said.mouth.then(TurnFailed("The model is gone."))
+    said.mouth.then(TurnComplete())
+    await asyncio.sleep(10)
+    assert said.events[-2:] == [TurnFailed("The model is gone."), TurnComplete()]
+
+
+@pytest.mark.parametrize("hushed", [False, True])
+async def test_the_next_answer_is_tried_again(said: Said, hushed: bool) -> None:
+    said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "noon"
+    said.mouth.say("It is noon. ")
+    await asyncio.sleep(1)
+    if hushed:
+        said.mouth.hush()
+    else:
+        said.finish()
+    said.tones.error = None
+    await asyncio.sleep(1)
+    said.events.clear()
+    await said.say("It is noon.")
+    assert said.words == ["It", "is", "noon."]
+    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+
+
+async def test_a_voice_is_spoken_with_from_the_next_clause_on(said: Said) -> None:
+    said.mouth.say("This is sentence one. And")
+    await asyncio.sleep(5)
+    said.mouth.choose("anna", 2.0)
+    said.mouth.say(" this is sentence two. And")
+    await asyncio.sleep(5)
+    said.mouth.choose(None, 1.0)
+    said.mouth.say(" this is sentence three.")
+    said.finish()
+    await asyncio.sleep(60)
+    assert [(voice, speed) for _, voice, speed in said.tones.asked] == [("joe", 1.0), ("anna", 2.0), ("joe", 1.0)]
+
+
+async def test_closing_in_the_middle_lets_go_of_the_engine(said: Said) -> None:
+    said.mouth.say(LONG)
+    await asyncio.sleep(0.2)
+    assert said.tones.open == 1
+    await said.mouth.close()
+    assert said.tones.open == 0
+
+
+class Silent(Tones):
+    """An engine that gives nothing, or nothing but nothing."""
+
+    voices: Sequence[Voice] = ()
+
+    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+        for left_ms in (None, 10, 0):
+            yield Sound(b"", left_ms)
+
+
+async def test_sounds_without_sound_are_not_sent() -> None:
+    said = Said(Silent())
+    await said.say("It is noon.")
+    assert said.events == [GenerationComplete(), TurnComplete()]

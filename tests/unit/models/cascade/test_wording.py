@@ -1,0 +1,74 @@
+import pytest
+
+from antiphon.models.cascade.wording import Wording, find_cut
+from antiphon.speech.base import SpeechError, Urgency
+from tests.fakes.voice import GAP_MS, HZ, PerfectRecognizer, Vocabulary, wave
+
+QUIET = bytes(2 * HZ * 300 // 1_000)
+
+
+@pytest.fixture
+def words() -> Vocabulary:
+    return Vocabulary()
+
+
+@pytest.fixture
+def recognizer(words: Vocabulary) -> PerfectRecognizer:
+    return PerfectRecognizer(words, delay_s=0.25)
+
+
+async def test_what_is_known_comes_before_what_is_recognised(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+    wording = Wording(recognizer)
+    wording.keep("one two")
+    assert wording.join(await wording.recognize(words.say("three"), Urgency.NOW)) == "one two three"
+
+
+async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
+    words: Vocabulary, recognizer: PerfectRecognizer
+) -> None:
+    wording = Wording(recognizer)
+    assert await wording.recognize(words.say("one two"), Urgency.NOW) == "two", "the fake is as deaf as the real ones"
+    wording.keep("zero")
+    assert await wording.recognize(words.say("one two"), Urgency.NOW) == "one two"
+
+
+async def test_nothing_is_not_joined(recognizer: PerfectRecognizer) -> None:
+    wording = Wording(recognizer)
+    assert wording.join("") == ""
+    wording.keep("")
+    assert wording.join("yes") == "yes"
+    wording.keep("one")
+    assert wording.join("") == "one"
+
+
+async def test_the_time_that_recognition_took_is_counted(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+    wording = Wording(recognizer)
+    for urgency in (Urgency.SOON, Urgency.NOW):
+        await wording.recognize(QUIET + words.say("one"), urgency)
+    assert wording.stt_ms == pytest.approx(500, abs=20)
+
+
+async def test_what_is_only_for_the_eye_does_not_count(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+    wording = Wording(recognizer)
+    await wording.recognize(QUIET + words.say("one"), Urgency.IDLE)
+    assert wording.stt_ms == 0
+
+
+async def test_what_the_recogniser_raises_is_raised(recognizer: PerfectRecognizer) -> None:
+    recognizer.error = SpeechError("It is gone.")
+    with pytest.raises(SpeechError, match="gone"):
+        await Wording(recognizer).recognize(QUIET, Urgency.NOW)
+
+
+def test_speech_is_cut_between_two_words(words: Vocabulary) -> None:
+    speech = words.say(" ".join(["word"] * 20))
+    cut = find_cut(speech)
+    assert len(speech) - 4 * HZ <= cut < len(speech)
+    assert len(words.read(QUIET + speech[:cut]).split()) + len(words.read(QUIET + speech[cut:]).split()) == 20
+
+
+def test_the_quietest_of_the_last_two_seconds_counts() -> None:
+    gap = wave(GAP_MS, 1)
+    loud = wave(1_000, 9_000)
+    speech = gap + loud * 3 + gap + loud
+    assert abs(find_cut(speech) - len(gap + loud * 3)) <= len(gap)

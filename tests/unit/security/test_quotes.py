@@ -1,0 +1,42 @@
+from typing import Any
+
+import pytest
+
+from antiphon.security.quotes import MAX_QUOTE_CHARS, quote, tell
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no",
+        {"message": "no"},
+        {"detail": "no"},
+        {"error": "no"},
+        {"error": {"message": "no", "code": 400}},
+        [{"error": {"message": "no"}}],
+    ],
+)
+def test_the_words_are_found_where_servers_put_them(body: Any) -> None:
+    assert quote(body) == "no"
+
+
+@pytest.mark.parametrize("body", [None, 5, [], {}, {"message": 5}, {"error": None}, " \n", " <html>no</html>"])
+def test_what_has_no_words_for_people_is_not_quoted(body: Any) -> None:
+    assert quote(body) == ""
+
+
+def test_a_key_is_taken_out_before_anything_is_cut_off() -> None:
+    padding = "x" * (MAX_QUOTE_CHARS - 5)
+    assert quote(f"{padding} s3cret", "s3cret") == f"{padding} …"
+
+
+def test_a_long_complaint_is_cut_and_kept_on_one_line() -> None:
+    said = quote("no\n" * 1_000)
+    assert said.startswith("no no ")
+    assert said.endswith("…")
+    assert len(said) == MAX_QUOTE_CHARS + 1
+
+
+@pytest.mark.parametrize(("said", "sentence"), [("too big", "It refused: too big"), ("", "It refused.")])
+def test_a_sentence_ends_with_what_was_said(said: str, sentence: str) -> None:
+    assert tell("It refused", said) == sentence

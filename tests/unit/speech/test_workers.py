@@ -1,0 +1,175 @@
+"""Who goes first, who is refused, and what becomes of work that nobody wants any more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from threading import Event, Lock
+
+import pytest
+
+from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
+from antiphon.speech.workers import Workers
+
+pytestmark = pytest.mark.real_time
+
+
+class Bench:
+    """One worker, and jobs that last until they are let go."""
+
+    def __init__(self) -> None:
+        self.workers = Workers(threads=1, max_waiting=3)
+        self.done: list[str] = []
+        self._gate = Event()
+        self._lock = Lock()
+
+    def job(self, name: str) -> Callable[[Event], str]:
+        def work(abandoned: Event) -> str:
+            assert self._gate.wait(10)
+            with self._lock:
+                self.done.append(name)
+            return name
+
+        return work
+
+    def start(self, name: str, urgency: Urgency = Urgency.NOW) -> "asyncio.Task[str]":
+        return asyncio.create_task(self.workers.run(self.job(name), urgency))
+
+    async def occupy(self) -> "asyncio.Task[str]":
+        """Something that runs, so that the rest has to wait."""
+        task = self.start("first")
+        await asyncio.sleep(0)
+        assert not self.workers.is_idle
+        return task
+
+    def let_go(self) -> None:
+        self._gate.set()
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.let_go()
+    await bench.workers.aclose()
+
+
+async def test_a_job_gives_its_result(bench: Bench) -> None:
+    bench.let_go()
+    assert await bench.workers.run(bench.job("one")) == "one"
+    assert bench.workers.is_idle
+
+
+async def test_what_a_job_raises_is_raised(bench: Bench) -> None:
+    def fail(abandoned: Event) -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await bench.workers.run(fail)
+    assert bench.workers.is_idle
+
+
+async def test_the_most_urgent_goes_first_and_else_who_came_first(bench: Bench) -> None:
+    await bench.occupy()
+    waiting = [bench.start("soon", Urgency.SOON), bench.start("now"), bench.start("now, too")]
+    await asyncio.sleep(0)
+    bench.let_go()
+    await asyncio.gather(*waiting)
+    assert bench.done == ["first", "now", "now, too", "soon"]
+
+
+async def test_what_is_idle_is_refused_unless_a_thread_is_free(bench: Bench) -> None:
+    await bench.occupy()
+    with pytest.raises(SpeechBusy, match="Please try again"):
+        await bench.workers.run(bench.job("aside"), Urgency.IDLE)
+    bench.let_go()
+    await bench.workers.run(bench.job("now"))
+    assert await bench.workers.run(bench.job("aside"), Urgency.IDLE) == "aside"
+
+
+async def test_no_more_wait_than_can_be_done_in_time(bench: Bench) -> None:
+    await bench.occupy()
+    waiting = [bench.start(str(number)) for number in range(3)]
+    await asyncio.sleep(0)
+    with pytest.raises(SpeechBusy):
+        await bench.workers.run(bench.job("one too many"))
+    bench.let_go()
+    assert await asyncio.gather(*waiting) == ["0", "1", "2"]
+
+
+async def test_the_rest_of_what_was_begun_is_not_refused(bench: Bench) -> None:
+    await bench.occupy()
+    waiting = [bench.start(str(number)) for number in range(3)]
+    await asyncio.sleep(0)
+    rest = asyncio.create_task(bench.workers.run(bench.job("the rest"), Urgency.SOON, refusable=False))
+    await asyncio.sleep(0)
+    bench.let_go()
+    assert await asyncio.gather(*waiting, rest) == ["0", "1", "2", "the rest"]
+
+
+async def test_a_job_that_waits_and_is_given_up_never_runs_and_leaves_its_place(bench: Bench) -> None:
+    first = await bench.occupy()
+    waiting = [bench.start(str(number)) for number in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.wait([waiting[1]])
+    waiting.append(bench.start("another"))
+    await asyncio.sleep(0)
+    bench.let_go()
+    await asyncio.gather(first, *waiting, return_exceptions=True)
+    assert bench.done == ["first", "0", "2", "another"]
+
+
+async def test_a_running_job_that_is_given_up_is_told_so_and_keeps_its_thread_until_it_stops(bench: Bench) -> None:
+    told = Event()
+
+    def stubborn(abandoned: Event) -> None:
+        assert abandoned.wait(10)
+        told.set()
+
+    running = asyncio.create_task(bench.workers.run(stubborn))
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    assert not bench.workers.is_idle
+    bench.let_go()
+    assert await bench.workers.run(bench.job("next")) == "next"
+    assert told.is_set()
+
+
+async def test_a_job_that_fails_when_nobody_waits_disturbs_nobody(bench: Bench) -> None:
+    def fail(abandoned: Event) -> None:
+        abandoned.wait(10)
+        raise ValueError("too late")
+
+    running = asyncio.create_task(bench.workers.run(fail))
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    bench.let_go()
+    assert await bench.workers.run(bench.job("next")) == "next"
+
+
+async def test_closing_waits_for_what_runs_and_refuses_what_waits(bench: Bench) -> None:
+    running = await bench.occupy()
+    waiting = bench.start("never")
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(bench.workers.aclose())
+    with pytest.raises(SpeechError, match="about to stop"):
+        await waiting
+    assert not closing.done()
+    bench.let_go()
+    await closing
+    assert await running == "first"
+    assert bench.done == ["first"]
+
+
+async def test_nothing_begins_after_the_end(bench: Bench) -> None:
+    await bench.workers.aclose()
+    with pytest.raises(SpeechError, match="about to stop"):
+        await bench.workers.run(bench.job("late"))
+
+
+async def test_closing_may_come_twice(bench: Bench) -> None:
+    await bench.workers.aclose()
+    await bench.workers.aclose()
+    assert bench.done == []
