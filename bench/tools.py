@@ -8,14 +8,12 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import copyfile
 from statistics import median
 from subprocess import PIPE, CalledProcessError, Popen
 from tempfile import TemporaryFile
@@ -26,10 +24,12 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+from bench.peers.environment import prepare_peers
+
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "bench" / "results"
-PEERS_VENV: Final = ROOT / "bench" / ".venv-peers"
 REQUIREMENTS: Final = ROOT / "bench" / "peers" / "requirements.txt"
+INSTALLING: Final = "Installing the peers into bench/.venv-peers. This takes about a minute, once."
 
 OURS: Final = ("memory", "sqlite", "steps")
 PEERS: Final = ("openai_agents", "pydantic_ai_tools", "mcp_sdk", "langchain_tool", "fastmcp_client")
@@ -115,28 +115,13 @@ def last_line(text: str) -> str:
     return (text.strip() or "It said nothing.").splitlines()[-1]
 
 
-def prepare_peers(console: Console) -> Path:
-    """The Python of the peers' environment, which is made if it is missing or out of date."""
-    python = PEERS_VENV / "bin" / "python"
-    installed = PEERS_VENV / REQUIREMENTS.name
-    if installed.exists() and installed.read_bytes() == REQUIREMENTS.read_bytes():
-        return python
-    console.print(f"Installing the peers into {PEERS_VENV.relative_to(ROOT)}. This takes about a minute, once.")
-    make = [sys.executable, "-m", "venv", str(PEERS_VENV)]
-    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(REQUIREMENTS)]
-    for command in (make, pip):
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    copyfile(REQUIREMENTS, installed)
-    return python
-
-
 def compete(console: Console, rounds: int, calls: int) -> tuple[Rounds, dict[str, str]]:
     """The figures, and why those contenders crashed that did."""
     figures: dict[str, list[dict[str, float]]] = {}
     crashed: dict[str, str] = {}
     commands = {name: [sys.executable, "-m", "bench.gate", name, str(RESULTS)] for name in OURS}
     try:
-        python = prepare_peers(console)
+        python = prepare_peers(REQUIREMENTS, lambda: console.print(INSTALLING))
         commands |= {name: [str(python), "-m", "bench.peers", name] for name in PEERS}
     except (OSError, CalledProcessError) as error:
         crashed |= dict.fromkeys(PEERS, f"not installed: {last_line(getattr(error, 'stderr', None) or str(error))}")

@@ -27,8 +27,8 @@ from antiphon.config import Settings, load
 from antiphon.errors import AntiphonError
 from bench.conversation.calls import Turn, hold
 from bench.conversation.figures import Spread, Target, describe_run, tell_load
-from bench.conversation.sayings import make_afterthoughts, make_hesitant, make_questions, make_remarks
-from bench.conversation.served import serving
+from bench.conversation.sayings import how_many, make_afterthoughts, make_hesitant, make_questions, make_remarks
+from bench.conversation.served import check_models, serving
 from bench.conversation.sounds import REST_MS, Utterance, speak_all
 from bench.load.process import Crashed
 from bench.speech.clips import VOICES, MissingProgram
@@ -161,15 +161,16 @@ def write_json(path: Path, settings: Settings, seed: int, said: Sequence[Said]) 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hesitant", type=int, default=80, help="utterances with a rest in them")
-    parser.add_argument("--plain", type=int, default=40, help="utterances without, half of them questions")
+    parser.add_argument("--hesitant", type=how_many, default=80, help="utterances with a rest in them")
+    parser.add_argument("--plain", type=how_many, default=40, help="utterances without, half of them questions")
     parser.add_argument("--seed", type=int, default=0, help="of what is said, by whom, and how long the rests are")
-    parser.add_argument("--jobs", type=int, default=1, help="conversations at a time; more need cores that are idle")
+    parser.add_argument("--jobs", type=how_many, default=1, help="conversations at a time; two need idle cores")
     parser.add_argument("--json", type=Path, default=RESULTS / "turns.json", metavar="FILE")
     options = parser.parse_args()
     console = Console()
     settings = load(None)
     try:
+        check_models(settings.models_dir)
         with console.status("Speaking"):
             utterances = make_utterances(options.hesitant, options.plain, options.seed, settings.models_dir)
         with serving(settings) as url:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Final
@@ -27,17 +28,21 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from antiphon.config import Settings, load
 from antiphon.errors import AntiphonError
 from antiphon.speech.clauses import Clauses
-from bench import tools
 from bench.conversation.calls import Turn, hold
 from bench.conversation.figures import Spread, Target, describe_run, tell_load
 from bench.conversation.pipecat_process import PipecatProcess, pipecat
-from bench.conversation.sayings import make_questions
-from bench.conversation.served import serving
+from bench.conversation.sayings import how_many, make_questions
+from bench.conversation.served import check_models, serving
 from bench.conversation.sounds import Utterance, speak_all
 from bench.load.process import Crashed
+from bench.peers.environment import prepare_peers
 from bench.speech.clips import VOICES, MissingProgram
+from bench.tools import Crashed as PeerCrashed
+from bench.tools import last_line
 
 RESULTS: Final = Path(__file__).parent / "results"
+REQUIREMENTS: Final = Path(__file__).parent / "conversation" / "requirements.txt"
+INSTALLING: Final = "Installing Pipecat into bench/.venv-peers. This takes about two minutes, once."
 SPEECH_MS: Final = range(1_000, 4_001)
 P50_MS: Final = 700.0
 P95_MS: Final = 1_200.0
@@ -54,42 +59,13 @@ class Pair:
     is_known: bool
     """Whether our answer began with words that had been said before, which are kept as sound."""
 
-
-Stage = Callable[[Turn], float | None]
-"""From a turn to milliseconds of it."""
-
-
-def _between(begin: Stage, end: Stage) -> Stage:
-    def stage(turn: Turn) -> float | None:
-        since, until = begin(turn), end(turn)
-        return None if since is None or until is None else until - since
-
-    return stage
+    @property
+    def is_counted(self) -> bool:
+        return not self.is_known and all(turn is None or turn.cut_off_ms is None for turn in (self.ours, self.theirs))
 
 
-def _silence(turn: Turn) -> float | None:
-    return turn.silence_ms
-
-
-def _decided(turn: Turn) -> float | None:
-    return turn.decided_ms
-
-
-def _word(turn: Turn) -> float | None:
-    return turn.first_word_ms
-
-
-def _audio(turn: Turn) -> float | None:
-    return turn.first_audio_ms
-
-
-STAGES: Final[dict[str, Stage]] = {
-    "silence": _silence,
-    "until the turn and its text are known": _between(_silence, _decided),
-    "until the first word": _between(_decided, _word),
-    "until the first audio": _between(_word, _audio),
-    "from the last sound to the first audio": _audio,
-}
+Measure = Callable[[Turn], float | None]
+STAGES: Final = ("silence", "text and decision", "first word", "first audio")
 
 
 def talk(console: Console, url: str, peer: PipecatProcess | None, utterances: Sequence[Utterance]) -> list[Pair]:
@@ -113,26 +89,32 @@ def first_clause(answer: str) -> str:
 
 
 def tabulate(pairs: Sequence[Pair]) -> Table:
-    table = Table("", title=f"{len(pairs)} questions, in milliseconds")
-    for heading in ("Antiphon p50", "p95", "Pipecat p50", "p95", "ours / theirs p50", "p95"):
+    table = Table("", title=f"From the last sound of {len(pairs)} questions, in milliseconds")
+    for heading in ("Antiphon p50", "p95", "Pipecat p50", "p95"):
         table.add_column(heading, justify="right")
-    for name, stage in STAGES.items():
-        ours, theirs = spreads(pairs, stage)
-        cells = [f"{figure:,.0f}" for each in (ours, theirs) if each for figure in (each.p50, each.p95)]
-        if ours and theirs and stage is _audio:
-            cells += [f"{ours.p50 / theirs.p50:.2f}", f"{ours.p95 / theirs.p95:.2f}"]
+    measures: dict[str, Measure] = {name: partial(_stage_ms, at) for at, name in enumerate(STAGES)}
+    for name, measure in (measures | {"in all": _whole_ms}).items():
+        cells = (f"{figure:,.0f}" for each in spreads(pairs, measure) if each for figure in (each.p50, each.p95))
         table.add_row(name, *cells)
     return table
 
 
-def spreads(pairs: Sequence[Pair], stage: Stage) -> tuple[Spread | None, Spread | None]:
+def _stage_ms(at: int, turn: Turn) -> float | None:
+    return turn.stages_ms[at]
+
+
+def _whole_ms(turn: Turn) -> float | None:
+    return turn.first_audio_ms
+
+
+def spreads(pairs: Sequence[Pair], measure: Measure) -> tuple[Spread | None, Spread | None]:
     """Ours, and the peer's."""
-    ours = Spread.of([stage(pair.ours) for pair in pairs])
-    return ours, Spread.of([stage(pair.theirs) for pair in pairs if pair.theirs is not None])
+    ours = Spread.of([measure(pair.ours) for pair in pairs])
+    return ours, Spread.of([measure(pair.theirs) for pair in pairs if pair.theirs is not None])
 
 
 def judge(pairs: Sequence[Pair]) -> Iterator[Target]:
-    ours, theirs = spreads(pairs, _audio)
+    ours, theirs = spreads(pairs, _whole_ms)
     if ours is None:
         return
     yield Target("Milliseconds to the first audio, p50", ours.p50, P50_MS)
@@ -143,21 +125,22 @@ def judge(pairs: Sequence[Pair]) -> Iterator[Target]:
 
 
 def report(console: Console, pairs: Sequence[Pair]) -> None:
-    counted = [pair for pair in pairs if not pair.is_known]
+    counted = [pair for pair in pairs if pair.is_counted]
     console.print(tabulate(counted))
-    known = len(pairs) - len(counted)
-    console.print(f"{known} of our answers began with words that were said before, and are left out.")
+    known = sum(pair.is_known for pair in pairs)
+    console.print(f"Left out: {known} answers of ours that began with words that were said before.")
     for pair in pairs:
         for name, turn in (("Antiphon", pair.ours), ("Pipecat", pair.theirs)):
-            if turn is not None and turn.problem:
-                console.print(f"{name} has not answered {escape(pair.utterance.saying.text)}: {escape(turn.problem)}")
+            if turn is not None and (turn.problem or turn.cut_off_ms is not None):
+                what = turn.problem or "it was answered before it was over, and is left out."
+                console.print(f"{name}, {escape(pair.utterance.saying.text)} {escape(what)}", soft_wrap=True)
     for target in judge(counted):
         console.print(str(target), soft_wrap=True)
 
 
 def write_json(path: Path, settings: Settings, seed: int, pairs: Sequence[Pair]) -> None:
     whole = describe_run(settings, seed) | {
-        "targets": msgspec.to_builtins(list(judge([pair for pair in pairs if not pair.is_known]))),
+        "targets": msgspec.to_builtins(list(judge([pair for pair in pairs if pair.is_counted]))),
         "said": [
             {
                 **msgspec.to_builtins(pair.utterance.saying),
@@ -173,9 +156,19 @@ def write_json(path: Path, settings: Settings, seed: int, pairs: Sequence[Pair])
     path.write_text(json.dumps(whole, indent=1))
 
 
+def open_peer(console: Console, stack: ExitStack, models_dir: Path) -> PipecatProcess:
+    """Raises `PeerCrashed` if it cannot be had."""
+    try:
+        python = prepare_peers(REQUIREMENTS, lambda: console.print(INSTALLING))
+    except (OSError, CalledProcessError) as error:
+        reason = last_line(getattr(error, "stderr", None) or str(error))
+        raise PeerCrashed(f"Pipecat is not installed: {reason}") from error
+    return stack.enter_context(pipecat(python, models_dir))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--questions", type=how_many, default=40, help="those that take 1 to 4 s are said")
     parser.add_argument("--seed", type=int, default=0, help="of what is said, and by whom")
     parser.add_argument("--alone", action="store_true", help="without Pipecat")
     parser.add_argument("--json", type=Path, default=RESULTS / "voice.json", metavar="FILE")
@@ -183,18 +176,15 @@ def main() -> int:
     console = Console()
     settings = load(None)
     try:
+        check_models(settings.models_dir)
         with console.status("Speaking"):
             sayings = make_questions(options.questions, VOICES, options.seed)
-            utterances = [
-                each for each in speak_all(sayings, settings.models_dir, options.seed) if each.ends_at_ms in SPEECH_MS
-            ]
+            utterances = speak_all(sayings, settings.models_dir, options.seed)
         with ExitStack() as stack:
             url = stack.enter_context(serving(settings))
-            peer = None
-            if not options.alone:
-                peer = stack.enter_context(pipecat(tools.prepare_peers(console), settings.models_dir))
-            pairs = talk(console, url, peer, utterances)
-    except (MissingProgram, Crashed, tools.Crashed, AntiphonError, CalledProcessError, OSError) as error:
+            peer = None if options.alone else open_peer(console, stack, settings.models_dir)
+            pairs = talk(console, url, peer, [each for each in utterances if each.ends_at_ms in SPEECH_MS])
+    except (MissingProgram, Crashed, PeerCrashed, AntiphonError) as error:
         console.print(f"[red]crashed[/] {escape(str(error))}", soft_wrap=True)
         return 1
     report(console, pairs)

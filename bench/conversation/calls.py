@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from itertools import pairwise
 
 from antiphon.client import Incoming, Mode, Session, connect
 from antiphon.client.speaking import NoAnswer, say
@@ -27,6 +28,12 @@ class Turn:
     taken_back: int = 0
     """Final texts that came too early, without harm: the speaker went on before the answer could be heard."""
     problem: str = ""
+
+    @property
+    def stages_ms(self) -> tuple[float | None, ...]:
+        """The way to the first audio in four parts: silence, text and decision, first word, first audio."""
+        moments = (0.0, self.silence_ms, self.decided_ms, self.first_word_ms, self.first_audio_ms)
+        return tuple(None if since is None or until is None else until - since for since, until in pairwise(moments))
 
 
 class _Early:

@@ -1,5 +1,6 @@
 """What is said in the benches of the spoken turn, put together by chance from a seed."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,6 +12,7 @@ from antiphon.words.numbers import spell_number
 
 REST: Final = "…"
 """Where the speaker thinks for a moment."""
+MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +114,27 @@ def make_questions(count: int, voices: Sequence[str], seed: int) -> list[Saying]
     return _make(_QUESTIONS, count, voices, Random(f"questions {seed}"))
 
 
+def how_many(text: str) -> int:
+    """A number of sayings, for `argparse`. There are only so many different ones."""
+    if not (text.isdecimal() and 1 <= int(text) <= MOST):
+        raise ArgumentTypeError(f"{text!r} is no number from 1 to {MOST}")
+    return int(text)
+
+
 def _make(patterns: Sequence[str], count: int, voices: Sequence[str], chance: Random) -> list[Saying]:
     made: dict[str, Saying] = {}
-    for pattern, voice in _rounds(patterns, voices, chance):
+    pairs = _pairs(patterns, voices, chance)
+    while len(made) < count:
+        pattern, voice = next(pairs)
         text = _fill(pattern, chance)
         made.setdefault(text, Saying(text, voice, pattern))
-        if len(made) == count:
-            break
     return list(made.values())
 
 
-def _rounds(patterns: Sequence[str], voices: Sequence[str], chance: Random) -> Iterator[tuple[str, str]]:
+def _pairs(patterns: Sequence[str], voices: Sequence[str], chance: Random) -> Iterator[tuple[str, str]]:
     while True:
-        pairs = list(product(patterns, voices))
-        chance.shuffle(pairs)
-        yield from pairs
+        every = list(product(patterns, voices))
+        yield from chance.sample(every, len(every))
 
 
 def _fill(pattern: str, chance: Random) -> str:

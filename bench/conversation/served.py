@@ -18,13 +18,16 @@ ROOT: Final = Path(__file__).parents[2]
 MODELS: Final = ("silero-vad", "smart-turn", "moonshine-base-en", "joe")
 
 
-@contextmanager
-def serving(settings: Settings) -> Iterator[str]:
-    """The address of its socket. The settings are those of this process. Raises `AntiphonError` and `Crashed`."""
+def check_models(models_dir: Path) -> None:
+    """Without one of them the server would serve all the same, in text. Raises `AntiphonError`."""
     for model in MODELS:
         for file in find_model(model).files:
-            # Without one of them it would serve all the same, in text.
-            locate(settings.models_dir, model, file.name)
+            locate(models_dir, model, file.name)
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[str]:
+    """The address of its socket. The settings are those of this process. Raises `Crashed`."""
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
     with TemporaryDirectory() as folder, TemporaryFile("w+") as log:
         env = {

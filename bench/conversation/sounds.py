@@ -34,8 +34,6 @@ class Utterance:
     """PCM16, mono, little-endian, 16 kHz."""
     rest_ms: int = 0
     """How long the speaker rests, from the last sound before it to the first one after it."""
-    rest_at_ms: int = 0
-    """When the rest begins."""
 
     @property
     def ends_at_ms(self) -> int:
@@ -57,7 +55,7 @@ def speak(saying: Saying, models_dir: Path, chance: Random) -> Utterance:
     noise = np.random.default_rng(rest_ms).normal(0, 8, (rest_ms - 2 * _DECAY_MS) * CLIP_HZ // 1_000)
     decay = _DECAY_MS * CLIP_HZ // 1_000
     stretched = np.concatenate([samples[: first + decay], noise.astype(np.int16), samples[last - decay :]])
-    return Utterance(saying, stretched.tobytes(), rest_ms, first * 1_000 // CLIP_HZ)
+    return Utterance(saying, stretched.tobytes(), rest_ms)
 
 
 def speak_all(sayings: Sequence[Saying], models_dir: Path, seed: int) -> list[Utterance]:

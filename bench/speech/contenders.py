@@ -1,21 +1,19 @@
 """The recognisers that `stt.py` compares, each in a process of its own."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copyfile
 from subprocess import PIPE, Popen
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 import psutil
 
+from bench.peers.environment import prepare_peers
+
 ROOT: Final = Path(__file__).parents[2]
-PEERS_VENV: Final = ROOT / "bench" / ".venv-peers"
 REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
 OURS: Final = "antiphon_engine"
 OFFICIAL: Final = "official_graphs"
@@ -78,12 +76,4 @@ def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
 
 def prepare_package() -> Path:
     """The Python of the peers' environment, which is made if it is missing or has another version in it."""
-    python = PEERS_VENV / "bin" / "python"
-    installed = PEERS_VENV / "speech-requirements.txt"
-    if not installed.exists() or installed.read_bytes() != REQUIREMENTS.read_bytes():
-        make = [sys.executable, "-m", "venv", str(PEERS_VENV)]
-        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(REQUIREMENTS)]
-        for command in (make, pip):
-            subprocess.run(command, check=True, capture_output=True, text=True)
-        copyfile(REQUIREMENTS, installed)
-    return python
+    return prepare_peers(REQUIREMENTS)

@@ -255,7 +255,12 @@ async def serving(
         yield address.result()
     finally:
         stop.set()
-        await running
+        if address.done():
+            await running
+        else:
+            # It has failed, or nobody wants it any more: what it is loading is not waited for.
+            running.cancel()
+            await asyncio.wait([running])
 
 
 def _describe(

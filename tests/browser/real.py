@@ -73,4 +73,4 @@ def _speak(file: Path, sentence: str) -> bytes:
     subprocess.run(["flite", "-voice", VOICE, "-t", sentence, "-o", str(spoken)], check=True)
     with wave.open(str(spoken)) as read:
         assert (read.getframerate(), read.getnchannels(), read.getsampwidth()) == (HZ, 1, 2)
-        return read.readframes(read.getnframes())
+        return bytes(read.readframes(read.getnframes()))

@@ -3,6 +3,7 @@
 import math
 import struct
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from antiphon.protocol.limits import SPEECH_HZ
@@ -70,4 +71,30 @@ def question(token: str = "tok", **fields: Any) -> Message:
 def tone(ms: int, hz: float = 220.0) -> bytes:
     """Something to hear, as speech comes over the wire."""
     count = SPEECH_HZ * ms // 1000
-    return struct.pack(f"<{count}h", *(round(9000 * math.sin(2 * math.pi * hz * at / SPEECH_HZ)) for at in range(count)))
+    return struct.pack(
+        f"<{count}h", *(round(9000 * math.sin(2 * math.pi * hz * at / SPEECH_HZ)) for at in range(count))
+    )
+
+
+CODE_ANSWER: Final = (
+    "Here is one, with a function around it:\n\n```python\n"
+    'DATE = re.compile(r"\\d{4}-\\d{2}-\\d{2}")\n\n'
+    "def find_dates(text: str) -> list[str]:\n    return DATE.findall(text)\n```"
+)
+FORECAST: Final = (
+    "**Saturday** is dry and mild, up to 21 °C. On *Sunday* showers are likely after four, so the morning is the "
+    "better half.\n\n| Day | High | Rain |\n|---|---|---|\n| Saturday | 21 °C | 10 % |\n| Sunday | 18 °C | 60 % |\n\n"
+    "Shall I remind you of the umbrella on Sunday?"
+)
+DIALOGUE: Final[Sequence[Message]] = (
+    *exchange("Write me a regular expression for dates", CODE_ANSWER),
+    {"type": "state", "state": "processing"},
+    {"type": "transcript", "text": "What will the weekend in Lisbon be like?", "is_final": True},
+    *tool_use(
+        "get_forecast",
+        {"location": "Lisbon", "days": 2},
+        {"sources": [{"title": "Instituto Português do Mar e da Atmosfera", "url": "https://www.ipma.pt/"}]},
+    ),
+    {"type": "response", "text": FORECAST},
+)
+"""A conversation with everything that is usual in one."""

@@ -1,4 +1,4 @@
-"""A server that says what a test tells it to say: the page as it is really served, and a wire without a mind behind it."""
+"""A server that says what a test tells it to: the page as it is really served, and a wire without a mind behind it."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ Message = dict[str, Any]
 
 
 class Wire:
-    """One test's end of the wire. What the page says is kept, over all connections; what it is told is up to the test."""
+    """One test's end of the wire: what the page says, over all connections, and what it is told."""
 
     def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
         self.url = url
@@ -126,7 +126,9 @@ class Wire:
         if not resumed:
             self._n = 0
         if is_return and not resumed:
-            await self._send("error", {"message": "The session is gone.", "code": "resume_rejected", "retryable": False})
+            await self._send(
+                "error", {"message": "The session is gone.", "code": "resume_rejected", "retryable": False}
+            )
         if not resumed:
             await self._send("state", {"state": "idle"})
         await self._send(

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
-from tests.browser.scenes import SENTENCE, question
-from tests.browser.screenshots import DIALOGUE, FORECAST
+from tests.browser.scenes import DIALOGUE, SENTENCE, question
 from tests.browser.scripted import Wire
 from tests.browser.visitor import THEMES, Visitor
 
@@ -25,7 +24,7 @@ def show_nothing(visitor: Visitor, wire: Wire) -> None:
 
 def show_thread(visitor: Visitor, wire: Wire) -> None:
     """A thread with everything in it."""
-    wire.tell_all(*DIALOGUE, FORECAST)
+    wire.tell_all(*DIALOGUE)
     wire.tell("transcript", text="and what about", is_final=False)
     for kind in ("info", "success", "warning", "error"):
         wire.tell("notice", kind=kind, text=f"A notice of the kind {kind}", code=None, duration_ms=60_000)
@@ -48,8 +47,9 @@ SCENES: Final[Mapping[str, Callable[[Visitor, Wire], None]]] = {
 
 def find_faults(visitor: Visitor) -> list[str]:
     """What breaks a rule gravely, and where."""
-    visitor.page.wait_for_timeout(0)
-    found: Mapping[str, Any] = visitor.evaluate("(options) => axe.run(document, options)", {"resultTypes": ["violations"]})
+    found: Mapping[str, Any] = visitor.evaluate(
+        "(options) => axe.run(document, options)", {"resultTypes": ["violations"]}
+    )
     return [
         f"{violation['id']}: {json.dumps([node['html'][:160] for node in violation['nodes']])}"
         for violation in found["violations"]

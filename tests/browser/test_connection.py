@@ -38,11 +38,18 @@ def test_the_states_of_the_three_are_told_apart(visitor: Visitor) -> None:
 
 @pytest.mark.parametrize(
     ("state", "shown"),
-    [("listening", "Listening"), ("processing", "Thinking"), ("speaking", "Speaking"), ("idle", "Idle")],
+    [("processing", "Thinking"), ("speaking", "Speaking"), ("idle", "Idle")],
 )
 def test_what_the_assistant_does_is_said_in_words(visitor: Visitor, wire: Wire, state: str, shown: str) -> None:
     wire.tell("state", state=state)
     visitor.sees("Assistant", shown)
+
+
+def test_only_an_open_microphone_is_listened_to(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("state", state="listening")
+    visitor.sees("Assistant", "Idle")
+    visitor.talk_button.click()
+    visitor.sees("Assistant", "Listening")
 
 
 def test_a_lost_connection_is_told_with_a_countdown(visitor: Visitor, wire: Wire) -> None:

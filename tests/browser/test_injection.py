@@ -20,9 +20,9 @@ PAYLOADS: Final = (
     "[tap](javascript:window.xss=1)",
     "[tap](JaVaScRiPt&colon;window.xss=1)",
     "[tap](\x01javascript:window.xss=1)",
-    "![tap](x\" onerror=\"window.xss=1)",
+    '![tap](x" onerror="window.xss=1)',
     "[a](data:text/html;base64,PHNjcmlwdD5wYXJlbnQueHNzPTE8L3NjcmlwdD4=)",
-    "<https://example.org/\" onmouseover=\"window.xss=1>",
+    '<https://example.org/" onmouseover="window.xss=1>',
     "`</code></pre><img src=x onerror=window.xss=1>`",
     "```</code>\n<img src=x onerror=window.xss=1>\n```",
     "| <img src=x onerror=window.xss=1> |\n|---|\n| <b onclick=window.xss=1>x</b> |",
@@ -30,7 +30,11 @@ PAYLOADS: Final = (
     "{{constructor.constructor('window.xss=1')()}}${window.xss=1}",
 )
 POISON: Final = "\n\n".join(PAYLOADS)
-ADDRESSES: Final = ("javascript:window.xss=1", "data:text/html,<script>parent.xss=1</script>", "\tjavascript:window.xss=1")
+ADDRESSES: Final = (
+    "javascript:window.xss=1",
+    "data:text/html,<script>parent.xss=1</script>",
+    "\tjavascript:window.xss=1",
+)
 
 
 def everything(text: str) -> list[Message]:
@@ -51,9 +55,11 @@ def everything(text: str) -> list[Message]:
         {"type": "energy", "mode": "voice", "level": 1, "max": 3, "previous": 3, "reason": text, "model": text},
         {"type": "end_voice_session", "reason": text, "final_message": text},
         {"type": "go_away", "time_left_ms": 60_000, "reason": text, "resume": None},
-        {"type": "history", "conversation_id": text, "turns": [
-            {"role": role, "content": text, "spoken": False, "at": None} for role in ("user", "assistant")
-        ]},
+        {
+            "type": "history",
+            "conversation_id": text,
+            "turns": [{"role": role, "content": text, "spoken": False, "at": None} for role in ("user", "assistant")],
+        },
         *exchange(text, text),
         question(tool=text, args={text: text}, preview=text),
     ]
@@ -62,9 +68,13 @@ def everything(text: str) -> list[Message]:
 def assert_inert(visitor: Visitor) -> None:
     visitor.page.wait_for_timeout(200)
     assert visitor.evaluate("() => window.xss") is None
-    foreign = "script:not([src]), style, svg a, img[src='x'], [onerror], [onclick], [ontoggle], [onload], iframe[srcdoc]"
+    foreign = (
+        "script:not([src]), style, svg a, img[src='x'], [onerror], [onclick], [ontoggle], [onload], iframe[srcdoc]"
+    )
     assert visitor.evaluate("(foreign) => document.querySelectorAll(foreign).length", foreign) == 0
-    links = visitor.evaluate("() => [...document.querySelectorAll('a[href], iframe[src], img[src]')].map((e) => e.href || e.src)")
+    links = visitor.evaluate(
+        "() => [...document.querySelectorAll('a[href], iframe[src], img[src]')].map((e) => e.href || e.src)"
+    )
     assert all(link.startswith(("http:", "https:", "mailto:")) for link in links), links
     assert visitor.faults == []
 

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
-from tests.browser.scenes import CODE, SENTENCE, exchange, question
-from tests.browser.screenshots import DIALOGUE, FORECAST
+from tests.browser.scenes import CODE, DIALOGUE, SENTENCE, exchange, question
 from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
 
@@ -43,7 +42,7 @@ def test_the_first_screen_fits_into_320_pixels(narrow: Visitor) -> None:
 
 
 def test_a_busy_thread_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
-    wire.tell_all(*DIALOGUE, FORECAST, *exchange(LONG, f"{LONG}\n\n`{LONG}`\n\n```\n{LONG}\n```\n\n| a | {LONG} |\n|---|---|"))
+    wire.tell_all(*DIALOGUE, *exchange(LONG, f"{LONG}\n\n`{LONG}`\n\n```\n{LONG}\n```\n\n| a | {LONG} |\n|---|---|"))
     wire.tell("tool_call", id="t9", name=LONG, args={LONG: LONG})
     wire.tell("notice", kind="info", text=LONG, code=None, duration_ms=60_000)
     wire.tell("error", message=LONG, code="model_failed", retryable=True)
@@ -78,7 +77,7 @@ def test_the_page_fits_at_twice_the_size(invite: Invite, wire: Wire) -> None:
     wire.wait_for_page()
     expect(visitor.composer).to_be_in_viewport(ratio=1)
     expect(visitor.talk_button).to_be_visible()
-    wire.tell_all(*DIALOGUE, FORECAST)
+    wire.tell_all(*DIALOGUE)
     expect(visitor.answers.last).to_be_visible()
     assert_fits(visitor)
     expect(visitor.composer).to_be_in_viewport(ratio=1)
@@ -90,7 +89,7 @@ def test_letters_can_be_twice_as_large(invite: Invite, wire: Wire) -> None:
     visitor.instruct("Page.setFontSizes", fontSizes={"standard": 32, "fixed": 26})
     visitor.open()
     wire.wait_for_page()
-    wire.tell_all(*DIALOGUE, FORECAST)
+    wire.tell_all(*DIALOGUE)
     expect(visitor.answers.last).to_be_visible()
     assert visitor.evaluate("() => getComputedStyle(document.querySelector('textarea')).fontSize") == "32px"
     assert_fits(visitor)
@@ -111,12 +110,12 @@ def test_nothing_moves_where_the_system_asks_for_rest(invite: Invite, wire: Wire
 def test_states_are_told_apart_in_the_systems_own_colours(invite: Invite, wire: Wire) -> None:
     visitor = invite(forced_colors="active", reduced_motion="reduce").open()
     wire.wait_for_page()
-    wire.tell_all(*DIALOGUE, FORECAST)
+    wire.tell_all(*DIALOGUE)
     expect(visitor.answers.last).to_be_visible()
     sheet = visitor.open_sheet("Settings")
     edges = """(selector) => [...document.querySelectorAll(selector)]
         .filter((element) => element.checkVisibility())
-        .filter((element) => getComputedStyle(element).borderStyle === "none" && getComputedStyle(element).outlineStyle === "none")
+        .filter((element) => getComputedStyle(element).borderStyle === "none")
         .map((element) => element.outerHTML.slice(0, 120))"""
     assert visitor.evaluate(edges, "dialog .button, dialog select, .bubble, .composer, [role=switch]") == []
     expect(sheet.get_by_role("switch").first).to_be_visible()

@@ -117,6 +117,6 @@ def test_messages_of_kinds_that_the_page_does_not_know_are_ignored(visitor: Visi
     wire.tell("horoscope", sign="lion")
     wire.tell("notice", kind="gossip", text="Of an unknown kind", code=None, duration_ms=None)
     wire.tell("energy", mode="voice", level=7, max=0, previous=0, reason="why", model=None)
-    wire.tell("state", state="listening")
-    visitor.sees("Assistant", "Listening")
+    wire.tell("state", state="processing")
+    visitor.sees("Assistant", "Thinking")
     expect(visitor.toasts).to_have_text("Of an unknown kind")

@@ -3,7 +3,6 @@
 import gzip
 from typing import Final
 
-import psutil
 from playwright.sync_api import expect
 
 from antiphon.server.page import STATIC, read_files
@@ -22,12 +21,6 @@ WATCH_SHIFTS: Final = """() => {
         for (const entry of list.getEntries()) window.shift += entry.value;
     }).observe({ type: "layout-shift", buffered: false });
 }"""
-COUNT_FRAMES: Final = """(ms) => new Promise((resolve) => {
-    let frames = 0;
-    const count = () => { frames += 1; requestAnimationFrame(count); };
-    requestAnimationFrame(count);
-    setTimeout(() => resolve(frames / (ms / 1000)), ms);
-})"""
 
 
 def test_the_page_is_light() -> None:
@@ -71,7 +64,9 @@ def test_nothing_jumps_while_an_answer_is_streamed(visitor: Visitor, wire: Wire)
 
 
 def test_the_page_keeps_up_with_a_long_conversation(visitor: Visitor, wire: Wire) -> None:
-    turns = [{"role": role, "content": SENTENCE * 3, "spoken": False, "at": None} for role in ("user", "assistant") * 250]
+    turns = [
+        {"role": role, "content": SENTENCE * 3, "spoken": False, "at": None} for role in ("user", "assistant") * 250
+    ]
     wire.tell("history", conversation_id="c1", turns=turns)
     expect(visitor.answers).to_have_count(250)
     wire.tell("response_chunk", text="Well. ", is_first=True)
@@ -88,4 +83,3 @@ def test_an_idle_page_takes_hardly_any_time_of_the_processor(visitor: Visitor) -
     before = visitor.metric("TaskDuration")
     visitor.page.wait_for_timeout(2000)
     assert (visitor.metric("TaskDuration") - before) / 2 < 0.05
-    assert psutil.cpu_count()

@@ -8,9 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
 from tests.browser.scripted import Wire
-from tests.browser.visitor import THEMES, Visitor
-
-KEPT = "antiphon.settings"
+from tests.browser.visitor import KEPT, THEMES, Visitor
 
 
 def background_of(visitor: Visitor) -> str:
@@ -55,7 +53,13 @@ def test_choices_are_kept_over_a_reload_and_told_to_the_server_again(visitor: Vi
 
 @pytest.mark.parametrize(
     "kept",
-    ["{", "null", "[1]", '"rose"', json.dumps({"theme": "<img src=x>", "speed": 9000, "volume": "loud", "talkKey": ""})],
+    [
+        "{",
+        "null",
+        "[1]",
+        '"rose"',
+        json.dumps({"theme": "<img src=x>", "speed": 9000, "volume": "loud", "talkKey": ""}),
+    ],
 )
 def test_kept_choices_that_make_no_sense_are_ignored(invite: Invite, wire: Wire, kept: str) -> None:
     visitor = invite()
@@ -81,7 +85,9 @@ def test_a_browser_that_keeps_nothing_has_a_page_all_the_same(invite: Invite, wi
 
 
 def test_the_voices_of_the_server_can_be_chosen_and_heard(invite: Invite, wire: Wire) -> None:
-    voices = [{"id": name.lower(), "name": name, "language": "en-US", "current": name == "Joe"} for name in ("Joe", "Amy")]
+    voices = [
+        {"id": name.lower(), "name": name, "language": "en-US", "current": name == "Joe"} for name in ("Joe", "Amy")
+    ]
     wire.records["/api/voices"] = {"voices": voices}
     visitor = invite().open()
     wire.wait_for_page()

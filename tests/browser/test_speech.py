@@ -39,8 +39,8 @@ def test_an_answer_takes_its_time_and_is_reported_when_it_was_heard(visitor: Vis
     assert progress == sorted(progress)
     assert 0 < progress[-1] <= 700
     visitor.sees("Assistant", "Speaking")
-    wire.tell("state", state="listening")
-    visitor.sees("Assistant", "Listening")
+    wire.tell("state", state="idle")
+    visitor.sees("Assistant", "Idle")
 
 
 def test_an_answer_that_is_not_complete_is_not_done(visitor: Visitor, wire: Wire) -> None:

@@ -65,7 +65,9 @@ def test_what_was_not_heard_before_an_interruption_is_marked(visitor: Visitor, w
 
 
 def test_markdown_becomes_elements(visitor: Visitor, wire: Wire) -> None:
-    answer = "## Trains\n\n1. **Porto**, *10:00*\n2. `Faro`\n\n| to | at |\n|---|---|\n| Porto | 10:00 |\n\n> as planned"
+    answer = (
+        "## Trains\n\n1. **Porto**, *10:00*\n2. `Faro`\n\n| to | at |\n|---|---|\n| Porto | 10:00 |\n\n> as planned"
+    )
     wire.tell_all(*exchange("Which trains?", answer))
     drawn = visitor.answers.first
     expect(drawn.get_by_role("listitem")).to_have_text(["Porto, 10:00", "Faro"])

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.chromium import Chromium
 from tests.browser.real import RealServer, record
-from tests.browser.visitor import LOUD, Visitor
+from tests.browser.visitor import KEPT, LOUD, Visitor
 
 QUESTION: Final = "what time is it in Tokyo?"
 LONG_QUESTION: Final = "What can you do?"
@@ -50,7 +50,7 @@ def call(chromium: Chromium, server: RealServer) -> Iterator[Caller]:
         visitors.append(visitor)
         visitor.context.add_init_script(WATCH)
         kept = json.dumps(json.dumps({"greeting": False}))
-        visitor.context.add_init_script(f"localStorage.setItem('antiphon.settings', {kept})")
+        visitor.context.add_init_script(f"localStorage.setItem('{KEPT}', {kept})")
         visitor.open()
         visitor.sees("Connection", "Connected")
         visitor.talk_button.click()
@@ -118,16 +118,16 @@ def test_an_answer_survives_a_server_that_dies_while_it_speaks(
     visitor.forgive(CUT, "ERR_CONNECTION_REFUSED")
 
 
-def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(
-    browser: Browser, server: RealServer
-) -> None:
+def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(browser: Browser, server: RealServer) -> None:
     visitor = Visitor(browser.new_context(), server.url).open()
     visitor.write("fifteen percent of 80")
     expect(visitor.answers).to_contain_text("12")
     visitor.page.reload()
     expect(visitor.said).to_have_text(["fifteen percent of 80"])
     expect(visitor.answers).to_contain_text("12")
-    expect(visitor.open_sheet("Conversations and calls").get_by_role("listitem").first).to_contain_text("fifteen percent")
+    expect(visitor.open_sheet("Conversations and calls").get_by_role("listitem").first).to_contain_text(
+        "fifteen percent"
+    )
     assert visitor.faults == []
     visitor.context.close()
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 from playwright.sync_api import BrowserContext, CDPSession, ConsoleMessage, Locator, Page, expect
 
 STATES: Final = ("Connection", "Microphone", "Assistant")
+KEPT: Final = "antiphon.settings"
+"""Where the browser keeps what the person has chosen."""
 THEMES: Final = (
     "midnight",
     "redroom",

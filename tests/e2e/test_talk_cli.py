@@ -114,9 +114,14 @@ def test_it_is_either_a_file_or_a_microphone(terminal: Terminal, words: list[str
     assert "antiphon talk --help" in one_line(terminal.run("talk", *words), code=2)
 
 
-def test_a_voice_that_its_own_server_cannot_have_is_one_line(terminal: Terminal, recordings: Path) -> None:
-    shown = terminal.run("talk", str(recordings / "question.wav"), ANTIPHON_SERVER__PORT="9")
-    assert "antiphon models pull" in one_line(shown)
+@pytest.mark.parametrize(("voice", "told"), [("cascade", "antiphon models pull"), ("none", 'model.voice is "none"')])
+def test_a_voice_that_its_own_server_cannot_have_is_one_line(
+    terminal: Terminal, recordings: Path, voice: str, told: str
+) -> None:
+    shown = terminal.run(
+        "talk", str(recordings / "question.wav"), ANTIPHON_SERVER__PORT="9", ANTIPHON_MODEL__VOICE=voice
+    )
+    assert told in one_line(shown)
 
 
 def test_a_server_without_a_voice_says_so(terminal: Terminal, recordings: Path) -> None:

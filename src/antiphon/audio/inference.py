@@ -33,6 +33,9 @@ def open_session(path: Path, threads: int = 1) -> Session:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
+    # A plan of the memory for each length of input would be kept: 25 MB for Piper after 35 sentences, 10 MB for Smart
+    # Turn. No call is quicker with it.
+    options.enable_mem_pattern = False
     # A thread that spins while it waits for the next call takes a core from the other models of this process.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

@@ -384,6 +384,14 @@ describe("playing", () => {
     expect(antiphon.level.output).toBeCloseTo(0.1);
   });
 
+  test("is silent after it was stopped, whatever the audio thread still reports", async () => {
+    await call();
+    await speak();
+    antiphon.interrupt();
+    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    expect(antiphon.level.output).toBe(0);
+  });
+
   test("that the browser does not let out yet is told, and a touch helps", async () => {
     FakeContext.startsAs = "suspended";
     connect();
