@@ -1,8 +1,8 @@
 """How many sessions one core carries, what each costs, and how much later than it could be a message comes.
 
 The server is a process of its own on one core, with SQLite. This process is all of its clients, on another core, and
-streams the microphone of every session in real time. In the first part the server has a scripted voice that costs next
-to nothing; in the second it has its real ears, and Pipecat's input side hears the same. README.md says what is measured.
+streams the microphone of every session in real time. First the server has a scripted voice that costs next to nothing,
+then its real ears. Pipecat's input side hears what they hear. README.md says what is measured.
 """
 
 import argparse
@@ -31,13 +31,16 @@ from bench.load.measuring import run
 from bench.load.microphone import load_recordings
 from bench.load.people import People, Scripted, Speaking
 from bench.load.phrases import PHRASES, record, try_ears
-from bench.load.pipecat import measure_input, prepare
+from bench.load.pipecat import measure_input
 from bench.load.process import Crashed, measure_start_s
 from bench.load.telling import IDLE, IN_MEMORY, Found, report, write_json
+from bench.peers.environment import prepare_peers
 from bench.speech.clips import MissingProgram
 
 RESULTS: Final = Path(__file__).parent / "results"
 PHRASES_DIR: Final = RESULTS / "phrases"
+PIPECAT: Final = Path(__file__).parent / "conversation" / "requirements.txt"
+INSTALLING: Final = "Installing Pipecat into bench/.venv-peers. This takes about two minutes, once."
 SIZES: Final = (1, 10, 50, 100, 200)
 ALL_SIZES: Final = (*SIZES, 400)
 SECONDS: Final = 8.0
@@ -69,7 +72,7 @@ class Bench:
             self._run(people, Load(sessions, ears=True), self._options.seconds or EARS_SECONDS)
 
     def run_peer(self) -> None:
-        python = prepare(self._console)
+        python = prepare_peers(PIPECAT, lambda: self._console.print(INSTALLING))
         for sessions in PEER_SIZES:
             self._console.print(f"Pipecat, {sessions} …")
             self.found.peers.append(measure_input(python, sessions, PHRASES_DIR, self._core))
@@ -120,7 +123,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--ears", action="store_true", help="only the part with ears, and Pipecat")
     parser.add_argument("--all", action="store_true", help="400 sessions with the scripted voice too")
     parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="these numbers of sessions instead")
-    parser.add_argument("--seconds", type=float, help=f"that each is measured ({SECONDS:g}, {EARS_SECONDS:g} with ears)")
+    parser.add_argument(
+        "--seconds", type=float, help=f"that each is measured ({SECONDS:g}, {EARS_SECONDS:g} with ears)"
+    )
     parser.add_argument("--profile", type=int, metavar="N", help="show where the server's time goes, and nothing else")
     parser.add_argument("--json", type=Path, default=RESULTS / "sessions.json", metavar="FILE")
     return parser.parse_args()

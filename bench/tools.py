@@ -24,6 +24,9 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+# `make bench` runs this file by its path.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from bench.peers.environment import prepare_peers
 
 ROOT: Final = Path(__file__).parents[1]

@@ -37,7 +37,8 @@ class Crowd:
         """Connects as many sessions more. All of them are being listened to when it returns."""
         loop = asyncio.get_running_loop()
         for begin in range(0, sessions, ARRIVING):
-            arriving = [self.make_line(self.address, self.ledger) for _ in range(begin, min(begin + ARRIVING, sessions))]
+            count = min(ARRIVING, sessions - begin)
+            arriving = [self.make_line(self.address, self.ledger) for _ in range(count)]
             for line in arriving:
                 await loop.create_connection(lambda line=line: line, *self.address)  # type: ignore[misc]
             async with asyncio.timeout(PATIENCE_S):

@@ -19,7 +19,7 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.cascade.ear import FRAME_BYTES
 from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.listening import Senses
+from antiphon.models.cascade.senses import Senses
 from antiphon.models.live import LiveModel
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.workers import Workers

@@ -23,7 +23,9 @@ def run(
     with TemporaryDirectory(dir=work_dir) as folder:
         command = load_server(Path(folder), load.storage, people.phrases_dir, profile_path)
         with started(command, core) as server:
-            return asyncio.run(_stream(people, server, load, seconds) if load.streaming else _idle(people, server, load))
+            return asyncio.run(
+                _stream(people, server, load, seconds) if load.streaming else _idle(people, server, load)
+            )
 
 
 async def _stream(people: People, server: ServerProcess, load: Load, seconds: float) -> Figures:

@@ -55,7 +55,7 @@ class ServerProcess:
 @contextmanager
 def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
     """A server that is ready. It and all its threads have one core."""
-    with TemporaryFile("w+") as log, _spawn(command, core, env, log) as process:
+    with TemporaryFile("w+") as log, spawn(command, core, env, log) as process:
         try:
             yield ServerProcess(process, log)
         finally:
@@ -83,7 +83,7 @@ def measure_start_s(folder: Path, core: int) -> float:
         return monotonic() - begun_s
 
 
-def _spawn(command: Sequence[str], core: int, env: Mapping[str, str] | None, log: IO[str]) -> Popen[str]:
+def spawn(command: Sequence[str], core: int, env: Mapping[str, str] | None, log: IO[str]) -> Popen[str]:
     """A child has its parent's cores, so the parent goes to that core for a moment."""
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})

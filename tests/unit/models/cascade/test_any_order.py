@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import settings
@@ -93,13 +94,26 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(
         lag_s=st.sampled_from([0.0, 0.02, 0.6]),
         delay_s=st.sampled_from([0.0, 0.08, 1.2]),
+        voice_s=st.sampled_from([0.05, 1.5]),
         is_knowing=st.booleans(),
         tells_length=st.booleans(),
         may_end=st.booleans(),
+        ends_calmly=st.booleans(),
     )
-    def begin(self, lag_s: float, delay_s: float, is_knowing: bool, tells_length: bool, may_end: bool) -> None:
+    def begin(
+        self,
+        lag_s: float,
+        delay_s: float,
+        voice_s: float,
+        is_knowing: bool,
+        tells_length: bool,
+        may_end: bool,
+        ends_calmly: bool,
+    ) -> None:
         self.body.recognizer.delay_s = delay_s
         self.body.detector.says = 1.0 if is_knowing else 0.0
+        self.tones.delay_s = voice_s
+        self.ends_calmly = ends_calmly
         self.tones.tells_length = tells_length
         self.may_end = may_end
         tell = self.cascade._emit
@@ -129,12 +143,13 @@ class AnyOrder(RuleBasedStateMachine):
     async def attend(self, lag_s: float) -> None:
         """As a session does, which has other things to do, too."""
         async for event in self.cascade.events():
-            await asyncio.sleep(lag_s)
             match event:
                 case InputTranscript(is_final=True):
+                    await asyncio.sleep(lag_s)
                     self.finals.append(event)
                     await self.ask(event.text)
                 case Interrupted():
+                    await asyncio.sleep(lag_s)
                     await self.interrupt("")
                 case ToolCalls():
                     self.calls.append(event)
@@ -222,10 +237,11 @@ class AnyOrder(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             if hasattr(self, "session"):
-                self.calm_down()
-                self.check_ends()
+                if self.ends_calmly:
+                    self.calm_down()
+                    self.check_ends()
+                    self.check_history()
                 self.check_order()
-                self.check_history()
                 self.run(self.close())
             assert self.problems == []
         finally:
@@ -238,13 +254,15 @@ class AnyOrder(RuleBasedStateMachine):
         self.playing = self.body.vad.fails = False
         self.body.recognizer.error = self.tones.error = None
         self.run(self.sound(bytes(32 * 2_000)))
-        self.start(self.interrupt(None))
         self.run(asyncio.sleep(30))
+        self.start(self.interrupt(None))
+        self.run(asyncio.sleep(1))
 
     async def close(self) -> None:
-        await asyncio.gather(*self.tasks)
         await self.cascade.close()
-        await self.session
+        # What was asked of it at the same moment may be refused.
+        refused = await asyncio.gather(*self.tasks, self.session, return_exceptions=True)
+        assert all(error is None or isinstance(error, ModelError) for error in refused)
         await self.body.hearing.aclose()
         assert self.tones.open == 0
         assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -268,12 +286,13 @@ class AnyOrder(RuleBasedStateMachine):
                     assert calls[0].id == f"call_{alive}"
 
     def check_history(self) -> None:
+        """A session that is far behind may be told of a turn twice: in parts, since it has seen them as such."""
         kept = [message.text for message in self.cascade._mind._messages if isinstance(message, UserMessage)]
-        assert len(kept) == len(set(kept)), "a turn is told once"
-        for part, whole in zip(self.finals, self.finals[1:], strict=False):
-            if self.is_prompt and whole.goes_on and part.text != whole.text:
-                assert part.text not in kept, "a part is told beside the whole"
+        if self.is_prompt:
+            assert len(kept) == len(set(kept)), "a turn is told once"
+            for part, whole in pairwise(self.finals):
+                assert not whole.goes_on or part.text == whole.text or part.text not in kept, "a part beside the whole"
 
 
-AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+AnyOrder.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestAnyOrder = AnyOrder.TestCase
