@@ -8,10 +8,10 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check models system bench web clean
+.PHONY: help serve test check models system bench web screenshots clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 serve: models ## build the tools and serve them
 	$(BIN)/antiphon serve
@@ -37,6 +37,9 @@ bench: $(INSTALLED) ## measure every figure that the README claims
 
 web: $(NODE_INSTALLED) ## check, test and build the page
 	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent build
+
+screenshots: system $(INSTALLED) ## make the pictures of the page in docs/images
+	$(BIN)/python -m tests.browser.screenshots
 
 clean: ## remove what was made, the virtual environment too
 	rm -rf $(VENV) web/node_modules bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json

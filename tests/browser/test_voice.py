@@ -125,9 +125,8 @@ def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(browser: B
     visitor.page.reload()
     expect(visitor.said).to_have_text(["fifteen percent of 80"])
     expect(visitor.answers).to_contain_text("12")
-    expect(visitor.open_sheet("Conversations and calls").get_by_role("listitem").first).to_contain_text(
-        "fifteen percent"
-    )
+    listed = visitor.open_sheet("Conversations and calls").get_by_role("listitem")
+    expect(listed.filter(has_text="fifteen percent of 80")).to_have_attribute("aria-current", "true")
     assert visitor.faults == []
     visitor.context.close()
 

@@ -72,7 +72,10 @@ class TurnComplete(Struct, frozen=True):
 
 
 class TurnFailed(Struct, frozen=True):
-    """There is no more of this answer: what was said of it stays said. `TurnComplete` follows, and the model lives."""
+    """There is no more of this answer: what was said of it stays said. `TurnComplete` follows, and the model lives.
+
+    Between answers: what the user said could not be understood. Then `TurnComplete` follows only after `end_audio`.
+    """
 
     message: str
     """A sentence that can be shown to the user."""

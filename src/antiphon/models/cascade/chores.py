@@ -43,3 +43,10 @@ class Chores:
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, AntiphonError):
             log.error("chore_failed", exc_info=error)
+
+
+def result_of(task: "asyncio.Task[Done] | None") -> Done | None:
+    """What it has given, if it is over and did not fail."""
+    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+        return None
+    return task.result()

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from antiphon.audio.barge import BargeIn
-from antiphon.models.cascade.chores import Chores
+from antiphon.models.cascade.chores import Chores, result_of
 from antiphon.models.cascade.ear import Ear, Sign
 from antiphon.models.cascade.senses import Hearer, Senses
 from antiphon.models.cascade.wording import Wording, find_cut
@@ -134,7 +134,7 @@ class Listening:
 
     def _go_on(self) -> None:
         """It was only a pause."""
-        if self._ear.turn_ms > SETTLED_MS and (text := _result(self._guess)):
+        if self._ear.turn_ms > SETTLED_MS and (text := result_of(self._guess)):
             self._wording.keep(text)
             self._ear.forget(self._guessed_bytes)
             self._interim_at_ms = 0
@@ -198,7 +198,7 @@ class Listening:
 
     async def _understand(self) -> str:
         """The last guess, if there is one. One that failed while there was time is no verdict."""
-        if self._guess is None or _has_failed(self._guess):
+        if self._guess is None or (self._guess.done() and result_of(self._guess) is None):
             self._guess = self._of_pause.start(self._wording.recognize(self._ear.turn, Urgency.NOW))
         return await self._guess
 
@@ -243,11 +243,3 @@ class Listening:
         self._wording.keep(text)
         self._ear.forget(len(audio))
         self._interim_at_ms = 0
-
-
-def _has_failed(task: "asyncio.Task[str]") -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
-
-
-def _result(task: "asyncio.Task[str] | None") -> str:
-    return task.result() if task is not None and task.done() and not _has_failed(task) else ""

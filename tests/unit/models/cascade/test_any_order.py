@@ -29,7 +29,7 @@ from tests.fakes.paced import results_of
 from tests.fakes.virtual_loop import VirtualLoop
 from tests.fakes.voice import CERTAIN, HZ, PUSH_MS, Body, Tones, hum, wave
 
-SPEECH_ERRORS = st.sampled_from([None, SpeechBusy("Too many."), SpeechError("It is gone."), RuntimeError("a mistake")])
+ERRORS = st.sampled_from([None, SpeechBusy, SpeechError, RuntimeError])
 
 
 def words_of(marker: str) -> str:
@@ -218,13 +218,13 @@ class AnyOrder(RuleBasedStateMachine):
     def play(self, playing: bool) -> None:
         self.playing = playing
 
-    @rule(error=SPEECH_ERRORS)
-    def break_the_recogniser(self, error: Exception | None) -> None:
-        self.body.recognizer.error = error
+    @rule(error=ERRORS)
+    def break_the_recogniser(self, error: Callable[[str], Exception] | None) -> None:
+        self.body.recognizer.error = error and error("No ears.")
 
-    @rule(error=SPEECH_ERRORS)
-    def break_the_voice(self, error: Exception | None) -> None:
-        self.tones.error, self.tones.fails_at = error, ".3"
+    @rule(error=ERRORS)
+    def break_the_voice(self, error: Callable[[str], Exception] | None) -> None:
+        self.tones.error, self.tones.fails_at = error and error("No voice."), ".3"
 
     @rule(fails=st.booleans())
     def break_the_ears(self, fails: bool) -> None:

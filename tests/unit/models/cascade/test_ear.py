@@ -18,18 +18,18 @@ class Heard:
         self.ear = Ear(short_ms, long_ms)
         self.signs: list[Sign] = []
         self.at_ms: dict[Sign, int] = {}
-        self._frames = 0
+        self.frames = 0
 
     def hear(self, ms: int, probability: float, *, may_start: bool = True) -> "Heard":
         for _ in range(round(ms / FRAME_MS)):
-            self._frames += 1
-            self.note(self.ear.hear(probability, frame(self._frames), may_start=may_start))
+            self.frames += 1
+            self.note(self.ear.hear(probability, frame(self.frames), may_start=may_start))
         return self
 
     def note(self, sign: Sign | None) -> None:
         if sign is not None:
             self.signs.append(sign)
-            self.at_ms[sign] = self._frames * FRAME_MS
+            self.at_ms[sign] = self.frames * FRAME_MS
 
     def speak(self, ms: int) -> "Heard":
         return self.hear(ms, SPEECH)
@@ -125,6 +125,56 @@ def test_speech_after_a_settled_turn_is_another_one(heard: Heard) -> None:
     heard.be_silent(320).speak(96)
     assert heard.signs[-1] is Sign.STARTED
     assert heard.ear.turn_ms <= 96 + 320
+
+
+def test_a_turn_that_waits_for_its_answer_does_not_grow(heard: Heard) -> None:
+    heard.speak(960).be_silent(1_000)
+    before_ms = heard.ear.turn_ms
+    heard.be_silent(60_000)
+    assert heard.ear.turn_ms == before_ms
+    heard.speak(96)
+    assert numbers(heard.ear.turn)[-3 - PREROLL_FRAMES :] == list(
+        range(heard.frames - 2 - PREROLL_FRAMES, heard.frames + 1)
+    )
+
+
+def test_a_turn_that_is_reopened_has_no_frame_twice(heard: Heard) -> None:
+    heard.speak(960).be_silent(1_000).speak(320).be_silent(1_000).speak(96)
+    frames = numbers(heard.ear.turn)
+    assert frames == sorted(set(frames))
+
+
+def test_speech_that_begins_as_the_turn_is_settled_keeps_its_beginning(heard: Heard) -> None:
+    heard.speak(960).be_silent(1_000).speak(64)
+    heard.ear.settle()
+    heard.speak(32)
+    assert heard.signs[-1] is Sign.STARTED
+    assert numbers(heard.ear.turn) == list(range(heard.frames - 2 - PREROLL_FRAMES, heard.frames + 1))
+
+
+def test_the_silence_after_a_turn_is_the_lead_of_the_next(heard: Heard) -> None:
+    heard.speak(960).be_silent(896)
+    assert heard.signs[-1] is Sign.ENDED
+    heard.ear.settle()
+    heard.speak(96)
+    assert numbers(heard.ear.turn) == list(range(heard.frames - 2 - PREROLL_FRAMES, heard.frames + 1))
+
+
+def test_the_speech_of_a_turn_is_no_part_of_the_next(heard: Heard) -> None:
+    heard.speak(960)
+    heard.ear.end()
+    heard.ear.settle()
+    heard.speak(96)
+    assert numbers(heard.ear.turn) == list(range(31, 34))
+
+
+def test_to_settle_again_and_again_loses_nothing(heard: Heard) -> None:
+    heard.be_silent(1_024)
+    for _ in range(6):
+        heard.ear.settle()
+        heard.hear(32, SPEECH, may_start=False)
+    heard.note(heard.ear.start())
+    assert numbers(heard.ear.turn) == list(range(heard.frames - 5 - PREROLL_FRAMES, heard.frames + 1))
 
 
 def test_a_noise_that_is_too_short_for_a_word_is_discarded(heard: Heard) -> None:
