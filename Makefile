@@ -16,8 +16,12 @@ help: ## show this list
 serve: models ## build the tools and serve them
 	$(BIN)/antiphon serve
 
+# What hears and speaks in real time runs by itself, so that nothing else takes its time away.
+IN_REAL_TIME := tests/browser tests/e2e/test_voice.py
+
 test: system check models ## check, then run every test
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(IN_REAL_TIME))
+	$(BIN)/pytest -q $(IN_REAL_TIME)
 
 check: $(INSTALLED) ## style, types, import rules and file sizes
 	$(BIN)/ruff check .

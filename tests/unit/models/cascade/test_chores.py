@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.chores import Chores
+from antiphon.models.cascade.chores import Chores, result_of
 from antiphon.speech.base import SpeechError
 
 
@@ -48,6 +48,18 @@ async def test_closing_waits_until_they_have_cleared_up() -> None:
     await asyncio.sleep(0.1)
     await chores.aclose()
     assert cleared == [True]
+
+
+async def test_only_what_is_over_and_well_has_a_result() -> None:
+    chores = Chores()
+    done, failed, given_up, running = (chores.start(work) for work in (wait(), fail(ValueError()), wait(), wait()))
+    given_up.cancel()
+    with capture_logs():
+        await asyncio.wait([failed, given_up])
+    assert [result_of(task) for task in (None, done, failed, given_up, running)] == [None] * 5
+    await done
+    assert result_of(done) == "done"
+    await chores.aclose()
 
 
 async def test_closing_nothing_is_nothing() -> None:
