@@ -9,9 +9,9 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from itertools import count, cycle
+from itertools import combinations, count, cycle
 from pathlib import Path
-from statistics import linear_regression, median
+from statistics import median
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -138,9 +138,11 @@ def find_drift(points: Sequence[tuple[float, float]]) -> Drift:
     settled = [(at_s, value) for at_s, value in points if at_s >= WARM_SHARE * end_s]
     if len(settled) < 2:
         return Drift(settled[-1][1], 0.0)
-    slope, start = linear_regression(*zip(*settled, strict=True))
+    # The median of the slopes between any two: a minute in which the machine was busy does not tilt it.
+    slope = median((after - before) / (to_s - from_s) for (from_s, before), (to_s, after) in combinations(settled, 2))
     begin_s = settled[0][0]
-    return Drift(start + slope * begin_s, slope * (end_s - begin_s))
+    begin = median(value - slope * (at_s - begin_s) for at_s, value in settled)
+    return Drift(begin, slope * (end_s - begin_s))
 
 
 async def soak(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = str(Path(sys.executable).with_name("antiphon"))
+
+
+def heed_ctrl_c() -> None:
+    """In a child, before it begins: tests that run in the background of a shell hand an ignored SIGINT on to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)

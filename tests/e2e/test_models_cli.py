@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.weights.folder import path_of
 from antiphon.weights.manifest import MODELS, find_model
-from tests.e2e.terminal import Shown, Terminal
+from tests.e2e.terminal import Shown, Terminal, heed_ctrl_c
 from tests.unit.weights.shelf import make_wheel, open_index, pip_variables
 
 pytestmark = pytest.mark.real_time
@@ -102,7 +102,9 @@ def test_ctrl_c_leaves_no_part_of_a_file(terminal: Terminal, shelf: Path) -> Non
             "ANTIPHON_DATA_DIR": str(terminal.folder / "data"),
         }
         command = [str(Path(sys.executable).with_name("antiphon")), "models", "pull", "silero-vad"]
-        with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, env=variables, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+        ) as process:
             assert index.half_sent.wait(30)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from antiphon import __version__
-from tests.e2e.terminal import COMMAND, Terminal
+from tests.e2e.terminal import COMMAND, Terminal, heed_ctrl_c
 
 pytestmark = pytest.mark.real_time
 
@@ -113,6 +113,7 @@ def test_ctrl_c_ends_a_chat_that_waits_for_words(server: Open) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
     ) as chat:
         assert chat.stdout is not None
         assert chat.stderr is not None

@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.audio.wav import read_wav, write_wav
 from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ
-from tests.e2e.terminal import COMMAND, Shown, Terminal
+from tests.e2e.terminal import COMMAND, Shown, Terminal, heed_ctrl_c
 from tests.e2e.voices import JOE, SLT, VoiceServer, make_clips
 
 pytestmark = pytest.mark.real_time
@@ -166,6 +166,7 @@ def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServe
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
     ) as talking:
         assert talking.stdout is not None
         assert talking.stderr is not None

@@ -47,13 +47,12 @@ LONG = "What can you do?"
 
 @dataclass(frozen=True)
 class Talk:
-    """A question that was asked aloud, all that came of it, and what was to be heard."""
+    """A question that was asked aloud, and all that came of it."""
 
     question: Question
     voice: str
     exchange: Exchange
     told: Sequence[Incoming]
-    heard: str
 
     @property
     def is_right(self) -> bool:
@@ -71,7 +70,7 @@ def clips(models_dir: Path) -> Clips:
 
 
 @pytest.fixture(scope="module")
-def talks(voice_server: VoiceServer, models_dir: Path, clips: Clips) -> list[Talk]:
+def talks(voice_server: VoiceServer, clips: Clips) -> list[Talk]:
     """Every question, asked by every voice."""
 
     async def ask_all() -> list[Talk]:
@@ -82,11 +81,7 @@ def talks(voice_server: VoiceServer, models_dir: Path, clips: Clips) -> list[Tal
                 return await person.say(clips[voice, question.text]), person.told
 
         asked = await asyncio.gather(*(ask(voice, question) for question, voice in SAID))
-        async with engines(models_dir) as (_, moonshine):
-            heard = await asyncio.gather(
-                *(moonshine.recognize(for_ears(exchange.pcm, OUTPUT_HZ)) for exchange, _ in asked)
-            )
-        return [Talk(*each, *came, text) for each, came, text in zip(SAID, asked, heard, strict=True)]
+        return [Talk(*each, *came) for each, came in zip(SAID, asked, strict=True)]
 
     return asyncio.run(ask_all())
 
@@ -106,10 +101,16 @@ def test_what_was_said_is_understood(talks: list[Talk]) -> None:
     assert rate < 0.1
 
 
-def test_the_answer_is_what_is_heard(talks: list[Talk]) -> None:
-    said = [(speakable(talk.exchange.response), talk.heard) for talk in talks]
+async def test_the_answer_is_what_is_heard(talks: list[Talk], models_dir: Path) -> None:
+    # Each answer once: what was said before sounds the same again, and is misheard in the same way.
+    sounds = {speakable(talk.exchange.response): talk.exchange.pcm for talk in talks}
+    async with engines(models_dir) as (_, moonshine):
+        heard = await asyncio.gather(*(moonshine.recognize(for_ears(pcm, OUTPUT_HZ)) for pcm in sounds.values()))
+    said = [
+        (text, each.replace("p. m.", "PM").replace("a. m.", "AM")) for text, each in zip(sounds, heard, strict=True)
+    ]
     rate = error_rate(said)
-    print(f"word errors of the answers: {rate:.3f}")
+    print(f"word errors of {len(said)} answers: {rate:.3f}")
     assert rate < 0.15, said
 
 

@@ -90,8 +90,9 @@ def serve(
 
     `sections` are tables of the settings: `server={"auth": "required"}`. The same folder may be served again.
     """
-    made = {name: getattr(config, name.capitalize())(**table) for name, table in sections.items()}
-    settings = Settings(project_dir=folder, data_dir=folder / "data", **{"model": config.Model(voice="none"), **made})
+    tables = {**sections, "model": {"voice": "none", **sections.get("model", {})}}
+    made = {name: getattr(config, name.capitalize())(**table) for name, table in tables.items()}
+    settings = Settings(project_dir=folder, data_dir=folder / "data", **made)
     log_path = folder / "log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(

