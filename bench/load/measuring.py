@@ -60,9 +60,9 @@ async def _idle(people: People, server: ServerProcess, load: Load) -> Figures:
 
 
 async def _warm_up(people: People, server: ServerProcess) -> int:
-    """One session from its beginning to its end, so that what is loaded once is loaded. Gives the memory then."""
-    crowd = people.make_crowd(server.address, 1)
-    await crowd.gather(1)
+    """A few sessions from their beginning to their end. Gives the memory then."""
+    crowd = people.make_crowd(server.address, people.first)
+    await crowd.gather(people.first)
     await crowd.talk_once()
     await crowd.leave()
     return server.rss_bytes()

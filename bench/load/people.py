@@ -18,6 +18,11 @@ from bench.load.talk import Talk
 
 class People(Protocol):
     @property
+    def first(self) -> int:
+        """So many come and go before the others, so that what is loaded once is loaded."""
+        ...
+
+    @property
     def warm_s(self) -> float:
         """Until all of them have had their first turn."""
         ...
@@ -33,6 +38,7 @@ class People(Protocol):
 class Scripted:
     """They send silence, and are answered by the script."""
 
+    first: Final = 1
     ramp_s: Final = (HEARS_MS + RESTS_MS) / 1000
     warm_s: Final = ramp_s + 0.2
     phrases_dir: Final = None
@@ -44,6 +50,7 @@ class Scripted:
 class Speaking:
     """They say the phrases in turns, each of them another one."""
 
+    first: Final = 3
     warm_s: Final = (EVERY_FRAMES + SOONER_STEPS * STEP_FRAMES) * FRAME_MS / 1000
 
     def __init__(self, phrases: Sequence[Phrase], phrases_dir: Path) -> None:

@@ -3,7 +3,7 @@
 
 As in its examples, the user's aggregator has a `SileroVADAnalyzer` and Smart Turn, both with their own settings. The
 sound comes from memory in the place of a socket, and behind the aggregator everything is dropped. There is neither a
-recogniser nor a model nor a voice. What watches pipelines for clients and for traces is left out, which helps it.
+recogniser nor a model nor a voice, nor what watches pipelines for clients and for traces.
 
 It reads what to do from a line of input, writes when it has loaded its libraries and when everybody is being listened
 to, and at the next line writes what was heard and ends.
@@ -36,8 +36,6 @@ from pipecat.transports.base_transport import TransportParams
 from pipecat.workers.runner import WorkerRunner
 
 from bench.load.microphone import EVERY_FRAMES, FRAME_MS, HZ, STEP_FRAMES, Microphone, load_recordings
-
-SLOTS = FRAME_MS
 
 
 class Inlet(BaseInputTransport):
@@ -87,15 +85,12 @@ class Session:
         )
 
 
-async def stream(sessions: list[Session]) -> None:
-    """In real time, spread over the milliseconds of a frame as our own sessions are."""
+async def stream(inlet: Inlet, begin_s: float) -> None:
+    """In real time. A task of its own wakes for each frame, as the socket of a session would."""
     loop = asyncio.get_running_loop()
-    begun_s = loop.time()
-    for tick in count():
-        if (early_s := begun_s + tick / 1000 - loop.time()) > 0:
-            await asyncio.sleep(early_s)
-        for session in sessions[tick % SLOTS :: SLOTS]:
-            await session.inlet.hear()
+    for frame in count():
+        await asyncio.sleep(begin_s + frame * FRAME_MS / 1000 - loop.time())
+        await inlet.hear()
 
 
 async def main() -> None:
@@ -112,12 +107,17 @@ async def main() -> None:
     running = asyncio.create_task(runner.run())
     for session in sessions:
         await session.inlet.opened.wait()
-    streaming = asyncio.create_task(stream(sessions))
+    begin_s = asyncio.get_running_loop().time()
+    streaming = [
+        asyncio.create_task(stream(session.inlet, begin_s + FRAME_MS / 1000 * place / len(sessions)))
+        for place, session in enumerate(sessions)
+    ]
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     heard = {name: sum(getattr(session.outlet, name) for session in sessions) for name in ("turns", "votes")}
     print(json.dumps(heard), flush=True)
-    streaming.cancel()
+    for task in streaming:
+        task.cancel()
     for session in sessions:
         await session.worker.cancel()
     await running

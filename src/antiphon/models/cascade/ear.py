@@ -94,9 +94,7 @@ class Ear:
         self._run = self._run + 1 if probability >= threshold else 0
         if not self.is_open:
             self._recent.append(frame)
-            if self._run < ONSET_FRAMES or not may_start:
-                return None
-            return self.start() if self.is_quiet else self._reopen()
+            return self.start() if may_start and self._run >= ONSET_FRAMES else None
         self._turn += frame
         self._spoken += self._run > 0
         self._silent = 0 if self._run and self.is_speaking else self._silent + 1
@@ -105,11 +103,20 @@ class Ear:
         return self._go_on(Sign.RESUMED) if self._run >= RESUME_FRAMES else self._end_if_due()
 
     def start(self) -> Sign:
-        """Somebody speaks, and has for the last frames: they are part of the turn, with some from before them."""
-        self._turn.clear()
-        self._spoken = 0
-        self._take_recent()
-        return self._go_on(Sign.STARTED)
+        """Somebody speaks, and has for the last frames: they are part of the turn, with some from before them.
+
+        Of one that has ended they are another part. The silence between them is left out, so that a turn does not grow
+        while it waits for its answer.
+        """
+        sign = Sign.STARTED if self.is_quiet else Sign.REOPENED
+        if sign is Sign.STARTED:
+            self._turn.clear()
+            self._spoken = 0
+        kept = min(len(self._recent), self._run + PREROLL_FRAMES)
+        self._turn += b"".join(list(self._recent)[-kept:])
+        self._spoken += self._run
+        self._recent.clear()
+        return self._go_on(sign)
 
     def believe_complete(self) -> Sign | None:
         """What was said before this pause seems to be all: a short silence is enough."""
@@ -137,17 +144,6 @@ class Ear:
         self._state = _State.PAUSING
         self._seems_complete = False
         return Sign.PAUSED
-
-    def _reopen(self) -> Sign:
-        # Without the silence before it: a turn that waits long for its answer does not grow.
-        self._take_recent()
-        return self._go_on(Sign.REOPENED)
-
-    def _take_recent(self) -> None:
-        kept = min(len(self._recent), self._run + PREROLL_FRAMES)
-        self._turn += b"".join(list(self._recent)[-kept:])
-        self._spoken += self._run
-        self._recent.clear()
 
     def _go_on(self, sign: Sign) -> Sign:
         self._state = _State.SPEAKING

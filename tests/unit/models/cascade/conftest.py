@@ -1,7 +1,7 @@
-"""The real engines, loaded once for all tests here."""
+"""A clock for what is timed here to the frame, and the real engines, loaded once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,8 +17,15 @@ from antiphon.models.cascade.senses import Senses
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
+from tests.fakes.steady_loop import STEADY
 
 THREADS: Final = 2
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]] | None:
+    return STEADY if item.get_closest_marker("real_time") is None else None
 
 
 class Engines:

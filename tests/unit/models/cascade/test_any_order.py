@@ -26,7 +26,7 @@ from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage, UserMessage
 from tests.fakes.paced import results_of
-from tests.fakes.virtual_loop import VirtualLoop
+from tests.fakes.steady_loop import SteadyLoop
 from tests.fakes.voice import CERTAIN, HZ, PUSH_MS, Body, Tones, hum, wave
 
 ERRORS = st.sampled_from([None, SpeechBusy, SpeechError, RuntimeError])
@@ -61,13 +61,6 @@ class Marked:
                 raise ModelError("The model is gone.")
             if "break" in kinds:
                 raise RuntimeError("a mistake")
-
-
-class SteadyLoop(VirtualLoop):
-    """Without the time that the test itself takes: the same steps give the same events."""
-
-    def time(self) -> float:
-        return self.offset_s
 
 
 class AnyOrder(RuleBasedStateMachine):

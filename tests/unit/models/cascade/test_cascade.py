@@ -298,6 +298,7 @@ async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bo
         await call.cascade.send_text("what will the weather be")
         await call.wait_for_event(OutputAudio)
         if is_made:
+            call.tones.delay_s = 1.0
             await call.wait_for(lambda: call.model.open == 0)
         await call.caller.speak("stop")
         assert call.tones.open == call.model.open == 0
@@ -307,6 +308,18 @@ async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bo
             Interrupted(),
             TurnComplete(),
         ]
+
+
+@pytest.mark.parametrize("sound", [wave(32, CERTAIN), hum(400)], ids=["click", "hum"])
+async def test_a_noise_does_not_make_it_think_again_about_what_was_said(sound: bytes) -> None:
+    async with talk("It is noon.") as call:
+        call.tones.delay_s = 1.0
+        await call.caller.speak("what time is it")
+        await call.wait_for(lambda: call.caller.finals)
+        await call.caller.sound(sound)
+        await call.wait_for_event(TurnComplete)
+        assert Interrupted() not in call.caller.events
+        assert len(call.caller.finals) == len(call.asked) == 1
 
 
 async def test_an_answer_that_is_whole_and_still_playing_is_interrupted_too() -> None:
@@ -401,7 +414,7 @@ async def test_the_end_of_audio_without_words_is_told_once(sound: bytes) -> None
 @pytest.mark.parametrize("silence_ms", [0, 100, 200, 500, 850, 900, 950, 1_000])
 async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_ms: int) -> None:
     async with talk("It is noon.") as call:
-        call.body.recognizer.delay_s = 0.3
+        call.body.recognizer.delay_s = call.tones.delay_s = 0.3
         await call.caller.speak("what time is it")
         await call.caller.be_silent(silence_ms)
         await call.cascade.end_audio()

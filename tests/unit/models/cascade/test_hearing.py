@@ -107,8 +107,7 @@ async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
         stream.push(LOUD)
         await asyncio.sleep(0.0003)
     await asyncio.gather(*(stream.flush() for stream, _ in callers))
-    assert len(room.vad.batches) <= 20
-    assert room.vad.batches.count(1) <= 2
+    assert len(room.vad.batches) <= 5
 
 
 async def test_a_session_that_goes_wrong_does_not_make_others_deaf(room: Room) -> None:

@@ -1,0 +1,17 @@
+"""A virtual clock that stands still while the test itself works."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.fakes.virtual_loop import VirtualLoop
+
+
+class SteadyLoop(VirtualLoop):
+    """The same steps give the same times, however busy the machine is. Nothing must wait for a thread on it."""
+
+    def time(self) -> float:
+        return self.offset_s
+
+
+STEADY: Final[Mapping[str, Callable[[], asyncio.AbstractEventLoop]]] = {"steady": SteadyLoop}
