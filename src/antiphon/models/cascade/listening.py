@@ -38,7 +38,7 @@ class Listening:
         self._client_plays = False
         self._wording = Wording(senses.recognizer)
         self._guess: asyncio.Task[str] | None = None
-        """The text of the turn as it was at the last pause."""
+        """The text of the turn as it was at the last pause, or is at its end."""
         self._guessed_bytes = 0
         self._of_pause = Chores()
         """What goes on because of a pause, and is given up if it was only that."""
@@ -128,10 +128,7 @@ class Listening:
     def _pause(self) -> None:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
         self._aside.cancel()
-        audio = self._ear.turn
-        self._guessed_bytes = len(audio)
-        self._guess = self._of_pause.start(self._wording.recognize(audio, Urgency.SOON))
-        self._of_pause.start(self._judge(audio, self._guess))
+        self._of_pause.start(self._judge(self._ear.turn, self._make_guess(Urgency.SOON)))
 
     def _go_on(self) -> None:
         """It was only a pause."""
@@ -200,8 +197,14 @@ class Listening:
     async def _understand(self) -> str:
         """The last guess, if there is one. One that failed while there was time is no verdict."""
         if self._guess is None or (self._guess.done() and result_of(self._guess) is None):
-            self._guess = self._of_pause.start(self._wording.recognize(self._ear.turn, Urgency.NOW))
+            return await self._make_guess(Urgency.NOW)
         return await self._guess
+
+    def _make_guess(self, urgency: Urgency) -> "asyncio.Task[str]":
+        audio = self._ear.turn
+        self._guessed_bytes = len(audio)
+        self._guess = self._of_pause.start(self._wording.recognize(audio, urgency))
+        return self._guess
 
     @property
     def _is_finishing(self) -> bool:

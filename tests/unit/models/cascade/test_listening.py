@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from antiphon.models.cascade.ear import FRAME_MS
-from antiphon.models.cascade.listening import NOT_UNDERSTOOD, STALLED_S, TELLING_S
+from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S, TELLING_S
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 from tests.fakes.talk import Talk
 from tests.fakes.voice import CERTAIN, GAP_PEAK, HZ, hum, wave
@@ -41,13 +41,13 @@ async def test_a_whole_request_waits_for_the_short_silence(talk: Talk) -> None:
 
 
 async def test_what_sounds_complete_waits_for_the_short_silence(talk: Talk) -> None:
-    talk.body.detector.says = 0.9
+    talk.body.detector.says = COMPLETE
     said_s = await talk.say("tell me about it")
     assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
 
 
 async def test_what_does_not_sound_complete_enough_waits(talk: Talk) -> None:
-    talk.body.detector.says = 0.49
+    talk.body.detector.says = COMPLETE - 0.01
     said_s = await talk.say("tell me about it")
     assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
 
@@ -60,7 +60,7 @@ async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) 
 
 
 async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: Talk) -> None:
-    talk.body.detector.says = 0.9
+    talk.body.detector.says = 1.0
     talk.body.threads.delay_s = 2.0
     said_s = await talk.say("what time is it", silence_ms=4_000)
     assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
@@ -69,7 +69,7 @@ async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: 
 
 async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -> None:
     talk.body.requests.add("yes")
-    talk.body.detector.says, talk.body.threads.delay_s = 0.9, 2.2
+    talk.body.detector.says, talk.body.threads.delay_s = 1.0, 2.2
     await talk.say("yes", silence_ms=400)
     assert talk.told.turns == ["yes"]
     assert talk.listening.settle()
@@ -246,6 +246,22 @@ async def test_who_goes_on_while_the_text_is_waited_for_has_one_turn(talk: Talk)
     assert talk.told.turns == ["what time is it in Tokyo"]
     assert talk.told.goes_on == [False]
     assert talk.told.what == ["more", "guess", "turn"]
+
+
+@pytest.mark.parametrize("delay_s", [0.1, 3.0])
+@pytest.mark.parametrize("words", [8, 25, 40])
+async def test_a_long_turn_that_goes_on_has_each_word_once(talk: Talk, words: int, delay_s: float) -> None:
+    """A microphone that falls silent ends it without a pause in which it could have been recognised."""
+    talk.body.recognizer.delay_s = delay_s
+    said = NUMBERS.split()[: 3 * words]
+    await talk.be_silent(500)
+    for at in range(0, 3 * words, words):
+        await talk.speak(" ".join(said[at : at + words]))
+        await talk.be_silent(200 if at else 0)
+        await asyncio.sleep(STALLED_S + 0.5)
+        await talk.be_silent(200)
+    await asyncio.sleep(10)
+    assert talk.told.turns[-1] == " ".join(said)
 
 
 async def test_a_long_wait_for_the_answer_adds_nothing_to_the_turn(talk: Talk) -> None:
