@@ -51,7 +51,7 @@ def for_ears(pcm: bytes, hz: int) -> bytes:
 
 def to_words(text: str) -> list[str]:
     """Without case and punctuation, and with numbers in digits: how they are written says nothing about the hearing."""
-    return re.findall(r"[a-z0-9']+", to_digits(text.replace("-", " ")))
+    return re.findall(r"[a-z0-9']+", to_digits(text.replace("-", " ")).lower())
 
 
 def error_rate(pairs: Iterable[tuple[str, str]]) -> float:
