@@ -20,20 +20,22 @@ serve: models ## build the tools and serve them
 IN_REAL_TIME := tests/browser tests/e2e/test_voice.py
 
 test: system check models ## check, then run every test
+	cd web && npm run --silent test
 	$(BIN)/pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(IN_REAL_TIME))
 	$(BIN)/pytest -q $(IN_REAL_TIME)
 
-check: $(INSTALLED) ## style, types, import rules and file sizes
+check: $(INSTALLED) $(NODE_INSTALLED) ## style, types, import rules, file sizes, and whether the page is built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src tests conftest.py $(if $(BENCHES),bench)
 	$(BIN)/lint-imports
+	cd web && npm run --silent typecheck
 	$(BIN)/pytest -q tests/gates
 
 models: $(INSTALLED) ## pull the model files of the voice
 	@$(BIN)/antiphon models pull
 
-system: ## install the programs that the tests run (flite, espeak-ng, chromium)
+system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
 	@.ci/packages
 
 bench: $(INSTALLED) ## measure every figure that the README claims

@@ -197,7 +197,7 @@ async def _frame(request: Request) -> Response:
 
 
 async def _refuse_frame(request: Request) -> Response:
-    return HTMLResponse("<p>Alone or not at all</p>", headers={"x-frame-options": "DENY"})
+    return HTMLResponse("<p>Alone or not at all</p>", headers={"content-security-policy": "frame-ancestors 'none'"})
 
 
 async def _draw(request: Request) -> Response:

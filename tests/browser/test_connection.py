@@ -134,7 +134,7 @@ def test_a_session_of_which_nothing_was_said_is_forgotten_at_a_reload(visitor: V
 
 def test_a_server_that_will_go_away_is_announced(visitor: Visitor, wire: Wire) -> None:
     wire.tell("go_away", time_left_ms=20_000, reason="The server restarts for an update.", resume="later")
-    visitor.sees("Connection", "Server restarting")
+    visitor.sees("Connection", "Restarting")
     banner = visitor.page.get_by_text("The connection is renewed in 0:")
     expect(banner).to_contain_text("The server restarts for an update.")
     wire.close(1012)

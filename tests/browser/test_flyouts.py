@@ -44,11 +44,16 @@ def test_a_page_is_shown_in_a_sandbox(visitor: Visitor, wire: Wire) -> None:
 def test_a_page_that_refuses_to_be_framed_can_be_opened_by_a_link(visitor: Visitor, wire: Wire) -> None:
     address = f"{wire.url}unframed"
     wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
-    link = panel_of(visitor, "A page").get_by_role("link")
+    panel = panel_of(visitor, "A page")
+    expect(panel).to_contain_text(
+        "If this stays empty, the site does not let itself be shown here: open it in a new tab."
+    )
+    link = panel.get_by_role("link")
     expect(link).to_have_attribute("href", address)
     expect(link).to_have_attribute("rel", "noopener noreferrer")
+    expect(panel.locator("iframe").content_frame.get_by_text("Alone or not at all")).to_have_count(0)
     visitor.page.wait_for_timeout(200)
-    visitor.forgive("Refused to display", "chrome-error:")
+    visitor.forgive("Refused to display", "Framing", "chrome-error:")
 
 
 @pytest.mark.parametrize("address", ["javascript:window.xss=1", "data:text/html,<p>hello", "file:///etc/passwd", "no"])
@@ -100,6 +105,40 @@ def width_of(panel: Locator) -> float:
     box = panel.bounding_box()
     assert box is not None
     return box["width"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_panel_can_be_used_while_notices_pass_by(invite: Invite, wire: Wire, width: int) -> None:
+    visitor = invite(viewport={"width": width, "height": 844}, permissions=["clipboard-write"]).open()
+    wire.wait_for_page()
+    for number in range(4):
+        wire.tell("notice", kind="error", text=f"Notice {number}", code=None, duration_ms=60_000)
+    wire.tell("flyout", flyout_type="code", content="one", language=None, title="first.txt")
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    expect(visitor.toasts.first).to_be_in_viewport(ratio=1)
+    panel = panel_of(visitor, "greet.py")
+    panel.get_by_role("button", name="Copy all of it").click(timeout=2000)
+    expect(panel.get_by_role("button", name="Copied")).to_be_visible()
+    panel.get_by_role("combobox", name="Panel").click(timeout=2000)
+    visitor.page.keyboard.press("Escape")
+    visitor.find("button", "Close the panel").click(timeout=2000)
+    expect(visitor.find("complementary")).to_have_count(0)
+    visitor.page.get_by_text("Download").click(timeout=2000)
+    visitor.find("button", "Settings", exact=True).click(timeout=2000)
+    expect(visitor.find("dialog", "Settings")).to_be_visible()
+    assert visitor.toasts.count() == 4
+
+
+def test_the_buttons_of_a_panel_do_not_move_when_a_notice_comes(invite: Invite, wire: Wire) -> None:
+    for width in (1280, 390):
+        visitor = invite(viewport={"width": width, "height": 844}).open()
+        wire.wait_for_page()
+        wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+        close = visitor.find("button", "Close the panel")
+        before = close.bounding_box()
+        wire.tell("notice", kind="info", text="Passing by", code=None, duration_ms=60_000)
+        expect(visitor.toasts).to_be_in_viewport(ratio=1)
+        assert close.bounding_box() == before
 
 
 def test_a_panel_fills_a_phone(invite: Invite, wire: Wire) -> None:

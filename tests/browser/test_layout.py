@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from tests.browser.conftest import Invite
 from tests.browser.scenes import CODE, DIALOGUE, SENTENCE, exchange, question
@@ -11,6 +11,8 @@ from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
 
 NARROW: Final = {"width": 320, "height": 640}
+ZOOMED: Final = {"width": 640, "height": 400}
+WIDE: Final = {"width": 1280, "height": 800}
 PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keys")
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 """How far the page can be scrolled sideways, in pixels."""
@@ -20,6 +22,30 @@ OUTSIDE = """() => [...document.querySelectorAll("button, textarea, select, inpu
     .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
     .map((element) => element.outerHTML.slice(0, 120))"""
 """What sticks out at the right, though nothing there can be scrolled."""
+COVERED = """() => [...document.querySelectorAll("button, a[href], select, summary, textarea, [role=separator]")]
+    .filter((element) => element.checkVisibility() && !element.closest(".toasts"))
+    .filter((element) => {
+        const { left, right, top, bottom } = element.getBoundingClientRect();
+        const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+        const window = element.closest(".thread")?.getBoundingClientRect();
+        const isScrolledAway = window !== undefined && (y < window.top || y > window.bottom);
+        return !isScrolledAway && document.elementFromPoint(x, y)?.closest(".toasts") != null;
+    })
+    .map((element) => element.outerHTML.slice(0, 120))"""
+"""Controls that lie under something that passes by."""
+SCROLLED = """() => [...document.querySelectorAll("*")]
+    .filter((element) => element.scrollHeight > element.clientHeight)
+    .filter((element) => element === document.documentElement ||
+        ["auto", "scroll"].includes(getComputedStyle(element).overflowY))
+    .map((element) => element.className || element.tagName)"""
+"""What has a scrollbar at its right."""
+EXTENTS = """() => [...document.querySelectorAll(".state")].map((element) => {
+    const range = document.createRange();
+    range.selectNode(element.lastChild);
+    const { left, right } = range.getBoundingClientRect();
+    return [left, right];
+})"""
+"""Where the words of the three states begin and end."""
 LONG: Final = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 3
 
 
@@ -73,19 +99,89 @@ def test_a_flyout_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
 
 def test_the_page_fits_at_twice_the_size(invite: Invite, wire: Wire) -> None:
     """As a browser zooms: half as many pixels of the page, each twice as large."""
-    visitor = invite(viewport={"width": 640, "height": 400}, device_scale_factor=2).open()
+    visitor = invite(viewport=ZOOMED, device_scale_factor=2).open()
     wire.wait_for_page()
     expect(visitor.composer).to_be_in_viewport(ratio=1)
-    expect(visitor.talk_button).to_be_visible()
+    expect(visitor.talk_button).to_be_in_viewport(ratio=1)
+    expect(visitor.page.get_by_text("Writing works too.")).to_be_in_viewport(ratio=1)
     wire.tell_all(*DIALOGUE)
     expect(visitor.answers.last).to_be_visible()
     assert_fits(visitor)
     expect(visitor.composer).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("viewport", [WIDE, ZOOMED, NARROW])
+def test_what_passes_by_covers_no_control(invite: Invite, wire: Wire, viewport: ViewportSize) -> None:
+    visitor = invite(viewport=viewport).open()
+    wire.wait_for_page()
+    wire.tell_all(*DIALOGUE)
+    for number in range(4):
+        wire.tell("notice", kind="error", text=f"Notice {number}. {SENTENCE}", code=None, duration_ms=60_000)
+    expect(visitor.toasts).to_have_count(4)
+    assert visitor.evaluate(COVERED) == []
+    expect(visitor.composer).to_be_in_viewport(ratio=1)
+    wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
+    expect(visitor.find("button", "Close the panel")).to_be_in_viewport(ratio=1)
+    expect(visitor.toasts.first).to_be_in_viewport()
+    assert visitor.evaluate(COVERED) == []
+
+
+@pytest.mark.parametrize("viewport", [WIDE, ZOOMED, NARROW])
+def test_what_passes_by_moves_no_line_that_is_read(invite: Invite, wire: Wire, viewport: ViewportSize) -> None:
+    visitor = invite(viewport=viewport).open()
+    wire.wait_for_page()
+    for number in range(20):
+        wire.tell_all(*exchange(f"Question {number}", SENTENCE * 3))
+    line = visitor.said.nth(10)
+    line.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
+    expect(line).to_be_in_viewport()
+    before = line.bounding_box()
+    wire.tell("notice", kind="info", text="Passing by", code=None, duration_ms=60_000)
+    expect(visitor.toasts).to_be_in_viewport()
+    assert line.bounding_box() == before
+    visitor.toasts.get_by_role("button", name="Dismiss").click()
+    expect(visitor.toasts).to_have_count(0)
+    assert line.bounding_box() == before
+
+
+@pytest.mark.parametrize("viewport", [WIDE, ZOOMED, NARROW])
+def test_the_states_stand_evenly_and_no_word_moves_another(invite: Invite, wire: Wire, viewport: ViewportSize) -> None:
+    visitor = invite(viewport=viewport, permissions=["microphone"]).open()
+    wire.wait_for_page()
+    visitor.sees("Connection", "Connected")
+    connection, microphone, _ = visitor.evaluate(EXTENTS)
+    wire.tell("state", state="processing")
+    wire.tell("tool_call", id="t1", name="get_time", args={})
+    visitor.sees("Assistant", "Using a tool")
+    assert visitor.evaluate(EXTENTS)[:2] == [connection, microphone]
+    wire.tell("go_away", time_left_ms=60_000, reason="A new version.", resume="h")
+    visitor.sees("Connection", "Restarting")
+    visitor.talk_button.click()
+    visitor.sees("Microphone", "Mic on")
+    visitor.page.keyboard.press("m")
+    visitor.sees("Microphone", "Mic muted")
+    left, middle, right = visitor.evaluate(EXTENTS)
+    assert left[1] < middle[0]
+    assert middle[1] < right[0]
+    assert sum(middle) / 2 == pytest.approx(viewport["width"] / 2, abs=12)
+
+
+@pytest.mark.parametrize("viewport", [WIDE, ZOOMED, NARROW])
+def test_there_is_one_scrollbar_at_most(invite: Invite, wire: Wire, viewport: ViewportSize) -> None:
+    visitor = invite(viewport=viewport).open()
+    wire.wait_for_page()
+    assert visitor.evaluate(SCROLLED) == []
+    for number in range(20):
+        wire.tell_all(*exchange(f"Question {number}", SENTENCE * 3))
+    expect(visitor.answers).to_have_count(20)
+    assert visitor.evaluate(SCROLLED) == ["thread"]
+    visitor.composer.fill("\n".join(map(str, range(40))))
+    assert visitor.evaluate(SCROLLED) == ["thread", "composer-box"]
+
+
 def test_letters_can_be_twice_as_large(invite: Invite, wire: Wire) -> None:
     """As a person sets it in the browser, for all pages."""
-    visitor = invite(viewport={"width": 1280, "height": 800})
+    visitor = invite(viewport=WIDE)
     visitor.instruct("Page.setFontSizes", fontSizes={"standard": 32, "fixed": 26})
     visitor.open()
     wire.wait_for_page()

@@ -15,7 +15,7 @@ KINDS = ["info", "success", "warning", "error"]
 def test_notices_of_every_kind_are_shown(visitor: Visitor, wire: Wire) -> None:
     for kind in KINDS:
         wire.tell("notice", kind=kind, text=f"A notice of the kind {kind}", code=None, duration_ms=60_000)
-    expect(visitor.toasts).to_have_text([f"A notice of the kind {kind}" for kind in KINDS])
+    expect(visitor.toasts).to_have_text([f"A notice of the kind {kind}" for kind in reversed(KINDS)])
 
 
 def test_a_notice_that_has_passed_is_kept_in_the_list(invite: Invite, wire: Wire) -> None:
@@ -39,7 +39,8 @@ def test_a_notice_can_be_dismissed(visitor: Visitor, wire: Wire) -> None:
 def test_a_flood_of_notices_leaves_room_for_the_conversation(visitor: Visitor, wire: Wire) -> None:
     for number in range(30):
         wire.tell("notice", kind="info", text=f"Notice {number}", code=None, duration_ms=60_000)
-    expect(visitor.toasts).to_have_text([f"Notice {number}" for number in range(26, 30)])
+    expect(visitor.toasts).to_have_text([f"Notice {number}" for number in (29, 28, 27, 26)])
+    expect(visitor.toasts.first).to_be_in_viewport(ratio=1)
 
 
 def test_an_error_stands_until_it_is_dismissed(visitor: Visitor, wire: Wire) -> None:

@@ -24,6 +24,8 @@ WATCH: Final = """
         }
     }).observe(document, { subtree: true, childList: true, attributes: true });
 """
+MARK_WORDS: Final = 3
+"""The page knows how much was played, and not which words stand where in it: it goes by their letters."""
 CUT: Final = "WebSocket connection to"
 """What the browser itself writes of a server that is gone."""
 
@@ -39,12 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterat
 
 
 @pytest.fixture
-def call(chromium: Chromium, server: RealServer) -> Iterator[Caller]:
-    """Gives a function that begins a call in which this file is said. The call has no greeting."""
+def visit(chromium: Chromium, server: RealServer) -> Iterator[Caller]:
+    """Gives a function that opens the page, for somebody who says this file. There is no greeting."""
     browsers: list[Browser] = []
     visitors: list[Visitor] = []
 
-    def call(microphone: Path) -> Visitor:
+    def visit(microphone: Path) -> Visitor:
         browsers.append(chromium.launch(microphone=microphone))
         visitor = Visitor(browsers[-1].new_context(permissions=["microphone"]), server.url)
         visitors.append(visitor)
@@ -53,15 +55,26 @@ def call(chromium: Chromium, server: RealServer) -> Iterator[Caller]:
         visitor.context.add_init_script(f"localStorage.setItem('{KEPT}', {kept})")
         visitor.open()
         visitor.sees("Connection", "Connected")
-        visitor.talk_button.click()
-        visitor.sees("Microphone", "Mic on")
         return visitor
 
-    yield call
+    yield visit
     faults = [fault for visitor in visitors for fault in visitor.faults]
     for browser in browsers:
         browser.close()
     assert not faults, f"the page had errors: {faults}"
+
+
+@pytest.fixture
+def call(visit: Caller) -> Caller:
+    """Gives a function that begins a call in which this file is said."""
+
+    def call(microphone: Path) -> Visitor:
+        visitor = visit(microphone)
+        visitor.talk_button.click()
+        visitor.sees("Microphone", "Mic on")
+        return visitor
+
+    return call
 
 
 def rows_of_latency(visitor: Visitor) -> list[str]:
@@ -94,6 +107,47 @@ def test_a_person_who_cuts_in_is_heard_and_answered(call: Caller, tmp_path: Path
     expect(visitor.answers).to_have_count(2)
     expect(visitor.answers.last).to_contain_text("in Tokyo")
     visitor.sees("Assistant", "Listening", timeout_s=15)
+
+
+def test_the_mark_is_where_the_server_says_that_the_person_stopped_hearing(call: Caller, tmp_path: Path) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.write(LONG_QUESTION)
+    visitor.sees("Assistant", "Speaking", timeout_s=20)
+    visitor.page.wait_for_timeout(3000)
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.page.get_by_text("Interrupted")).to_be_visible()
+    whole = visitor.answers.inner_text().split()
+    unheard = visitor.page.locator(".unheard").all_inner_texts()
+    marked = len(whole) - len(" ".join(unheard).split())
+    assert 0 < marked < len(whole)
+    # After a reload, only what was heard is left: the server has kept no more.
+    visitor.page.reload()
+    expect(visitor.page.locator(".unheard")).to_have_count(0)
+    heard = visitor.answers.inner_text().split()
+    assert whole[: len(heard)] == heard
+    assert abs(marked - len(heard)) <= MARK_WORDS, (whole[:marked], heard)
+
+
+def test_an_answer_to_push_to_talk_that_is_stopped_leaves_nobody_listening(visit: Caller, tmp_path: Path) -> None:
+    visitor = visit(record(tmp_path / "pressed.wav", 0.5, LONG_QUESTION, 1.0))
+    states: list[str] = []
+    visitor.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: note_state(states, frame)))
+    visitor.page.reload()
+    visitor.sees("Connection", "Connected")
+    visitor.page.keyboard.down("Space")
+    expect(visitor.said).to_have_text([LONG_QUESTION], timeout=10_000)
+    visitor.page.keyboard.up("Space")
+    visitor.sees("Assistant", "Speaking", timeout_s=20)
+    visitor.page.keyboard.press("Escape")
+    visitor.sees("Assistant", "Idle")
+    # The microphone is open for the next press: it is the server that has stopped listening.
+    visitor.sees("Microphone", "Mic on")
+    assert states[-3:] == ["interrupted", "listening", "idle"]
+
+
+def note_state(states: list[str], frame: str | bytes) -> None:
+    if isinstance(frame, str) and (told := json.loads(frame))["type"] == "state":
+        states.append(told["state"])
 
 
 def test_an_answer_survives_a_server_that_dies_while_it_speaks(

@@ -118,6 +118,14 @@ class Visitor:
         found = self.instruct("Performance.getMetrics")["metrics"]
         return next(float(each["value"]) for each in found if each["name"] == name)
 
+    def processor_seconds(self) -> float:
+        """So long processors have worked for pages so far: their scripts, their sound, and what draws them."""
+        assert self.context.browser is not None
+        tools = self.context.browser.new_browser_cdp_session()
+        found = tools.send("SystemInfo.getProcessInfo")["processInfo"]
+        tools.detach()
+        return sum(float(each["cpuTime"]) for each in found if each["type"] in ("renderer", "GPU"))
+
     def instruct(self, method: str, **parameters: Any) -> Any:
         """What only the browser's developer tools can do."""
         if self._tools is None:

@@ -66,7 +66,7 @@ export class Antiphon {
   microphone: MicrophoneState = { state: "off" };
   sound: SoundState = { state: "off" };
   level: Level = { input: 0, output: 0, speech: false };
-  playing: Playing = { playing: false, turn: 0, playedMs: 0, ducked: false };
+  playing: Playing = { playing: false, turn: 0, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
 
   /** The server's state. */
   state: State = "idle";
@@ -104,6 +104,7 @@ export class Antiphon {
     changed: (now) => {
       this.#tell("microphone", now);
       if (now.state !== "on") this.#setLevel({ input: 0, speech: false });
+      if (now.state === "failed") this.#listening.lose();
       this.#restIfQuiet();
     },
   });
@@ -286,6 +287,8 @@ export class Antiphon {
         // Only a call is listened to, and only a call is spoken in.
         if (message.state === "listening" || message.state === "speaking") this.mode = "voice";
         this.#playback.followState(message.state);
+        // After an interruption a server listens, and waits for speech that cannot come if the key is up by then.
+        if (message.state === "listening" && this.#listening.isOff) this.#session.send({ type: "stop_listening" });
         break;
       case "session":
         this.mode = message.mode;

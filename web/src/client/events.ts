@@ -74,8 +74,12 @@ export interface Playing {
   playing: boolean;
   /** The turn whose answer is heard, or was heard last; 0 is a sample of a voice. */
   turn: number;
-  /** Of that turn, in milliseconds. */
+  /** Of that turn, in milliseconds, by the samples that were heard. */
   playedMs: number;
+  /** Of that turn, in milliseconds, by the samples that have come. */
+  receivedMs: number;
+  /** No more of that turn will come. */
+  complete: boolean;
   /** Turned down, since somebody seems to speak. */
   ducked: boolean;
 }

@@ -11,12 +11,16 @@ const LINGER_MS = 10_000;
 export interface Listening {
   /** Whether what is heard is sent. */
   readonly isOn: boolean;
+  /** Whether nobody has asked to be heard. While the microphone is being opened it is neither on nor off. */
+  readonly isOff: boolean;
   /** Opens the microphone, then says so. Rejects with a `MicrophoneError`. */
   start(begin: ClientMessage): Promise<void>;
   /** What was said so far is the user's turn. The microphone is closed soon after. */
   stop(): void;
   /** Closes the microphone. */
   end(): void;
+  /** The microphone is gone. */
+  lose(): void;
 }
 
 export function createListening(microphone: Microphone, send: (message: ClientMessage) => void): Listening {
@@ -36,6 +40,9 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
   return {
     get isOn() {
       return isOn;
+    },
+    get isOff() {
+      return !isOn && !isWanted;
     },
     async start(begin) {
       clearTimeout(timer);
@@ -73,6 +80,11 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
       clearTimeout(timer);
       isWanted = isOn = false;
       microphone.close();
+    },
+    lose() {
+      clearTimeout(timer);
+      if (isOn) send({ type: "stop_listening" });
+      isWanted = isOn = false;
     },
   };
 }

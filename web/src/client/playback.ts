@@ -35,9 +35,11 @@ export function createPlayback(
   changed: (now: Playing) => void,
   clock: () => number = () => performance.now(),
 ): Playback {
-  let now: Playing = { playing: false, turn: SAMPLE, playedMs: 0, ducked: false };
+  let now: Playing = { playing: false, turn: SAMPLE, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
   /** The newest turn of which speech has come, and its newest piece. */
   let newest = { turn: SAMPLE, seq: -1 };
+  /** How much speech has come, by the turn: of the one that is heard, and of those that wait behind it. */
+  const received = new Map<number, number>();
   /** Of the newest piece, a sample's too. */
   let lastTurn = SAMPLE;
   /** This turn and those before it are not to be heard any more. */
@@ -50,7 +52,14 @@ export function createPlayback(
 
   function change(next: Partial<Playing>): void {
     now = { ...now, ...next };
+    now.receivedMs = received.get(now.turn) ?? 0;
+    now.complete = now.turn !== SAMPLE && now.turn <= completeTurn;
     changed(now);
+  }
+
+  function receive({ turn, hz, samples }: Piece): void {
+    received.set(turn, (received.get(turn) ?? 0) + (samples.length * 1000) / hz);
+    for (const known of received.keys()) if (known < Math.min(turn, now.turn)) received.delete(known);
   }
 
   /** Reports of what was stopped may still be on their way. */
@@ -92,10 +101,12 @@ export function createPlayback(
         if (turn === newest.turn && seq <= newest.seq) {
           // The answer is made anew, after a server was lost: what is left of the old one must not be heard before it.
           player.flush();
+          received.delete(turn);
           change({ playedMs: 0 });
         }
         newest = { turn, seq };
         endedTurn = 0;
+        receive(piece);
       }
       lastTurn = turn;
       player.push(piece);
@@ -103,6 +114,7 @@ export function createPlayback(
     },
     complete(turn) {
       completeTurn = Math.max(completeTurn, turn);
+      if (turn === now.turn) change({});
       finishIfHeard(turn);
     },
     position({ turn, playedMs }) {
@@ -110,7 +122,7 @@ export function createPlayback(
       const isNews = turn !== now.turn || clock() - reportedAt >= REPORT_MS;
       now = { ...now, turn, playedMs };
       report(turn, playedMs);
-      if (isNews) changed(now);
+      if (isNews) change({});
     },
     ended({ turn, playedMs }) {
       if (isVoid(turn)) return;
@@ -138,6 +150,7 @@ export function createPlayback(
       stop();
       newest = { turn: SAMPLE, seq: -1 };
       voidTurn = completeTurn = endedTurn = 0;
+      received.clear();
       isDeaf = false;
     },
   };

@@ -33,16 +33,14 @@ export function App() {
   return (
     <div class="page">
       <Header open={setSheet} />
-      <div class="stage">
-        <main class="main">
-          <Banners />
-          <Reminders />
-          {isEmpty ? <Welcome /> : <Thread />}
-          <Dock hasOrb={!isEmpty} />
-        </main>
-        <Flyout />
-      </div>
       <Notices />
+      <main class="main">
+        <Banners />
+        <Reminders />
+        {isEmpty ? <Welcome /> : <Thread />}
+        <Dock hasOrb={!isEmpty} />
+      </main>
+      <Flyout />
       <Confirmation />
       {Open !== null && <Open close={() => setSheet(null)} />}
     </div>

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Flyout as Shown } from "../view/state";
 import { frameUrl } from "../view/urls";
 import { usePage, usePart } from "./context";
@@ -8,8 +8,6 @@ import { Icon } from "./Icon";
 const NARROWEST = 20;
 const WIDEST = 70;
 const STEP = 4;
-/** A page that has not loaded by then is taken to refuse. */
-const LOAD_LIMIT_MS = 6000;
 
 export function Flyout() {
   const flyout = usePart((state) => state.flyouts.find((each) => each.key === state.openFlyout));
@@ -23,7 +21,7 @@ function Panel({ flyout }: { flyout: Shown }) {
   const [width, setWidth] = useState(42);
 
   useLayoutEffect(() => {
-    panel.current?.style.setProperty("--flyout-width", `${width}%`);
+    panel.current?.style.setProperty("--flyout-width", `${width}vw`);
   }, [width]);
 
   const resize = (to: number) => setWidth(Math.min(WIDEST, Math.max(NARROWEST, to)));
@@ -81,16 +79,12 @@ function Panel({ flyout }: { flyout: Shown }) {
 
 function Browser({ address, title }: { address: string; title: string }) {
   const url = frameUrl(address);
-  const [isLate, setLate] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setLate(true), LOAD_LIMIT_MS);
-    return () => clearTimeout(timer);
-  }, [address]);
   if (url === null) return <p class="flyout-note">This is no address that can be shown: {address}</p>;
   return (
     <>
-      <p class="flyout-note" data-late={isLate}>
-        <span>{isLate ? "Nothing to see? Many sites refuse to be shown inside another page." : "Some sites cannot be shown here."}</span>
+      {/* No page is told whether a frame stayed empty, so the person is told what to do then. */}
+      <p class="flyout-note">
+        <span>If this stays empty, the site does not let itself be shown here: open it in a new tab.</span>
         <a class="button" href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>
       </p>
       <iframe

@@ -7,7 +7,7 @@ const PATHS = {
   stop: "M7 7h10v10H7z",
   mic: "M12 14.5a3 3 0 0 0 3-3v-5a3 3 0 1 0-6 0v5a3 3 0 0 0 3 3ZM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3",
   micOff: "M9 9.5v2a3 3 0 0 0 4.6 2.5M15 10.5v-4a3 3 0 0 0-5.7-1.3M5.5 11.5a6.5 6.5 0 0 0 10 5.4M18.4 12.5c.1-.3.1-.7.1-1M12 18v3M4 4l16 16",
-  end: "M4.5 14.5c4-3.6 11-3.6 15 0l-1.9 2.6-3.4-1.3v-2.3a9.5 9.5 0 0 0-4.4 0v2.3l-3.4 1.3z",
+  end: "M2.8 14.2c-.4-1.3 0-2.3 1-3.1 4.6-3.5 11.8-3.5 16.4 0 1 .8 1.4 1.8 1 3.1l-.5 1.5c-.2.7-.9 1.1-1.6.9l-2.7-.7c-.6-.2-1-.7-1-1.3v-1.7c-2.2-.7-4.6-.7-6.8 0v1.7c0 .6-.4 1.1-1 1.3l-2.7.7c-.7.2-1.4-.2-1.6-.9z",
   close: "M6 6l12 12M18 6 6 18",
   copy: "M9 9h10v11H9zM5 15V4h10",
   check: "M5 12.5l4.5 4.5L19 7.5",
@@ -24,7 +24,7 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+    <svg class={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
       <path d={PATHS[name]} />
     </svg>
   );

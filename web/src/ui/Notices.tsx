@@ -3,12 +3,13 @@ import type { Notice } from "../view/state";
 import { usePage, usePart } from "./context";
 import { Icon } from "./Icon";
 
-/** Each of them stays in the list of notices after it has passed. */
+/** The newest first. Each of them stays in the list of notices after it has passed. */
 export function Notices() {
   const notices = usePart((state) => state.notices);
+  const toasts = notices.filter((notice) => notice.isToast).toReversed();
   return (
     <div class="toasts" role="status" aria-label="Notices">
-      {notices.filter((notice) => notice.isToast).map((notice) => <Toast key={notice.key} notice={notice} />)}
+      {toasts.map((notice) => <Toast key={notice.key} notice={notice} />)}
     </div>
   );
 }

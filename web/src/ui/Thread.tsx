@@ -32,10 +32,17 @@ export function Thread() {
     seen.current = items.length;
   }, [items]);
 
-  // The panel beside it, the keyboard of a phone and pictures that arrive change its height.
+  // The panel beside it, notices above it, the keyboard of a phone and pictures that arrive change its height.
   useEffect(() => {
+    let height = scroller.current?.clientHeight ?? 0;
     const observer = new ResizeObserver(() => {
+      const box = scroller.current;
+      if (box === null) return;
+      // What stands at its lower edge stays there, so that nobody loses the line that they read.
+      const lost = height - box.clientHeight;
+      height = box.clientHeight;
       if (isAtEnd.current) toEnd();
+      else if (lost !== 0) box.scrollTop += lost;
     });
     if (scroller.current !== null) observer.observe(scroller.current);
     if (scroller.current?.firstElementChild) observer.observe(scroller.current.firstElementChild);

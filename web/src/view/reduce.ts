@@ -104,7 +104,7 @@ function enter(state: PageState, server: State): PageState {
   // Whole answers have come before the state changes: what is still open then was given up.
   const isAtRest = server === "listening" || server === "idle";
   if (isAtRest && state.server === "processing") return thread.drop(next);
-  return isAtRest && state.server === "speaking" ? thread.learnPace(next) : next;
+  return isAtRest ? thread.learnPace(next) : next;
 }
 
 function introduce(state: PageState, message: SessionMessage): PageState {
@@ -159,9 +159,9 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "sound":
       return { ...state, sound: event.sound };
     case "playing": {
-      const { playing: isPlaying, turn, playedMs } = event.playing;
+      const { playing: isPlaying, complete: isComplete, turn, playedMs, receivedMs } = event.playing;
       if (turn === 0) return state;
-      return { ...state, heard: { turn, playedMs, isPlaying } };
+      return { ...state, heard: { turn, playedMs, receivedMs, isComplete, isPlaying } };
     }
     case "talk":
       return { ...state, talk: event.talk, error: event.talk === "off" ? state.error : null };

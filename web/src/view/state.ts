@@ -34,7 +34,7 @@ export interface AssistantItem {
   text: string;
   /** dropped: given up before it was heard, since the person went on. */
   status: "streaming" | "final" | "interrupted" | "dropped";
-  /** How many characters were heard, by estimate; null: all, or it was not spoken. */
+  /** How many characters were heard, in proportion to the sound; null: all, or it was not spoken. */
   heardChars: number | null;
   at: number | null;
 }
@@ -151,17 +151,19 @@ export interface PageState {
   goAway: { at: number; reason: string } | null;
   error: { key: string; text: string; isRetryable: boolean } | null;
   settings: SettingsUpdatedMessage | null;
-  /** How far the newest answer was heard. */
-  heard: { turn: number; playedMs: number; isPlaying: boolean };
-  /** Milliseconds of speech a character, learned from answers that were heard to their end. */
+  /** How far the newest answer was heard, and how much there is to hear of it. */
+  heard: { turn: number; playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
+  /** Milliseconds of speech a character, learned from answers of which all has come. */
   msPerChar: number;
   answer: number;
   lastN: number;
   keys: number;
 }
 
-/** Of a calm voice, before an answer was heard to its end. */
+/** Of a calm voice, before all of an answer has come. */
 const MS_PER_CHAR = 80;
+
+export const UNHEARD = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
 
 export function initialState(): PageState {
   return {
@@ -184,7 +186,7 @@ export function initialState(): PageState {
     goAway: null,
     error: null,
     settings: null,
-    heard: { turn: 0, playedMs: 0, isPlaying: false },
+    heard: { turn: 0, ...UNHEARD },
     msPerChar: MS_PER_CHAR,
     answer: 0,
     lastN: 0,

@@ -1,7 +1,7 @@
 /** The thread: what was said, by whom, and what was done in between. */
 
 import type { FlyoutType, HistoryMessage, ToolCallMessage, ToolResultMessage } from "../client/antiphon";
-import { append, type AssistantItem, type Item, type PageState, replace, type ToolItem, type UserItem } from "./state";
+import { append, type AssistantItem, type Item, type PageState, replace, type ToolItem, UNHEARD, type UserItem } from "./state";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
@@ -71,7 +71,7 @@ export function answer(state: PageState, chunk: string, isFirst: boolean, now: n
 }
 
 function beginAnswer(state: PageState): PageState {
-  return { ...drop(state), answer: state.answer + 1, heard: { ...state.heard, playedMs: 0, isPlaying: false } };
+  return { ...drop(state), answer: state.answer + 1, heard: { turn: state.heard.turn, ...UNHEARD } };
 }
 
 function appendStretch(state: PageState, text: string, status: AssistantItem["status"], now: number): PageState {
@@ -124,8 +124,11 @@ function withoutDropped(state: PageState): PageState {
 
 /** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
 export function interrupt(state: PageState, isSpoken: boolean): PageState {
-  const { heard, msPerChar } = state;
-  let left = isSpoken || heard.playedMs > 0 ? Math.round(heard.playedMs / msPerChar) : Infinity;
+  const { playedMs, receivedMs, isComplete } = state.heard;
+  // Of an answer of which all has come, the part that was played is the part that was heard. Until then, its pace is that
+  // of the answers before.
+  const msPerChar = isComplete && receivedMs > 0 ? receivedMs / lengthOf(state) : state.msPerChar;
+  let left = isSpoken || playedMs > 0 ? Math.round(playedMs / msPerChar) : Infinity;
   const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");
   const items = state.items.map((item, index) => {
     if (index < asked || !isOfAnswer(item, state.answer) || item.status === "dropped") return item;
@@ -143,14 +146,17 @@ function wordEnd(text: string, at: number): number {
   return end < 0 ? text.length : at + end;
 }
 
-/** An answer was heard to its end: so many milliseconds a character. */
+function lengthOf(state: PageState): number {
+  return state.items.reduce((sum, item) => sum + (isOfAnswer(item, state.answer) ? item.text.length : 0), 0);
+}
+
+/** An answer is over: so many milliseconds a character. */
 export function learnPace(state: PageState): PageState {
-  const stretches = state.items.filter((item) => isOfAnswer(item, state.answer));
-  const length = stretches.reduce((sum, item) => sum + item.text.length, 0);
-  const isWhole = stretches.length > 0 && stretches.every((item) => item.status === "final");
-  const msPerChar = state.heard.playedMs / length;
-  // Beyond these it was not that answer that was heard.
-  if (!isWhole || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
+  const { receivedMs, isComplete } = state.heard;
+  const length = lengthOf(state);
+  const msPerChar = receivedMs / length;
+  // Beyond these the answer was too short to tell, or much of it is not said aloud, such as code.
+  if (!isComplete || isStreaming(state) || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
   return { ...state, msPerChar };
 }
 

@@ -19,7 +19,7 @@ export function describeConnection({ connection, goAway }: PageState): Status {
     case "closed":
       return { text: connection.code === 4401 ? "Token needed" : "Disconnected", tone: "bad" };
     case "open":
-      return goAway === null ? { text: "Connected", tone: "good" } : { text: "Server restarting", tone: "busy" };
+      return goAway === null ? { text: "Connected", tone: "good" } : { text: "Restarting", tone: "busy" };
   }
 }
 
@@ -28,7 +28,7 @@ export function describeMicrophone({ microphone }: PageState): Status {
     case "off":
       return { text: "Mic off", tone: "calm" };
     case "asking":
-      return { text: "Mic: allow it?", tone: "busy" };
+      return { text: "Allow mic?", tone: "busy" };
     case "on":
       return microphone.muted ? { text: "Mic muted", tone: "busy" } : { text: "Mic on", tone: "good" };
     case "failed":

@@ -332,6 +332,45 @@ describe("to interrupt", () => {
   });
 });
 
+describe("a server that listens though nobody can be heard", () => {
+  /** Pressed, released, answered. */
+  async function ask(): Promise<void> {
+    connect();
+    await antiphon.startListening();
+    tell("state", { state: "listening" });
+    antiphon.stopListening();
+    vi.advanceTimersByTime(100);
+    await speak();
+  }
+  const lately = (): string[] => said().slice(-2).map(({ type }) => type);
+
+  test("after an answer to push-to-talk was interrupted is told so", async () => {
+    await ask();
+    antiphon.interrupt();
+    tell("state", { state: "interrupted" });
+    tell("state", { state: "listening" });
+    expect(lately()).toEqual(["interrupt", "stop_listening"]);
+  });
+
+  test("is left alone if the key is down again", async () => {
+    await ask();
+    const pressed = antiphon.startListening();
+    tell("state", { state: "interrupted" });
+    tell("state", { state: "listening" });
+    await pressed;
+    expect(lately()).toEqual(["interrupt", "start_listening"]);
+  });
+
+  test("is left alone in a call", async () => {
+    await call();
+    await speak();
+    antiphon.interrupt();
+    tell("state", { state: "interrupted" });
+    tell("state", { state: "listening" });
+    expect(said("stop_listening")).toEqual([]);
+  });
+});
+
 describe("playing", () => {
   test("tells the server what was heard, less what is still on its way to the ear", async () => {
     await call();
@@ -458,6 +497,7 @@ describe("devices", () => {
     devices.tracks[0]!.onended?.();
     await settle();
     expect(antiphon.microphone).toMatchObject({ state: "failed", error: { code: "missing" } });
+    expect(said().at(-1)).toEqual({ type: "stop_listening" });
   });
 });
 

@@ -113,6 +113,25 @@ test("a call that is over before the microphone is open says nothing", async () 
   expect([sent, listening.isOn]).toEqual([[], false]);
 });
 
+test("a microphone that is lost while it listens is told, once", async () => {
+  await press();
+  listening.lose();
+  listening.lose();
+  expect([sent, listening.isOn, listening.isOff]).toEqual([["start_listening", "stop_listening"], false, true]);
+});
+
+test("while the browser asks, it is neither on nor off", async () => {
+  expect(listening.isOff).toBe(true);
+  const started = listening.start({ type: "start_listening" });
+  expect([listening.isOn, listening.isOff]).toEqual([false, false]);
+  permit();
+  await started;
+  listening.stop();
+  expect(listening.isOff).toBe(false);
+  vi.advanceTimersByTime(100);
+  expect(listening.isOff).toBe(true);
+});
+
 test("the end closes the microphone at once", async () => {
   await press();
   listening.end();

@@ -141,6 +141,53 @@ describe("an interruption", () => {
   });
 });
 
+describe("how much there is to hear", () => {
+  const second = (turn: number) => ({ turn, hz: 1000, samples: new Int16Array(1000) });
+
+  test("is counted by the samples that have come of the turn", () => {
+    playback.hear(0, second(1));
+    playback.hear(1, second(1));
+    playback.ended(at(1, 2000));
+    expect(events.at(-1)).toMatchObject({ turn: 1, playedMs: 2000, receivedMs: 2000, complete: false });
+  });
+
+  test("is all there is once the server has said so", () => {
+    playback.hear(0, second(1));
+    playback.complete(1);
+    expect(events.at(-1)).toMatchObject({ receivedMs: 1000, complete: true });
+  });
+
+  test("is told with the last word of an answer that is stopped", () => {
+    playback.hear(0, second(1));
+    playback.position(at(1, 300));
+    playback.hear(1, second(1));
+    playback.complete(1);
+    playback.interrupt();
+    expect(events.at(-1)).toMatchObject({ playing: false, playedMs: 300, receivedMs: 2000, complete: true });
+  });
+
+  test("is counted apart for an answer that waits behind the one that is heard", () => {
+    playback.hear(0, second(1));
+    playback.hear(0, second(2));
+    playback.hear(1, second(2));
+    playback.ended(at(1, 1000));
+    expect(events.at(-1)).toMatchObject({ turn: 1, receivedMs: 1000 });
+    playback.position(at(2, 100));
+    expect(events.at(-1)).toMatchObject({ turn: 2, receivedMs: 2000 });
+  });
+
+  test("begins again with an answer that is made anew, and in another session", () => {
+    playback.hear(0, second(1));
+    playback.hear(0, second(1));
+    expect(playback.now.receivedMs).toBe(0);
+    playback.ended(at(1, 1000));
+    expect(playback.now.receivedMs).toBe(1000);
+    playback.reset();
+    playback.hear(0, second(1));
+    expect(playback.now.receivedMs).toBe(1000);
+  });
+});
+
 test("an answer that is made anew takes the place of the old one", () => {
   play(3, 500);
   playback.hear(1, piece(3));

@@ -73,7 +73,7 @@ describe("a session", () => {
   test("announces that the server goes away, until the page is back", () => {
     const away = see([{ type: "go_away", time_left_ms: 5000, reason: "The server restarts.", resume: "h" }]);
     expect(away.goAway).toEqual({ at: NOW + 5000, reason: "The server restarts." });
-    expect(describeConnection({ ...away, connection: { state: "open", session: "first", reason: null } }).text).toBe("Server restarting");
+    expect(describeConnection({ ...away, connection: { state: "open", session: "first", reason: null } }).text).toBe("Restarting");
     expect(see([open("resumed")], away).goAway).toBeNull();
   });
 });

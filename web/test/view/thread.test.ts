@@ -125,10 +125,31 @@ describe("an interruption", () => {
     expect(answerOf(state).status).toBe("final");
   });
 
-  test("is placed by the pace of the answers heard before", () => {
-    const whole20 = "abcde abcde abcde abcde abcde";
-    const state = see([whole(whole20), at("speaking"), played(100 * whole20.length), at("listening")]);
-    expect(state.msPerChar).toBe(100);
+  test("is placed by the part of the sound that was played, once all of it has come", () => {
+    // A slow voice: half of its sound is half of its words, however long it took.
+    const state = see([...spoken, at("speaking"), played(4000, false, 8000, true), at("interrupted")]);
+    const { text, heardChars } = answerOf(state);
+    expect(text.slice(0, heardChars!)).toBe("One two three four");
+  });
+
+  test("after the last sample leaves nothing unheard", () => {
+    const state = see([...spoken, at("speaking"), played(8000, false, 8000, true), at("interrupted")]);
+    expect(answerOf(state).heardChars).toBeNull();
+  });
+
+  test("of an answer that is still coming is placed by the pace of the one before", () => {
+    const before = "abcde abcde abcde abcde abcde";
+    const slow = see([whole(before), at("speaking"), played(0, true, 150 * before.length, true), at("listening")]);
+    const state = see([...spoken, at("speaking"), played(150 * 9, false, 150 * 12), at("interrupted")], slow);
+    const { text, heardChars } = state.items.findLast((item): item is AssistantItem => item.kind === "assistant")!;
+    expect(text.slice(0, heardChars!)).toBe("One two three");
+  });
+
+  test("by what the history says gives way to it", () => {
+    const heard = { role: "assistant", content: "One two", spoken: true, at: null };
+    const cut = see([...spoken, at("speaking"), played(4000, false, 8000, true), at("interrupted")]);
+    const state = see([{ type: "history", conversation_id: "c1", turns: [heard] }], cut);
+    expect(answerOf(state)).toMatchObject({ text: "One two", status: "final", heardChars: null });
   });
 });
 

@@ -48,7 +48,7 @@ export const interim = (text: string): Told => ({ type: "transcript", text, is_f
 export const chunk = (text: string, is_first = false): Told => ({ type: "response_chunk", text, is_first });
 export const whole = (text: string): Told => ({ type: "response", text });
 export const at = (state: string): Told => ({ type: "state", state });
-export const played = (playedMs: number, playing = true, turn = 1): LocalEvent => ({
+export const played = (playedMs: number, playing = true, receivedMs = playedMs, complete = false): LocalEvent => ({
   type: "playing",
-  playing: { playing, turn, playedMs, ducked: false },
+  playing: { playing, turn: 1, playedMs, receivedMs, complete, ducked: false },
 });
