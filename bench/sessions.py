@@ -90,9 +90,8 @@ def prepare_people(console: Console) -> Speaking:
         pass
     with console.status("Trying the ears"):
         vad = Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx"))
-        silences_ms = (settings.speech.short_silence_ms, settings.speech.long_silence_ms)
-        phrases = try_ears(load_recordings(PHRASES_DIR), vad, *silences_ms)
-    return Speaking(phrases, PHRASES_DIR)
+        phrases = try_ears(load_recordings(PHRASES_DIR), vad, settings.speech.long_silence_ms)
+    return Speaking(phrases, PHRASES_DIR, settings.speech.silences_ms)
 
 
 def profile(console: Console, people: People, load_: Load, seconds: float, core: int) -> None:

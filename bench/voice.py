@@ -47,6 +47,9 @@ SPEECH_MS: Final = range(1_000, 4_001)
 P50_MS: Final = 700.0
 P95_MS: Final = 1_200.0
 RATIO: Final = 0.6
+PEOPLE: Final = 4
+"""Who talk at once in the end, and say other things."""
+EACH: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,15 @@ def talk(console: Console, url: str, peer: PipecatProcess | None, utterances: Se
     return pairs
 
 
+async def talk_at_once(url: str, utterances: Sequence[Utterance]) -> list[list[Turn]]:
+    """By person: each says one thing after the other, and none of them waits for another."""
+
+    async def say_all(own: Sequence[Utterance]) -> list[Turn]:
+        return [await hold(url, utterance) for utterance in own]
+
+    return await asyncio.gather(*(say_all(utterances[place::PEOPLE]) for place in range(PEOPLE)))
+
+
 def first_clause(answer: str) -> str:
     """As it is given to the voice."""
     clauses = Clauses()
@@ -96,6 +108,18 @@ def tabulate(pairs: Sequence[Pair]) -> Table:
     for name, measure in (measures | {"in all": _whole_ms}).items():
         cells = (f"{figure:,.0f}" for each in spreads(pairs, measure) if each for figure in (each.p50, each.p95))
         table.add_row(name, *cells)
+    return table
+
+
+def tabulate_people(turns: Sequence[Sequence[Turn]]) -> Table:
+    table = Table("person", title=f"{len(turns)} people at once, milliseconds to the first audio")
+    for heading in ("said", "answered", "p50", "worst"):
+        table.add_column(heading, justify="right")
+    for number, own in enumerate(turns, start=1):
+        waits = [turn.first_audio_ms for turn in own if turn.first_audio_ms is not None]
+        spread = Spread.of(waits)
+        cells = (f"{spread.p50:,.0f}", f"{max(waits):,.0f}") if spread else ("", "")
+        table.add_row(str(number), str(len(own)), str(len(waits)), *cells)
     return table
 
 
@@ -138,7 +162,9 @@ def report(console: Console, pairs: Sequence[Pair]) -> None:
         console.print(str(target), soft_wrap=True)
 
 
-def write_json(path: Path, settings: Settings, seed: int, pairs: Sequence[Pair]) -> None:
+def write_json(
+    path: Path, settings: Settings, seed: int, pairs: Sequence[Pair], people: Sequence[Sequence[Turn]]
+) -> None:
     whole = describe_run(settings, seed) | {
         "targets": msgspec.to_builtins(list(judge([pair for pair in pairs if pair.is_counted]))),
         "said": [
@@ -151,6 +177,7 @@ def write_json(path: Path, settings: Settings, seed: int, pairs: Sequence[Pair])
             }
             for pair in pairs
         ],
+        "people": msgspec.to_builtins(people),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(whole, indent=1))
@@ -178,17 +205,21 @@ def main() -> int:
     try:
         check_models(settings.models_dir)
         with console.status("Speaking"):
-            sayings = make_questions(options.questions, VOICES, options.seed)
+            sayings = make_questions(options.questions + EACH * PEOPLE, VOICES, options.seed)
             utterances = speak_all(sayings, settings.models_dir, options.seed)
+            alone, at_once = utterances[: options.questions], utterances[options.questions :]
         with ExitStack() as stack:
             url = stack.enter_context(serving(settings))
             peer = None if options.alone else open_peer(console, stack, settings.models_dir)
-            pairs = talk(console, url, peer, [each for each in utterances if each.ends_at_ms in SPEECH_MS])
+            pairs = talk(console, url, peer, [each for each in alone if each.ends_at_ms in SPEECH_MS])
+            with console.status(f"{PEOPLE} people at once"):
+                people = asyncio.run(talk_at_once(url, at_once))
     except (MissingProgram, Crashed, PeerCrashed, AntiphonError) as error:
         console.print(f"[red]crashed[/] {escape(str(error))}", soft_wrap=True)
         return 1
     report(console, pairs)
-    write_json(options.json, settings, options.seed, pairs)
+    console.print(tabulate_people(people))
+    write_json(options.json, settings, options.seed, pairs, people)
     console.print(f"All figures are in {options.json}. The machine's load was {tell_load()}.", soft_wrap=True)
     return 0
 

@@ -19,7 +19,7 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.cascade.ear import FRAME_BYTES
 from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.senses import Senses
+from antiphon.models.cascade.senses import Senses, Silences
 from antiphon.models.live import LiveModel
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.workers import Workers
@@ -65,7 +65,9 @@ class StubSynthesizer:
     output_hz = _OUTPUT_HZ
     voices = (Voice("stub", "Stub", "en-US"),)
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         left_ms = min(_LONGEST_MS, len(text) * 1_000 // _CHARACTERS_PER_S)
         while left_ms > 0:
             await asyncio.sleep(TTS_MS / 1_000)
@@ -89,9 +91,8 @@ async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[Callable
         recognizer=StubRecognizer(load_recordings(phrases)),
         detector=TurnDetector(locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")),
         workers=workers,
-        is_request=lambda text: assistant.matches_whole(text, Mode.VOICE),
-        short_silence_ms=settings.speech.short_silence_ms,
-        long_silence_ms=settings.speech.long_silence_ms,
+        completeness=lambda text: assistant.completeness(text, Mode.VOICE),
+        silences=Silences(*settings.speech.silences_ms),
     )
     try:
         yield lambda: Cascade(senses, assistant, StubSynthesizer())

@@ -13,7 +13,7 @@ from bench.load.line import Line
 from bench.load.microphone import EVERY_FRAMES, FRAME_MS, SOONER_STEPS, STEP_FRAMES
 from bench.load.model import HEARS_MS, RESTS_MS
 from bench.load.phrases import Phrase
-from bench.load.talk import Talk
+from bench.load.talk import Talk, Times
 
 
 class People(Protocol):
@@ -53,7 +53,8 @@ class Speaking:
     first: Final = 3
     warm_s: Final = (EVERY_FRAMES + SOONER_STEPS * STEP_FRAMES) * FRAME_MS / 1000
 
-    def __init__(self, phrases: Sequence[Phrase], phrases_dir: Path) -> None:
+    def __init__(self, phrases: Sequence[Phrase], phrases_dir: Path, silences_ms: Sequence[int]) -> None:
+        self._times = Times(silences_ms, STT_MS, TTS_MS)
         self.phrases_dir = phrases_dir
         self._phrases = cycle(phrases)
 
@@ -63,7 +64,7 @@ class Speaking:
         def make_talk(address: tuple[str, int], ledger: Ledger) -> Line:
             place = next(arrived)
             first_at = EVERY_FRAMES * place // sessions // STEP_FRAMES * STEP_FRAMES
-            return Talk(address, ledger, self._phrases.__next__, (STT_MS, TTS_MS), first_at, seed=place)
+            return Talk(address, ledger, self._phrases.__next__, self._times, first_at, seed=place)
 
         # An answer takes some seconds to play, and only then the server tells what ended the turn.
         return Crowd(address, make_talk, ramp_s=1.0, late_s=8.0)

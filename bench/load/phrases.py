@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from antiphon.audio.vad import Vad
-from antiphon.models.cascade.ear import FRAME_BYTES, Ear, Sign
+from antiphon.models.cascade.ear import FRAME_BYTES, PAUSE_FRAMES, Ear, Sign, enough_frames
 from bench.load.microphone import FRAME_BYTES as SENT_BYTES
 from bench.load.microphone import STEP_FRAMES, Recording, room
 from bench.speech.clips import LEAD_MS, TAIL_MS, VOICES, make_clip
@@ -33,17 +33,18 @@ _AFTER_STEPS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """The places are frames of the microphone, counted from the phrase's first."""
-
     recording: Recording
-    paused_at: int
-    """The one that makes a pause, at which the server asks what was said."""
-    short_at: int
-    """The one that makes the short silence, which is enough if the turn seems to be complete."""
-    long_at: int
-    """The one that makes the long silence, which is always enough."""
-    long_ms: int
-    """How long that silence is, in whole frames of the ear."""
+    pause: int
+    """The frame of the ear that makes a pause, at which the server asks what was said."""
+
+    @property
+    def paused_at(self) -> int:
+        """The frame of the microphone that makes it, counted from the phrase's first."""
+        return _sent_at(self.pause)
+
+    def silent_at(self, silence_ms: int) -> int:
+        """The frame of the microphone that makes so much silence."""
+        return _sent_at(self.pause + enough_frames(silence_ms) - PAUSE_FRAMES)
 
 
 def record(folder: Path, models_dir: Path) -> Iterator[int]:
@@ -65,18 +66,18 @@ def record(folder: Path, models_dir: Path) -> Iterator[int]:
     index.write_text(json.dumps(texts))
 
 
-def try_ears(recordings: Sequence[Recording], vad: Vad, short_silence_ms: int, long_silence_ms: int) -> list[Phrase]:
+def try_ears(recordings: Sequence[Recording], vad: Vad, long_silence_ms: int) -> list[Phrase]:
     """Those in which the ears hear one turn without a pause in it, wherever they are said."""
     tries = []
     for steps in _BEFORE_STEPS:
         before, after = _room_for(steps), _room_for(_AFTER_STEPS)
         heard = _hear(vad, [before + recording.pcm + after for recording in recordings])
         skipped = len(before) // FRAME_BYTES
-        tries.append([_find_ends(each, skipped, short_silence_ms, long_silence_ms) for each in heard])
+        tries.append([_find_pause(each, skipped, long_silence_ms) for each in heard])
     return [
-        Phrase(recording, *ends)
-        for recording, ends, again in zip(recordings, *tries, strict=True)
-        if ends is not None and ends == again
+        Phrase(recording, paused)
+        for recording, paused, again in zip(recordings, *tries, strict=True)
+        if paused is not None and paused == again
     ]
 
 
@@ -102,29 +103,19 @@ def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
     return heard
 
 
-def _find_ends(
-    heard: Sequence[float], skipped: int, short_silence_ms: int, long_silence_ms: int
-) -> tuple[int, int, int, int] | None:
-    """The numbers of a phrase; None unless the ear hears one turn without a pause in it."""
-    ends = []
-    for seems_complete in (True, False):
-        ear = Ear(short_silence_ms, long_silence_ms)
-        signs: dict[Sign, int] = {}
-        for place, probability in enumerate(heard):
-            sign = ear.hear(probability, bytes(FRAME_BYTES))
-            if sign is Sign.RESUMED or (sign is Sign.STARTED and signs):
+def _find_pause(heard: Sequence[float], skipped: int, long_silence_ms: int) -> int | None:
+    """The frame of the ear that makes the pause; None unless the ear hears one turn without a pause in it."""
+    ear = Ear(long_silence_ms)
+    paused: int | None = None
+    for place, probability in enumerate(heard):
+        match ear.hear(probability, bytes(FRAME_BYTES)):
+            case Sign.PAUSED:
+                paused = place - skipped
+            case Sign.RESUMED | Sign.DISCARDED:
                 return None
-            if sign is not None:
-                signs[sign] = _sent_at(place - skipped)
-            if sign is Sign.PAUSED and seems_complete:
-                ear.believe_complete()
-            if sign is Sign.ENDED:
-                break
-        ends.append(signs)
-    if any(Sign.ENDED not in signs for signs in ends):
-        return None
-    complete, unclear = ends
-    return complete[Sign.PAUSED], complete[Sign.ENDED], unclear[Sign.ENDED], ear.silence_ms
+            case Sign.ENDED:
+                return paused
+    return None
 
 
 def _sent_at(place: int) -> int:

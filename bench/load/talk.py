@@ -4,31 +4,41 @@ An answer is due when the silence after the phrase was long enough for the rule 
 and the synthesiser have taken their times. What it comes later than that is what the server has added.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from time import monotonic_ns
 from typing import Final
 
+from antiphon.models.cascade.ear import FRAME_MS, enough_frames
 from bench.load import wire
 from bench.load.ledger import Ledger
 from bench.load.line import SPEECH_HEAD, Line, Message
 from bench.load.microphone import Microphone, Recording
 from bench.load.phrases import Phrase
 
-SHORT: Final = "short silence"
-LONG: Final = "long silence"
+SILENCES: Final = ("short silence", "middle silence", "long silence")
 
 _OUTPUT_BYTES_PER_S: Final = 2 * 22_050
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What an answer has to wait for."""
+
+    silences_ms: Sequence[int]
+    """Any of them can end a turn."""
+    stt_ms: int
+    tts_ms: int
 
 
 @dataclass(slots=True)
 class _Turn:
     phrase: Phrase
     paused_ns: int = 0
-    """When the frame that makes the pause was sent; the next two likewise."""
-    short_ns: int = 0
-    long_ns: int = 0
+    """When the frame that makes the pause was sent."""
+    silent_ns: list[int] = field(default_factory=list)
+    """When each of the silences was complete."""
     answered_ns: int = 0
 
 
@@ -38,15 +48,14 @@ class Talk(Line):
         address: tuple[str, int],
         ledger: Ledger,
         next_phrase: Callable[[], Phrase],
-        delays_ms: tuple[int, int],
+        times: Times,
         first_at: int,
         seed: int,
     ) -> None:
-        """`delays_ms` are the recogniser's and the synthesiser's."""
         super().__init__(address, ledger)
         self._microphone = Microphone(self._begin, first_at, Random(seed))
         self._next_phrase = next_phrase
-        self._stt_ns, self._tts_ns = (ms * 1_000_000 for ms in delays_ms)
+        self._times = times
         self._turn: _Turn | None = None
         """That waits for its answer."""
         self._answered: _Turn | None = None
@@ -85,19 +94,19 @@ class Talk(Line):
     def _mark(self, turn: _Turn, at: int, now_ns: int) -> None:
         if at == turn.phrase.paused_at:
             turn.paused_ns = now_ns
-        elif at == turn.phrase.short_at:
-            turn.short_ns = now_ns
             self.ledger.begun += self.ledger.covers(now_ns)
-        elif at == turn.phrase.long_at:
-            turn.long_ns = now_ns
+        for silence_ms in self._times.silences_ms:
+            if at == turn.phrase.silent_at(silence_ms):
+                turn.silent_ns.append(now_ns)
 
     def _note(self, silence_ms: float) -> None:
         """Which silence has ended the turn, the server tells when the answer was played."""
         turn, self._answered = self._answered, None
-        if turn is None or not self.ledger.covers(turn.short_ns):
+        if turn is None or not self.ledger.covers(turn.paused_ns):
             return
-        is_long = silence_ms >= turn.phrase.long_ms
-        enough_ns = turn.long_ns if is_long else turn.short_ns
-        due_ns = max(enough_ns, turn.paused_ns + self._stt_ns) + self._tts_ns
+        enough_ms = [enough_frames(each) * FRAME_MS for each in self._times.silences_ms]
+        which = max(0, sum(each <= silence_ms for each in enough_ms) - 1)
+        text_ns = turn.paused_ns + self._times.stt_ms * 1_000_000
+        due_ns = max(turn.silent_ns[which], text_ns) + self._times.tts_ms * 1_000_000
         self.ledger.turns += 1
-        self.ledger.add(LONG if is_long else SHORT, turn.answered_ns - due_ns)
+        self.ledger.add(SILENCES[which], turn.answered_ns - due_ns)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.load.figures import Figures, Load, PeerFigures
-from bench.load.talk import LONG, SHORT
+from bench.load.talk import SILENCES
 
 CARRIED: Final = 200
 """Sessions for which the targets hold, with the scripted voice."""
@@ -99,11 +99,11 @@ def _tell_scripted(runs: Sequence[Figures]) -> Table:
 
 
 def _tell_ears(runs: Sequence[Figures]) -> Table:
-    headings = ("sessions", "p50", "p99", "turns", "answered", "short", "long", *_COST)
+    headings = ("sessions", "p50", "p99", "turns", "answered", "short", "middle", "long", *_COST)
     table = _table(*headings, title="Real ears on one core, added latency in ms")
     for figures in runs:
         took = figures.took_ms
-        counts = (figures.begun, figures.turns, figures.count(SHORT), figures.count(LONG))
+        counts = (figures.begun, figures.turns, *map(figures.count, SILENCES))
         latency = (f"{took.p50:,.1f}", f"{took.p99:,.1f}", *map(str, counts))
         table.add_row(str(figures.load), *latency, *_tell_cost(figures))
     return table

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -21,6 +22,7 @@ VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
+_SILENCES: Final = ("speech.short_silence_ms", "speech.middle_silence_ms", "speech.long_silence_ms")
 
 
 class ConfigError(AntiphonError):
@@ -47,18 +49,19 @@ ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
 ]
 VoiceName = Annotated[Literal["cascade", "none"], Field(description='"cascade" or "none"')]
+When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
 Ears = Annotated[
     str,
     Field(
         pattern=r"^(moonshine|wyoming:.+|openai:.+)$",
-        description='"moonshine", "wyoming:tcp://HOST:PORT" or "openai:URL#MODEL"',
+        description='"moonshine", "wyoming:tcp://HOST:PORT", "openai:MODEL" or "openai:URL#MODEL"',
     ),
 ]
 Mouth = Annotated[
     str,
     Field(
         pattern=r"^(piper|none|wyoming:.+|openai:.+)$",
-        description='"piper", "wyoming:tcp://HOST:PORT", "openai:URL#MODEL" or "none"',
+        description='"piper", "wyoming:tcp://HOST:PORT", "openai:MODEL", "openai:URL#MODEL" or "none"',
     ),
 ]
 VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "joe"')]
@@ -92,14 +95,22 @@ class Server(Section):
 class Model(Section):
     text: ModelName = "builtin"
     voice: VoiceName = "cascade"
+    think_ahead: When = "auto"
 
 
 class Speech(Section):
     stt: Ears = "moonshine"
     tts: Mouth = "piper"
     voice: VoiceId = "joe"
+    interim_captions: When = "auto"
     short_silence_ms: Silence = 300
+    middle_silence_ms: Silence = 650
     long_silence_ms: Silence = 900
+
+    @property
+    def silences_ms(self) -> tuple[int, int, int]:
+        """After a whole request, after what could go on, and after anything else."""
+        return self.short_silence_ms, self.middle_silence_ms, self.long_silence_ms
 
 
 class Tools(Section):
@@ -217,8 +228,10 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
         tables.setdefault(name, {}).update(table)
         given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
     sections = {name: _validate(name, tables.get(name, {}), given, problems) for name in _SECTIONS}
+    problems += _contradictions(sections["speech"], given)
     if problems:
         raise ConfigError(problems)
+    sections["speech"] = _between(sections["speech"], given)
 
     folders = {key: cwd / Path(env[name]).expanduser() for key, name in _FOLDERS.items() if env.get(name)}
     given |= {key: _FOLDERS[key] for key in folders}
@@ -295,10 +308,38 @@ def _validate(name: str, table: Mapping[str, Any], given: Mapping[str, str], pro
         # A list with two wrong items is two errors to pydantic and one mistake to its author.
         for key in dict.fromkeys(str(each["loc"][0]) for each in error.errors()):
             dotted = f"{name}.{key}"
-            origin = given[dotted]
-            place = origin if origin.startswith(VARIABLE_PREFIX) else f"{origin}: {dotted}"
-            problems.append(f"{place} is {_quote(table[key])}; it must be {_FIELDS[dotted].description}.")
+            problems.append(
+                f"{_place(dotted, given)} is {_quote(table[key])}; it must be {_FIELDS[dotted].description}."
+            )
         return None
+
+
+def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str]:
+    """Values that are right by themselves, and not together."""
+    if speech is None:
+        return []
+    silences = list(zip(_SILENCES, speech.silences_ms, strict=True))
+    if _SILENCES[1] not in given:
+        del silences[1]
+    for (shorter, ms), (longer, longer_ms) in pairwise(silences):
+        if ms > longer_ms and shorter in given:
+            return [f"{_place(shorter, given)} is {ms}; it must be at most {longer}, which is {longer_ms}."]
+        if ms > longer_ms:
+            return [f"{_place(longer, given)} is {longer_ms}; it must be at least {shorter}, which is {ms}."]
+    return []
+
+
+def _between(speech: Speech, given: Mapping[str, str]) -> Speech:
+    """Who has set the outer silences need not think of the middle one."""
+    short_ms, middle_ms, long_ms = speech.silences_ms
+    fitting = middle_ms if _SILENCES[1] in given else min(max(short_ms, middle_ms), long_ms)
+    return speech.model_copy(update={"middle_silence_ms": fitting})
+
+
+def _place(key: str, given: Mapping[str, str]) -> str:
+    """Where somebody has set it, and under which name."""
+    origin = given[key]
+    return origin if origin.startswith(VARIABLE_PREFIX) else f"{origin}: {key}"
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -126,7 +126,7 @@ async def _find_voice(
     assistant = model if isinstance(model, BuiltinModel) else await house.assistant()
     try:
         return await stack.enter_async_context(
-            open_voice(house.settings, model, lambda text: assistant.matches_whole(text, Mode.VOICE))
+            open_voice(house.settings, model, lambda text: assistant.completeness(text, Mode.VOICE))
         )
     except AntiphonError as error:
         if is_needed:

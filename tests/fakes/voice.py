@@ -17,13 +17,16 @@ from antiphon.audio.vad import VadStream
 from antiphon.models.base import TextModel
 from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.senses import Senses
+from antiphon.models.cascade.senses import Senses, Silences
+from antiphon.models.completeness import Completeness
 from antiphon.models.live import InputTranscript, Interrupted, LiveContext, LiveEvent, LiveModel
 from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
 from antiphon.speech.workers import Workers
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Message
 from tests.fakes.paced import Listener
+
+SILENCES: Final = Silences(short_ms=300, middle_ms=600, long_ms=900)
 
 HZ: Final = 16_000
 PUSH_MS: Final = 20
@@ -170,10 +173,15 @@ class Tones:
         self.fails_at = "\0"
         """A text with this in it breaks off after its first piece."""
         self.asked: list[tuple[str, str | None, float]] = []
+        self.went_on: list[bool] = []
+        """Whether each text that it was asked for went on with an answer."""
         self.open = 0
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         self.asked.append((text, voice, speed))
+        self.went_on.append(goes_on)
         left_ms = length_ms(text, speed)
         self.open += 1
         try:
@@ -210,7 +218,7 @@ class ToldDetector:
 class Body:
     """All that a cascade is made of, to be looked at and meddled with."""
 
-    def __init__(self, *, short_ms: int = 300, long_ms: int = 900) -> None:
+    def __init__(self) -> None:
         self.words = Vocabulary()
         self.vad = LoudnessVad()
         self.recognizer = PerfectRecognizer(self.words)
@@ -218,20 +226,19 @@ class Body:
         self.threads = VirtualThreads(delay_s=0.07)
         self.workers = Workers(threads=2, pool=self.threads)
         self.hearing = Hearing(self.vad, VirtualThreads())
-        self.requests: set[str] = set()
-        """What the grammar knows."""
+        self.known: dict[str, Completeness] = {}
+        """By the grammar."""
         self.senses = Senses(
             self.hearing,
             self.recognizer,
             self.detector,
             self.workers,
-            lambda text: text in self.requests,
-            short_ms,
-            long_ms,
+            lambda text: self.known.get(text, Completeness.UNKNOWN),
+            SILENCES,
         )
 
-    def cascade(self, model: TextModel, synthesizer: Synthesizer | None) -> Cascade:
-        return Cascade(self.senses, model, synthesizer, "joe")
+    def cascade(self, model: TextModel, synthesizer: Synthesizer | None, *, thinks_ahead: bool = True) -> Cascade:
+        return Cascade(self.senses, model, synthesizer, "joe", thinks_ahead=thinks_ahead)
 
 
 class Caller(Listener):

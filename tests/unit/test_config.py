@@ -260,10 +260,13 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "server.environment": "default",
         "model.text": "default",
         "model.voice": "default",
+        "model.think_ahead": "default",
         "speech.stt": "default",
         "speech.tts": "default",
         "speech.voice": "default",
+        "speech.interim_captions": "default",
         "speech.short_silence_ms": "default",
+        "speech.middle_silence_ms": "default",
         "speech.long_silence_ms": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
@@ -282,3 +285,19 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
         settings.data_dir = Path("/")  # type: ignore[misc]
     with pytest.raises(ValidationError):
         settings.tools.build = False
+
+
+@pytest.mark.parametrize(
+    ("text", "silences_ms"),
+    [
+        ("", (300, 650, 900)),
+        ("long_silence_ms = 500", (300, 500, 500)),
+        ("short_silence_ms = 800", (800, 800, 900)),
+        ("middle_silence_ms = 300", (300, 300, 900)),
+    ],
+)
+def test_whoever_sets_the_outer_silences_need_not_think_of_the_middle_one(
+    tmp_path: Path, text: str, silences_ms: tuple[int, int, int]
+) -> None:
+    write(tmp_path, f"[speech]\n{text}")
+    assert load(None, {}, tmp_path).speech.silences_ms == silences_ms

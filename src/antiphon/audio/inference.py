@@ -39,6 +39,8 @@ def open_session(path: Path, threads: int = 1, rewrite: Callable[[bytes], bytes]
     # A plan of the memory for each length of input would be kept: 25 MB for Piper after 35 sentences, 10 MB for Smart
     # Turn. No call is quicker with it.
     options.enable_mem_pattern = False
+    # To plan which buffers share a place takes most of the second in which Piper's encoder opens, and saves nothing.
+    options.enable_mem_reuse = False
     # A thread that spins while it waits for the next call takes a core from the other models of this process.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

@@ -5,19 +5,22 @@ Nothing heavy is imported before a voice is wanted: a server that only reads and
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
+from antiphon.models.completeness import Completeness
 from antiphon.models.live import LiveModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.session.runner import GREETING
-from antiphon.speech.base import Recognizer, Synthesizer
+from antiphon.speech.base import Recognizer, SpeechError, Synthesizer
 from antiphon.speech.extras import needs_extra
 from antiphon.speech.phrases import Phrases
-from antiphon.speech.references import Local, WyomingServer, parse_stt, parse_tts
+from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
+from antiphon.speech.sparing import Sparing
 from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
 
@@ -69,14 +72,16 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
 
 
 @asynccontextmanager
-async def open_voice(settings: Settings, model: TextModel, is_request: Callable[[str], bool]) -> AsyncIterator[Voice]:
-    """`is_request` knows whether a text is a whole request. Raises `AntiphonError` if an engine cannot be had."""
+async def open_voice(
+    settings: Settings, model: TextModel, completeness: Callable[[str], Completeness]
+) -> AsyncIterator[Voice]:
+    """`completeness` knows how much of a request a text is. Raises `AntiphonError` if an engine cannot be had."""
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
         from antiphon.models.cascade.cascade import Cascade
         from antiphon.models.cascade.hearing import Hearing
-        from antiphon.models.cascade.senses import Senses
+        from antiphon.models.cascade.senses import Senses, Silences
 
     silero = locate(settings.models_dir, "silero-vad", "silero_vad.onnx")
     smart_turn = locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")
@@ -90,19 +95,29 @@ async def open_voice(settings: Settings, model: TextModel, is_request: Callable[
             speech.recognizer,
             detector,
             speech.workers,
-            is_request,
-            settings.speech.short_silence_ms,
-            settings.speech.long_silence_ms,
+            completeness,
+            Silences(*settings.speech.silences_ms),
         )
         usual_voice = settings.speech.voice
+        thinks_ahead = _is_wanted(settings.model.think_ahead, model.profile.needs_network)
+
+        def make_model() -> LiveModel:
+            return Cascade(senses, model, speech.synthesizer, usual_voice, thinks_ahead=thinks_ahead)
+
         try:
-            yield Voice(speech, usual_voice, lambda: Cascade(senses, model, speech.synthesizer, usual_voice))
+            yield Voice(speech, usual_voice, make_model)
         finally:
             await hearing.aclose()
 
 
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
-    match parse_stt(settings.speech.stt):
+    reference = parse_stt(settings.speech.stt)
+    recognizer = await _open_ears(reference, settings, workers)
+    return recognizer if _is_wanted(settings.speech.interim_captions, needs_network(reference)) else Sparing(recognizer)
+
+
+async def _open_ears(reference: Reference, settings: Settings, workers: Workers) -> Recognizer:
+    match reference:
         case Local():
             with needs_extra("local", settings.speech.stt):
                 from antiphon.speech.engines.moonshine import MoonshineRecognizer
@@ -129,14 +144,17 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             with needs_extra("local", settings.speech.tts):
                 from antiphon.speech.engines.piper import PiperSynthesizer
             piper = Phrases(PiperSynthesizer(settings.models_dir, workers))
+            where = f"its *.onnx and *.onnx.json are to be in {settings.models_dir / settings.speech.voice}"
+            _check_voice(settings, piper, [each.id for each in piper.voices], where)
             # This loads the voice too.
             await piper.warm([GREETING], voice=settings.speech.voice)
             return piper
         case WyomingServer(host=host, port=port):
             with needs_extra("local", settings.speech.tts):
-                from antiphon.speech.engines.wyoming import WyomingSynthesizer
+                from antiphon.speech.engines.wyoming import OWN_VOICE, WyomingSynthesizer
             remote = WyomingSynthesizer(host, port, settings.speech.voice)
             await remote.open()
+            _check_voice(settings, remote, [each.id for each in remote.voices if each is not OWN_VOICE])
             return Phrases(remote)
         case server:
             with needs_extra("openai", settings.speech.tts):
@@ -149,6 +167,21 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
 def _chosen_voice(settings: Settings) -> str | None:
     """The default is one of Piper's, which others do not have, and refuse."""
     return settings.speech.voice if "speech.voice" in settings.given else None
+
+
+def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str], where: str = "") -> None:
+    """A name that somebody has set, and that is none of these, is a mistake. Some servers tell of no voice."""
+    chosen = _chosen_voice(settings)
+    if chosen is None or not ids or chosen in ids:
+        return
+    nearest = get_close_matches(chosen, ids, n=1, cutoff=0.0)[0]
+    told = f'{synthesizer.name} has no voice "{chosen}", which speech.voice names. The nearest is "{nearest}"'
+    raise SpeechError(f"{told}; {where}." if where else f"{told}.")
+
+
+def _is_wanted(when: str, needs_network: bool) -> bool:
+    """What is done on the chance that it helps; by itself only where it has no price."""
+    return when == "always" or (when == "auto" and not needs_network)
 
 
 def _cores() -> int:

@@ -77,11 +77,14 @@ class Synthesizer(Protocol):
         """Those that can be chosen, the usual one first."""
         ...
 
-    def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         """The text as sound, in pieces as soon as they are there. Speed 2 takes half the time.
 
-        A voice that it does not have is spoken with the usual one. Raises `SpeechError` and `SpeechBusy`. A caller
-        that stops reading gives the rest up.
+        A voice that it does not have is spoken with the usual one. Raises `SpeechError`, and `SpeechBusy` where there
+        is no room for it, unless it goes on with what somebody is listening to: late is better than broken off. A
+        caller that stops reading gives the rest up.
         """
         ...
 

@@ -24,7 +24,7 @@ from antiphon import __version__
 from antiphon.errors import AntiphonError
 from antiphon.speech.base import INPUT_HZ, Recognizer, Sound, SpeechError, Synthesizer
 from antiphon.speech.references import WyomingServer, parse_uri
-from antiphon.speech.wyoming_wire import MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
 from antiphon.telemetry.log import get_logger
 
 MAX_TEXT_CHARS: Final = 5_000
@@ -222,7 +222,8 @@ class _Client:
         sound = {"rate": synthesizer.output_hz, "width": 2, "channels": 1}
         await self.send(AudioStart(**sound))
         # Closed by hand: a client that goes away while we send leaves a generator behind that nobody reads.
-        sounds = cast("AsyncGenerator[Sound, None]", synthesizer.speak(text, voice=voice))
+        goes_on = _goes_on(event.data.get("context"))
+        sounds = cast("AsyncGenerator[Sound, None]", synthesizer.speak(text, voice=voice, goes_on=goes_on))
         async with aclosing(sounds):
             async for each in sounds:
                 for piece in cut(each.pcm):
@@ -285,6 +286,10 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 def _voice_name(voice: object) -> str | None:
     name = voice.get("name") if isinstance(voice, dict) else None
     return name if isinstance(name, str) else None
+
+
+def _goes_on(context: object) -> bool:
+    return isinstance(context, dict) and context.get(GOES_ON) is True
 
 
 def _explain(error: Exception, address: WyomingServer) -> str:

@@ -54,7 +54,9 @@ class Phrases:
                 async for _ in self.speak(spoken, voice=voice, speed=speed):
                     pass
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         said = _Said(text, self._known(voice), speed)
         if (known := self._sounds.get(said)) is not None:
             self._sounds.move_to_end(said)
@@ -62,7 +64,7 @@ class Phrases:
                 yield sound
             return
         made: list[Sound] = []
-        sounds = self._synthesizer.speak(text, voice=voice, speed=speed)
+        sounds = self._synthesizer.speak(text, voice=voice, speed=speed, goes_on=goes_on)
         try:
             async for sound in sounds:
                 made.append(sound)

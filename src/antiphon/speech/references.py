@@ -4,13 +4,15 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from antiphon.errors import AntiphonError
-from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, parse_place, read_key, split
+from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, leads_here, parse_place, read_key, split
+from antiphon.security.origin import is_loopback
 from antiphon.speech.base import SpeechError
 
 NONE: Final = "none"
@@ -72,16 +74,29 @@ class OpenAIServer:
 Reference = Local | WyomingServer | OpenAIServer
 
 
+def needs_network(reference: Reference) -> bool:
+    """Whether it is on another machine, where each request may have a price."""
+    match reference:
+        case Local():
+            return False
+        case WyomingServer(host=host):
+            return not is_loopback(host)
+        case OpenAIServer(base_url=url):
+            return not leads_here(url)
+
+
 def parse_stt(text: str) -> Reference:
     """What listens. Raises `SpeechReferenceError`."""
-    return _parse(text, Local.MOONSHINE, "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
+    with _naming("speech.stt"):
+        return _parse(text, Local.MOONSHINE, "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
 
 
 def parse_tts(text: str) -> Reference | None:
     """What speaks, None for nothing. Raises `SpeechReferenceError`."""
     if text == NONE:
         return None
-    return _parse(text, Local.PIPER, "speaks", f'"{WYOMING_FORM}", {OPENAI_FORMS}, or "{NONE}"')
+    with _naming("speech.tts"):
+        return _parse(text, Local.PIPER, "speaks", f'"{WYOMING_FORM}", {OPENAI_FORMS}, or "{NONE}"')
 
 
 def parse_uri(uri: str) -> WyomingServer:
@@ -99,6 +114,15 @@ def parse_uri(uri: str) -> WyomingServer:
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise SpeechReferenceError(f'"{uri}" has more than a host and a port. Write "tcp://{parts.netloc}".')
     return WyomingServer(parts.hostname, parts.port)
+
+
+@contextmanager
+def _naming(setting: str) -> Iterator[None]:
+    """Two settings name engines: a mistake tells in which it is."""
+    try:
+        yield
+    except SpeechReferenceError as error:
+        raise SpeechReferenceError(f"{setting}: {error}") from error
 
 
 def _parse(text: str, local: Local, does: str, remote_forms: str) -> Reference:

@@ -22,6 +22,8 @@ MAX_DATA_BYTES: Final = 1024 * 1024
 MAX_PAYLOAD_BYTES: Final = 4 * 1024 * 1024
 PIECE_BYTES: Final = 32 * 1024
 """As much sound is worked on at once as takes a few milliseconds."""
+GOES_ON: Final = "goes_on"
+"""In the context of a text to speak, between two of ours: it goes on with what somebody is listening to."""
 
 
 class GarbledEvent(ValueError):

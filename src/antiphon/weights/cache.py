@@ -1,14 +1,24 @@
 """What an engine derives from a model's files: made once, in drafts, and then kept in the model's cache folder."""
 
 import hashlib
+import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+from antiphon.telemetry.log import get_logger
+
+DRAFTS_LAST_S: Final = 24 * 60 * 60
+"""Nobody works on older ones any more: whoever made them was killed."""
 
 _DRAFTS: Final = "new-"
+_log = get_logger(__name__)
+
+Opened = TypeVar("Opened")
 
 
 def key_of(files: Iterable[Path], recipe: str) -> str:
@@ -18,6 +28,24 @@ def key_of(files: Iterable[Path], recipe: str) -> str:
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
+
+
+def open_made(cache_dir: Path, key: str, make: Callable[[Path], None], open_folder: Callable[[Path], Opened]) -> Opened:
+    """Opens what `make` has once put into a folder. It is made if there is none, or none that can be opened.
+
+    If the cache cannot be written, it is made for this time only. Raises `OSError`, and what the two functions raise.
+    """
+    _clear_drafts(cache_dir)
+    folder = cache_dir / key
+    if folder.is_dir():
+        try:
+            return open_folder(folder)
+        except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
+            _log.warning("cache_made_anew", folder=str(folder), reason=str(error))
+            shutil.rmtree(folder, ignore_errors=True)
+    with drafting(cache_dir) as drafts:
+        make(drafts)
+        return open_folder(keep(drafts, folder))
 
 
 @contextmanager
@@ -45,6 +73,7 @@ def keep(drafts: Path, folder: Path) -> Path:
         drafts.chmod(0o755)
         for file in drafts.iterdir():
             file.chmod(0o644)
+            _sync(file)
         drafts.rename(folder)
     except OSError:
         return drafts
@@ -55,9 +84,27 @@ def keep(drafts: Path, folder: Path) -> Path:
     return folder
 
 
+def _sync(file: Path) -> None:
+    """A file that has its size but not yet its content may be opened after a power cut, and be noise."""
+    descriptor = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _clear_drafts(cache_dir: Path) -> None:
+    # Another process may clear them, too.
+    with suppress(OSError):
+        for drafts in cache_dir.glob(f"{_DRAFTS}*"):
+            if drafts.stat().st_mtime < time.time() - DRAFTS_LAST_S:
+                shutil.rmtree(drafts, ignore_errors=True)
+
+
 def _make_folder(cache_dir: Path) -> Path:
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=_DRAFTS, dir=cache_dir))
-    except OSError:
+    except OSError as error:
+        _log.warning("cache_not_written", folder=str(cache_dir), reason=str(error))
         return Path(tempfile.mkdtemp(prefix="antiphon-"))

@@ -6,16 +6,22 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from antiphon.compose import open_speech, open_voice
 from antiphon.compose import voice as voice_module
-from antiphon.config import Model, Settings, Speech, Storage
+from antiphon.config import Model, Settings, Speech, Storage, load
 from antiphon.errors import AntiphonError
+from antiphon.models.base import TextProfile
+from antiphon.models.cascade.cascade import Cascade
+from antiphon.models.cascade.mind import Mind
+from antiphon.models.completeness import Completeness
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.serve import run_server
-from antiphon.speech.base import SpeechError
+from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
+from antiphon.speech.offering import offer
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.voice import PerfectRecognizer, Tones, Vocabulary
 
@@ -38,13 +44,17 @@ def settings(tmp_path: Path, models_dir: Path) -> Settings:
     return Settings(tmp_path, tmp_path, storage=Storage(url="memory"))
 
 
+def judge(text: str) -> Completeness:
+    return Completeness.UNKNOWN
+
+
 def take_away(settings: Settings, model: str) -> None:
     for file in (settings.models_dir / model).iterdir():
         file.unlink()
 
 
 async def open_and_close(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), lambda text: False):
+    async with open_voice(settings, ScriptedModel([]), judge):
         pass
 
 
@@ -58,7 +68,7 @@ async def reason(settings: Settings) -> str:
 
 
 async def test_the_voice_of_the_settings_hears_and_speaks(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), lambda text: False) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge) as voice:
         profile = voice.make_model().profile
         assert profile.hears
         assert profile.speaks
@@ -71,7 +81,7 @@ async def test_the_voice_of_the_settings_hears_and_speaks(settings: Settings) ->
 async def test_without_a_mouth_it_hears_and_writes(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
     take_away(settings, "joe")
-    async with open_voice(settings, ScriptedModel([]), lambda text: False) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge) as voice:
         profile = voice.make_model().profile
         assert profile.hears
         assert not profile.speaks
@@ -99,6 +109,117 @@ async def test_a_model_that_is_damaged_is_told_too(settings: Settings, model: st
 async def test_a_server_that_is_not_there_is_told(settings: Settings, speech: Speech) -> None:
     told = await reason(replace(settings, speech=speech))
     assert told == f"{NOBODY} cannot be reached. Check that a Wyoming server is running there."
+
+
+def load_with(settings: Settings, toml: str) -> Settings:
+    """The settings of somebody who has written this file."""
+    file = settings.project_dir / "antiphon.toml"
+    file.write_text(f"[speech]\n{toml}\n")
+    return load(file, {"ANTIPHON_DATA_DIR": str(settings.data_dir)})
+
+
+async def told_of(settings: Settings, toml: str) -> str:
+    """What the settings, or else the voice, say of it."""
+    with pytest.raises(AntiphonError) as raised:
+        await open_and_close(load_with(settings, toml))
+    return str(raised.value)
+
+
+MISTAKES = [
+    ("short_silence_ms = -1", "speech.short_silence_ms is -1; it must be a number of milliseconds from 100 to 5000."),
+    ("long_silence_ms = 9000", "speech.long_silence_ms is 9000; it must be a number of milliseconds from 100 to 5000."),
+    ('long_silence_ms = "long"', 'speech.long_silence_ms is "long"; it must be a number of milliseconds'),
+    ("short_silence_ms = 1200", "speech.short_silence_ms is 1200; it must be at most speech."),
+    ("long_silence_ms = 100", "speech.long_silence_ms is 100; it must be at least speech."),
+    ("middle_silence_ms = 200", "speech.middle_silence_ms is 200; it must be at least speech.short_silence_ms, which"),
+    ("middle_silence_ms = 950", "speech.middle_silence_ms is 950; it must be at most speech.long_silence_ms, which"),
+    ('stt = "whisper"', 'speech.stt is "whisper"; it must be "moonshine", "wyoming:tcp://HOST:PORT", '),
+    ('tts = "espeak"', 'speech.tts is "espeak"; it must be "piper", "wyoming:tcp://HOST:PORT", '),
+    ("tts = true", 'speech.tts is true; it must be "piper", '),
+    ('stt = "wyoming:tcp://box"', 'speech.stt: "tcp://box" has no port. Write "tcp://box:10300", for example.'),
+    ('tts = "wyoming:box:10200"', 'speech.tts: "wyoming:box:10200" lacks the kind of address. Write "wyoming:tcp://'),
+    ('stt = "openai:http://box/v1"', 'speech.stt: "openai:http://box/v1" does not say which model. Write "'),
+    ('tts = "openai:ftp://box/v1#m"', 'speech.tts: "ftp://box/v1" is no address of a server. It must start with http'),
+    (
+        'interim_captions = "sometimes"',
+        'speech.interim_captions is "sometimes"; it must be "auto", "always" or "never".',
+    ),
+    ('voice = ""', 'speech.voice is ""; it must be a voice of the engine, such as "joe".'),
+    ('voice = "joey"', 'piper has no voice "joey", which speech.voice names. The nearest is "joe"; '),
+]
+
+
+@pytest.mark.parametrize(("toml", "told"), MISTAKES, ids=[toml for toml, _ in MISTAKES])
+async def test_a_mistake_in_the_settings_of_speech_is_told_in_a_line_that_names_it(
+    settings: Settings, toml: str, told: str
+) -> None:
+    said = await told_of(settings, toml)
+    assert told in said
+    assert "\n" not in said
+
+
+async def test_a_voice_without_its_configuration_is_told_with_what_belongs_in_its_folder(settings: Settings) -> None:
+    folder = settings.models_dir / "anna"
+    folder.mkdir()
+    (folder / "anna.onnx").symlink_to(next((settings.models_dir / "joe").glob("*.onnx")))
+    said = await told_of(settings, 'voice = "anna"')
+    assert said.startswith('piper has no voice "anna"')
+    assert said.endswith(f"its *.onnx and *.onnx.json are to be in {folder}.")
+
+
+async def test_a_voice_that_a_server_does_not_have_is_told(settings: Settings) -> None:
+    async with offer("tcp://127.0.0.1:0", PerfectRecognizer(Vocabulary()), Tones()) as uri:
+        engines = f'stt = "wyoming:{uri}"\ntts = "wyoming:{uri}"'
+        said = await told_of(settings, f'{engines}\nvoice = "ana"')
+        assert said == f'wyoming:{uri} has no voice "ana", which speech.voice names. The nearest is "anna".'
+        # What nobody has set is no mistake.
+        await open_and_close(load_with(settings, engines))
+        await open_and_close(load_with(settings, f'{engines}\nvoice = "anna"'))
+
+
+@pytest.mark.parametrize(
+    ("when", "stt", "are_told"),
+    [
+        ("auto", "moonshine", True),
+        ("never", "moonshine", False),
+        ("auto", "openai:https://box/v1#m", False),
+        ("always", "openai:https://box/v1#m", True),
+        ("auto", "openai:http://localhost:1/v1#m", True),
+    ],
+)
+async def test_captions_while_somebody_speaks_are_had_where_they_cost_nothing(
+    settings: Settings, when: Literal["auto", "always", "never"], stt: str, are_told: bool
+) -> None:
+    settings = replace(settings, speech=Speech(stt=stt, tts="none", interim_captions=when))
+    async with open_speech(settings) as speech:
+        if are_told:
+            # There is nothing to recognise in it, which takes no request.
+            assert await speech.recognizer.recognize(b"", Urgency.IDLE) == ""
+        else:
+            with pytest.raises(SpeechBusy):
+                await speech.recognizer.recognize(b"", Urgency.IDLE)
+
+
+@pytest.mark.parametrize(
+    ("when", "needs_network", "thinks_ahead"),
+    [("auto", False, True), ("auto", True, False), ("always", True, True), ("never", False, False)],
+)
+async def test_the_model_is_asked_ahead_where_that_costs_nothing(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    when: Literal["auto", "always", "never"],
+    needs_network: bool,
+    thinks_ahead: bool,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(Mind, "think_ahead", lambda mind, text: asked.append(text))
+    settings = replace(settings, model=Model(think_ahead=when), speech=Speech(tts="none"))
+    model = ScriptedModel([], profile=TextProfile("priced", needs_network=needs_network))
+    async with open_voice(settings, model, judge) as voice:
+        cascade = voice.make_model()
+        assert isinstance(cascade, Cascade)
+        cascade.on_guess("what time is it", is_pausing=True)
+    assert asked == ["what time is it"] * thinks_ahead
 
 
 WITHOUT = """

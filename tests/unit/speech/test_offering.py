@@ -15,6 +15,7 @@ from wyoming.ping import Ping
 from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
+from antiphon.speech.engines.wyoming import WyomingSynthesizer
 from antiphon.speech.offering import Limits, OfferError, offer
 from antiphon.speech.references import SpeechReferenceError, parse_uri
 
@@ -55,10 +56,14 @@ class Mouth:
     def __init__(self, pieces: int = 2) -> None:
         self.pieces = pieces
         self.asked: list[tuple[str, str | None]] = []
+        self.went_on: list[bool] = []
         self.closed = asyncio.Event()
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         self.asked.append((text, voice))
+        self.went_on.append(goes_on)
         try:
             for n in range(self.pieces):
                 yield Sound(bytes([n % 256, 0]) * 50_000, None)
@@ -217,6 +222,25 @@ async def test_a_voice_that_is_none_is_the_usual_one(voice: Any) -> None:
         await async_write_event(Event("synthesize", {"text": "Hello.", "voice": voice}), visitor.writer)
         assert (await visitor.hear()).type == "audio-start"
     assert mouth.asked == [("Hello.", None)]
+
+
+async def test_an_antiphon_learns_from_another_whether_a_text_goes_on() -> None:
+    mouth = Mouth()
+    async with offered(mouth=mouth) as (uri, _):
+        address = parse_uri(uri)
+        remote = WyomingSynthesizer(address.host, address.port)
+        for goes_on in (False, True):
+            assert [sound async for sound in remote.speak("Hello.", goes_on=goes_on)]
+    assert mouth.went_on == [False, True]
+
+
+@pytest.mark.parametrize("context", [5, [], {"goes_on": "yes"}, {"conversation": "x"}])
+async def test_the_context_of_others_does_not_matter(context: Any) -> None:
+    mouth = Mouth()
+    async with offered(mouth=mouth) as (_, visitor):
+        await async_write_event(Event("synthesize", {"text": "Hello.", "context": context}), visitor.writer)
+        assert (await visitor.hear()).type == "audio-start"
+    assert mouth.went_on == [False]
 
 
 async def test_a_server_without_a_voice_says_so() -> None:

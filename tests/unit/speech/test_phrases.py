@@ -18,11 +18,15 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.finished: list[str] = []
+        self.went_on: list[bool] = []
         self.is_busy = False
         self.is_closed = False
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         self.asked.append(text)
+        self.went_on.append(goes_on)
         if not text:
             return
         try:
@@ -148,3 +152,9 @@ async def test_it_tells_what_the_synthesiser_tells(phrases: Phrases, engine: Cou
 async def test_the_synthesiser_is_closed_with_it(phrases: Phrases, engine: Counting) -> None:
     await phrases.aclose()
     assert engine.is_closed
+
+
+async def test_the_synthesiser_learns_whether_a_phrase_goes_on(phrases: Phrases, engine: Counting) -> None:
+    for goes_on in (False, True):
+        assert [sound async for sound in phrases.speak(f"{goes_on}", goes_on=goes_on)]
+    assert engine.went_on == [False, True]

@@ -145,6 +145,20 @@ async def test_an_answer_that_has_begun_is_finished_though_no_other_can_begin(mo
     assert heard[-1].left_ms == 0
 
 
+async def test_a_clause_of_an_answer_that_has_begun_is_spoken_though_no_other_can_begin(models_dir: Path) -> None:
+    workers = Workers(threads=1, max_waiting=0)
+    piper = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
+    is_over = Event()
+    others = asyncio.create_task(workers.run(lambda _: is_over.wait(10)))
+    await asyncio.sleep(0)
+    clause = asyncio.create_task(collect(piper.speak("And that is all.", goes_on=True)))
+    await asyncio.sleep(0)
+    is_over.set()
+    assert (await clause)[-1].left_ms == 0
+    await others
+    await workers.aclose()
+
+
 async def test_what_nobody_reads_is_not_made(piper: PiperSynthesizer, workers: NotingWorkers) -> None:
     workers.urgencies.clear()
     sounds = piper.speak(SENTENCE)

@@ -2,8 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -11,13 +15,15 @@ import onnx
 import onnxruntime  # type: ignore[import-untyped]
 import pytest
 from onnx import TensorProto, helper
+from structlog.testing import capture_logs
 
-from antiphon.audio.pcm import duration_ms
+from antiphon.audio.pcm import Signal, duration_ms
 from antiphon.speech.base import SpeechError
-from antiphon.speech.engines.piper import PiperSynthesizer
-from antiphon.speech.engines.piper.files import find_voices
-from antiphon.speech.engines.piper.graph import DECODER, ENCODER, FLOW, parts_of
-from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice
+from antiphon.speech.engines.piper import PiperSynthesizer, synthesizer
+from antiphon.speech.engines.piper.files import VoiceFile, find_voices
+from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, Plan, open_parts
+from antiphon.speech.engines.piper.synthesizer import CHUNK_FRAMES
+from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice, Prior
 from antiphon.speech.workers import Workers
 
 pytestmark = pytest.mark.real_time
@@ -26,6 +32,15 @@ pytestmark = pytest.mark.real_time
 @pytest.fixture(scope="module")
 def joe(models_dir: Path) -> LoadedVoice:
     return LoadedVoice(find_voices(models_dir)["joe"])
+
+
+@pytest.fixture(scope="module")
+def cut(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder with the parts of a voice in it. Its tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("cut")
+    (folder / "joe").symlink_to(models_dir / "joe")
+    LoadedVoice(find_voices(folder)["joe"])
+    return folder
 
 
 @pytest.fixture
@@ -131,40 +146,148 @@ def test_a_language_that_espeak_does_not_know_is_an_error(models_dir: Path, tmp_
         PiperSynthesizer(tmp_path, workers).load()
 
 
+def folder_of(model: Path, cache_dir: Path) -> Path:
+    return open_parts(model, cache_dir, lambda folder, plan: folder)
+
+
 def test_a_graph_is_cut_once(models_dir: Path, tmp_path: Path) -> None:
     model = find_voices(models_dir)["joe"].model
-    times = []
-    for _ in range(2):
-        with parts_of(model, tmp_path / "cache") as (folder, _):
-            times.append((folder / DECODER).stat().st_mtime_ns)
+    times = [(folder_of(model, tmp_path / "cache") / DECODER).stat().st_mtime_ns for _ in range(2)]
     assert times[0] == times[1]
 
 
 def test_parts_of_an_older_version_and_half_made_ones_give_way(models_dir: Path, tmp_path: Path) -> None:
     model = find_voices(models_dir)["joe"].model
-    with parts_of(model, tmp_path) as (folder, _):
-        (tmp_path / "0123456789abcdef-0").mkdir()
-        (folder / "plan.json").write_text("{")
-    with parts_of(model, tmp_path) as (folder, _):
-        assert [each.name for each in tmp_path.iterdir()] == [folder.name]
+    folder = folder_of(model, tmp_path)
+    (tmp_path / "0123456789abcdef-0").mkdir()
+    (folder / "plan.json").write_text("{")
+    with capture_logs():
+        folder = folder_of(model, tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == [folder.name]
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def fill_with_nothing(path: Path) -> None:
+    """As a power cut does."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize("part", [ENCODER, FLOW, DECODER])
+@pytest.mark.parametrize("spoil", [cut_in_half, fill_with_nothing, Path.unlink])
+def test_a_part_that_is_damaged_is_found_and_made_anew(
+    cut: Path, tmp_path: Path, part: str, spoil: Callable[[Path], None]
+) -> None:
+    shutil.copytree(cut, tmp_path / "models", symlinks=True)
+    file = find_voices(tmp_path / "models")["joe"]
+    (folder,) = file.cache_dir.iterdir()
+    size = (folder / part).stat().st_size
+    spoil(folder / part)
+    with capture_logs() as logs:
+        LoadedVoice(file)
+    assert (folder / part).stat().st_size == size
+    assert [log["event"] for log in logs] == ["cache_made_anew"]
+
+
+def test_a_voice_whose_parts_are_kept_does_not_need_what_cuts_graphs(cut: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from antiphon.speech.engines.piper.files import find_voices\n"
+        "from antiphon.speech.engines.piper.voice import LoadedVoice\n"
+        "LoadedVoice(find_voices(Path(sys.argv[1]))['joe'])\n"
+        "print('onnx' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(cut)], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+def test_loading_a_voice_decodes_no_more_at_once_than_speaking(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime would keep the memory for as long as the process lives."""
+    frames: list[int] = []
+    decode = LoadedVoice.decode
+
+    def noting(voice: LoadedVoice, prior: Prior, first: int, last: int) -> Signal:
+        frames.append(last - first)
+        return decode(voice, prior, first, last)
+
+    monkeypatch.setattr(LoadedVoice, "decode", noting)
+    LoadedVoice(find_voices(cut)["joe"])
+    assert len(frames) > 1
+    assert max(frames) <= max(CHUNK_FRAMES)
 
 
 def test_where_nothing_can_be_written_the_parts_are_made_for_this_time(models_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder would be")
-    with parts_of(find_voices(models_dir)["joe"].model, tmp_path / "cache") as (folder, _):
-        assert {each.name for each in folder.glob("*.onnx")} == {ENCODER, FLOW, DECODER}
+    seen: set[str] = set()
+
+    def look(folder: Path, plan: Plan) -> Path:
+        seen.update(each.name for each in folder.glob("*.onnx"))
+        return folder
+
+    with capture_logs():
+        folder = open_parts(find_voices(models_dir)["joe"].model, tmp_path / "cache", look)
+    assert seen == {ENCODER, FLOW, DECODER}
     assert not folder.exists()
 
 
 def test_a_model_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(SpeechError, match=r"gone\.onnx"), parts_of(tmp_path / "gone.onnx", tmp_path):
-        pass
+    with pytest.raises(SpeechError, match=r"gone\.onnx"):
+        folder_of(tmp_path / "gone.onnx", tmp_path)
 
 
 def test_a_graph_of_something_else_is_an_error(models_dir: Path, tmp_path: Path) -> None:
     vad = next((models_dir / "silero-vad").glob("*.onnx"))
-    with pytest.raises(SpeechError, match="no decoder"), parts_of(vad, tmp_path):
-        pass
+    with pytest.raises(SpeechError, match="no decoder"):
+        folder_of(vad, tmp_path)
+
+
+class Shelf:
+    """Voices that are quick to load, and note it."""
+
+    def __init__(self, models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+        for id in ("joe", "anna", "bert", "carl", "slow"):
+            add_voice(models_dir, tmp_path, id)
+        self.loaded: list[str] = []
+        self.is_loading, self.may_load = Event(), Event()
+        monkeypatch.setattr(synthesizer, "LoadedVoice", self._load)
+        self.piper = PiperSynthesizer(tmp_path, workers)
+
+    def _load(self, file: VoiceFile) -> object:
+        self.loaded.append(file.voice.id)
+        if file.voice.id == "slow":
+            self.is_loading.set()
+            assert self.may_load.wait(10)
+        return object()
+
+
+@pytest.fixture
+def shelf(models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    return Shelf(models_dir, tmp_path, workers, monkeypatch)
+
+
+def test_the_voice_that_was_not_used_for_longest_makes_room_for_another(shelf: Shelf) -> None:
+    for id in ("joe", "anna", "bert", "joe", "carl"):
+        shelf.piper.load(id)
+    assert shelf.loaded == ["joe", "anna", "bert", "carl"]
+    for id in ("joe", "bert", "carl", "anna"):
+        shelf.piper.load(id)
+    assert shelf.loaded[4:] == ["anna"]
+
+
+def test_a_voice_that_is_loading_keeps_nobody_from_speaking_with_another(shelf: Shelf) -> None:
+    shelf.piper.load("joe")
+    loading = Thread(target=shelf.piper.load, args=["slow"])
+    loading.start()
+    assert shelf.is_loading.wait(10)
+    speaking = Thread(target=shelf.piper.load, args=["joe"])
+    speaking.start()
+    speaking.join(10)
+    was_kept_waiting = speaking.is_alive()
+    shelf.may_load.set()
+    loading.join(10)
+    assert not was_kept_waiting
 
 
 def test_a_voice_with_several_speakers_is_cut_with_the_choice_of_the_speaker(tmp_path: Path) -> None:
@@ -197,7 +320,7 @@ def test_a_voice_with_several_speakers_is_cut_with_the_choice_of_the_speaker(tmp
     between = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("prior", "mask", "latent")]
     graph = helper.make_graph(nodes, "voice", inputs, outputs, weights, value_info=between)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), tmp_path / "voice.onnx")
-    with parts_of(tmp_path / "voice.onnx", tmp_path / "cache") as (folder, plan):
-        inputs_of = {part: [each.name for each in onnx.load(folder / part).graph.input] for part in (FLOW, DECODER)}
+    folder, plan = open_parts(tmp_path / "voice.onnx", tmp_path / "cache", lambda folder, plan: (folder, plan))
+    inputs_of = {part: [each.name for each in onnx.load(folder / part).graph.input] for part in (FLOW, DECODER)}
     assert inputs_of == {FLOW: ["prior", "mask", "sid"], DECODER: ["latent", "sid"]}
     assert (plan.flow_context_frames, plan.decoder_context_frames, plan.frame_samples) == (2, 5, 4)

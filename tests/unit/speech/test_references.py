@@ -8,6 +8,7 @@ from antiphon.speech.references import (
     Reference,
     SpeechReferenceError,
     WyomingServer,
+    needs_network,
     parse_stt,
     parse_tts,
     parse_uri,
@@ -80,6 +81,7 @@ def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) ->
         with pytest.raises(SpeechReferenceError, match=says) as refused:
             parse(text)
         assert "\n" not in str(refused.value)
+        assert str(refused.value).startswith(f"speech.{parse.__name__.removeprefix('parse_')}: ")
 
 
 @pytest.mark.parametrize("text", ["piper", "none"])
@@ -126,3 +128,19 @@ def test_a_key_that_cannot_be_one_is_refused_and_not_repeated() -> None:
     with pytest.raises(SpeechError, match="OPENAI_API_KEY") as refused:
         OpenAIServer("m", "http://box/v1").key({"OPENAI_API_KEY": "s3cret\x00"})
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_elsewhere"),
+    [
+        ("moonshine", False),
+        ("wyoming:tcp://127.0.0.1:10300", False),
+        ("wyoming:tcp://[::1]:10300", False),
+        ("wyoming:tcp://box:10300", True),
+        ("openai:gpt-transcribe", True),
+        ("openai:https://box/v1#m", True),
+        ("openai:http://localhost:8080/v1#m", False),
+    ],
+)
+def test_an_engine_on_another_machine_needs_the_network(text: str, is_elsewhere: bool) -> None:
+    assert needs_network(parse_stt(text)) is is_elsewhere

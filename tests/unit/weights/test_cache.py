@@ -1,12 +1,16 @@
 """Where derived files are made, how long they stay, and what if they cannot."""
 
-from collections.abc import Iterator
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from antiphon.weights.cache import drafting, keep, key_of
+from antiphon.weights.cache import DRAFTS_LAST_S, drafting, keep, key_of, open_made
 
 
 @pytest.fixture
@@ -89,3 +93,82 @@ def test_a_key_stays_while_the_files_and_the_recipe_do(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_has_no_key(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="gone"):
         key_of([tmp_path / "gone"], "1.0")
+
+
+class Workshop:
+    """Makes a graph, and opens it unless it is spoilt."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+        self.made = 0
+
+    def open(self, key: str = "key") -> str:
+        return open_made(self.cache, key, self._make, self._read)
+
+    def _make(self, folder: Path) -> None:
+        self.made += 1
+        (folder / "graph").write_text(f"graph {self.made}")
+
+    def _read(self, folder: Path) -> str:
+        text = (folder / "graph").read_text()
+        if not text.startswith("graph"):
+            raise ValueError("no graph")
+        return text
+
+
+@pytest.fixture
+def workshop(cache: Path) -> Workshop:
+    return Workshop(cache)
+
+
+def test_what_can_be_opened_is_made_once(workshop: Workshop) -> None:
+    with capture_logs() as logs:
+        assert [workshop.open(), workshop.open()] == ["graph 1", "graph 1"]
+    assert logs == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda key: (key / "graph").write_text("noise"), lambda key: (key / "graph").unlink(), shutil.rmtree],
+    ids=["damaged", "half", "gone"],
+)
+def test_what_cannot_be_opened_is_made_anew(workshop: Workshop, spoil: Callable[[Path], object]) -> None:
+    workshop.open()
+    spoil(workshop.cache / "key")
+    assert [workshop.open(), workshop.open()] == ["graph 2", "graph 2"]
+    assert names(workshop.cache) == ["key"]
+
+
+def test_one_line_tells_of_what_was_damaged(workshop: Workshop) -> None:
+    workshop.open()
+    (workshop.cache / "key" / "graph").write_text("noise")
+    with capture_logs() as logs:
+        workshop.open()
+    assert [(log["event"], log["reason"]) for log in logs] == [("cache_made_anew", "no graph")]
+
+
+def test_what_is_no_better_when_it_is_made_anew_is_an_error_and_not_kept_for_ever(workshop: Workshop) -> None:
+    def fail(folder: Path) -> str:
+        raise ValueError("no model")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no model"), capture_logs():
+            open_made(workshop.cache, "key", lambda folder: None, fail)
+
+
+def test_a_cache_that_cannot_be_written_is_told(workshop: Workshop) -> None:
+    workshop.cache.parent.write_text("in the way")
+    with capture_logs() as logs:
+        assert workshop.open() == "graph 1"
+    assert [log["event"] for log in logs] == ["cache_not_written"]
+
+
+def test_drafts_of_a_process_that_was_killed_are_cleared_after_a_day(workshop: Workshop) -> None:
+    workshop.open()
+    for name, age_s in (("new-killed", DRAFTS_LAST_S + 60), ("new-at-work", 60)):
+        (workshop.cache / name).mkdir()
+        (workshop.cache / name / "graph").write_text("half")
+        at_s = time.time() - age_s
+        os.utime(workshop.cache / name, (at_s, at_s))
+    workshop.open()
+    assert sorted(names(workshop.cache)) == ["key", "new-at-work"]

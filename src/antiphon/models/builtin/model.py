@@ -15,6 +15,7 @@ from antiphon.models.base import (
 )
 from antiphon.models.builtin import speech
 from antiphon.models.builtin.understanding import Ask, Run, Say, Understanding, Understood, Wish
+from antiphon.models.completeness import Completeness
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -47,9 +48,9 @@ class BuiltinModel:
         """Gets ready now, in this thread, instead of at the first prompt."""
         self._understanding  # noqa: B018
 
-    def matches_whole(self, text: str, mode: Mode) -> bool:
-        """Whether the text is a complete request as it stands."""
-        return self._understanding.matches_whole(text, mode)
+    def completeness(self, text: str, mode: Mode) -> Completeness:
+        """How much of a request the text is, as it stands."""
+        return self._understanding.completeness(text, mode)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         said = max((n for n, m in enumerate(prompt.messages) if isinstance(m, UserMessage)), default=0)

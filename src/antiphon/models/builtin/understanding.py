@@ -11,6 +11,8 @@ from hassil import RangeSlotList
 from antiphon.models.builtin import speech
 from antiphon.models.builtin.courtesy import without_courtesy
 from antiphon.models.builtin.nearness import CLEARLY_CLOSER, SMALL_WORDS, Nearness
+from antiphon.models.completeness import Completeness, hangs
+from antiphon.tools.affirmation import verdict
 from antiphon.tools.sentences import parse
 from antiphon.tools.sentences.grammar import SLOT, Match, Matcher, Template, match_template
 from antiphon.tools.sentences.phrases import Phrase
@@ -81,8 +83,16 @@ class Understanding:
         # A turn is understood twice, before its calls and after them, when the results are put into words.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
 
-    def matches_whole(self, text: str, mode: Mode) -> bool:
-        return not _is_long(text) and self._match(text, self._allowed[mode]) is not None
+    def completeness(self, text: str, mode: Mode) -> Completeness:
+        if _is_long(text):
+            return Completeness.UNKNOWN
+        tools = self._allowed[mode]
+        is_open = hangs(text) or any(self._matcher.could_go_on(phrase, tools) for phrase in without_courtesy(text))
+        if self._match(text, tools) is not None:
+            return Completeness.WHOLE if is_open else Completeness.OVER
+        if _is_short_remark(text):
+            return Completeness.WHOLE
+        return Completeness.BEGUN if is_open else Completeness.UNKNOWN
 
     def _understand(self, text: str, mode: Mode) -> Understood:
         if _is_long(text):
@@ -97,7 +107,7 @@ class Understanding:
                 return Run(clauses)
         if whole is not None:
             return Run((_wish(whole),))
-        words = " ".join(word for word, _, _ in Phrase(text).words())
+        words = _words(text)
         if speech.asks_for_help(words):
             return Say(speech.offers(text, self._examples[mode]))
         if (answer := speech.small_talk(words)) is not None:
@@ -130,6 +140,16 @@ class Understanding:
             wish = _wish(near[0].match)
             return Ask(speech.did_you_mean(near[0].text), wish) if self._writes(near[0].match) else Run((wish,))
         return Say(speech.unknown(text, self._examples[mode]))
+
+
+def _is_short_remark(text: str) -> bool:
+    """A greeting, thanks, a yes: it may be all, or what somebody begins with."""
+    words = _words(text)
+    return verdict(text) is not None or speech.small_talk(words) is not None or speech.asks_for_help(words)
+
+
+def _words(text: str) -> str:
+    return " ".join(word for word, _, _ in Phrase(text).words())
 
 
 def _is_long(text: str) -> bool:

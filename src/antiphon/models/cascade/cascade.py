@@ -34,9 +34,18 @@ class Cascade:
     them back by `send_text`."""
 
     def __init__(
-        self, senses: Senses, model: TextModel, synthesizer: Synthesizer | None, usual_voice: str | None = None
+        self,
+        senses: Senses,
+        model: TextModel,
+        synthesizer: Synthesizer | None,
+        usual_voice: str | None = None,
+        *,
+        thinks_ahead: bool = True,
     ) -> None:
-        """Without a synthesizer the answers are to be read. The usual voice is spoken with until another is chosen."""
+        """Without a synthesizer the answers are to be read. The usual voice is spoken with until another is chosen.
+
+        If it thinks ahead, the model is asked about what somebody has probably said, some of it in vain.
+        """
         self.profile = LiveProfile(
             name=f"cascade ({model.profile.name})",
             speaks=synthesizer is not None,
@@ -48,6 +57,7 @@ class Cascade:
             waits_to_answer=True,
         )
         self._senses = senses
+        self._thinks_ahead = thinks_ahead
         self._mind = Mind(model, self._think)
         self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._tell)
         self._listening: Listening | None = None
@@ -130,7 +140,7 @@ class Cascade:
 
     def on_guess(self, text: str, *, is_pausing: bool) -> None:
         self._emit(InputTranscript(text, is_final=False))
-        if is_pausing:
+        if is_pausing and self._thinks_ahead:
             self._mind.think_ahead(text)
 
     def on_more(self) -> None:
@@ -152,6 +162,7 @@ class Cascade:
             self._emit(TurnComplete())
 
     def on_failure(self, message: str) -> None:
+        log.warning("turn_not_understood", engine=self._senses.recognizer.name, reason=message)
         self._emit(TurnFailed(message))
 
     # What is thought and said.

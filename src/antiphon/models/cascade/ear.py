@@ -46,10 +46,15 @@ class _State(Enum):
     ENDED = auto()
 
 
+def enough_frames(silence_ms: int) -> int:
+    """How many frames are so much silence."""
+    return max(PAUSE_FRAMES, round(silence_ms / FRAME_MS))
+
+
 class Ear:
-    def __init__(self, short_silence_ms: int, long_silence_ms: int) -> None:
-        self._short_frames = max(PAUSE_FRAMES, round(short_silence_ms / FRAME_MS))
-        self._long_frames = max(PAUSE_FRAMES, round(long_silence_ms / FRAME_MS))
+    def __init__(self, longest_silence_ms: int) -> None:
+        """So much silence ends any turn."""
+        self._longest = enough_frames(longest_silence_ms)
         self._state = _State.QUIET
         self._recent: deque[bytes] = deque(maxlen=RING_FRAMES)
         """What was heard outside of a turn, or after its end."""
@@ -59,7 +64,8 @@ class Ear:
         self._silent = 0
         """Frames since the last of speech."""
         self._spoken = 0
-        self._seems_complete = False
+        self._enough = self._longest
+        """Frames of silence that end the turn, after what was said."""
 
     @property
     def turn(self) -> bytes:
@@ -118,9 +124,9 @@ class Ear:
         self._recent.clear()
         return self._go_on(sign)
 
-    def believe_complete(self) -> Sign | None:
-        """What was said before this pause seems to be all: a short silence is enough."""
-        self._seems_complete = True
+    def content_with(self, silence_ms: int) -> Sign | None:
+        """By what was said before this pause, so much silence is enough."""
+        self._enough = min(self._longest, enough_frames(silence_ms))
         return self._end_if_due() if self._state is _State.PAUSING else None
 
     def end(self) -> Sign | None:
@@ -142,7 +148,7 @@ class Ear:
 
     def _pause(self) -> Sign:
         self._state = _State.PAUSING
-        self._seems_complete = False
+        self._enough = self._longest
         return Sign.PAUSED
 
     def _go_on(self, sign: Sign) -> Sign:
@@ -151,8 +157,7 @@ class Ear:
         return sign
 
     def _end_if_due(self) -> Sign | None:
-        due = self._short_frames if self._seems_complete else self._long_frames
-        return self._end() if self._silent >= due else None
+        return self._end() if self._silent >= self._enough else None
 
     def _end(self) -> Sign:
         if self._spoken < MIN_SPEECH_FRAMES:

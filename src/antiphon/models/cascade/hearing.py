@@ -38,6 +38,7 @@ class Stream:
         self.listener = listener
         self.waiting: deque[bytes] = deque(maxlen=MAX_BEHIND_FRAMES)
         self.is_closed = False
+        self.has_failed = False
         self.heard = asyncio.Event()
         """Set while no frame waits or is in a batch."""
         self.heard.set()
@@ -79,6 +80,7 @@ class Hearing:
         self._due: dict[Stream, None] = {}
         """Those with a frame waiting, in the order of their coming."""
         self._task: asyncio.Task[None] | None = None
+        self._is_failing = False
 
     def open(self, listener: Listener) -> Stream:
         stream = Stream(self, self._vad.stream(), listener)
@@ -119,9 +121,14 @@ class Hearing:
         try:
             probabilities = await asyncio.get_running_loop().run_in_executor(self._thread, self._vad.run, frames)
         except Exception:
-            # What was not heard is silence: sentences come to an end, and the next batch may be better.
-            log.exception("hearing_failed")
+            # What was not heard is silence: sentences come to an end, and the next batch may be better. There are a
+            # hundred in a second, and they would fill the log.
+            if not self._is_failing:
+                log.exception("hearing_failed")
+            self._is_failing = True
             probabilities = [0.0] * len(batch)
+        else:
+            self._is_failing = False
         for (stream, frame), probability in zip(batch, probabilities, strict=True):
             self._tell(stream, probability, frame)
 
@@ -132,7 +139,9 @@ class Hearing:
         try:
             stream.listener(probability, frame)
         except Exception:
-            # One session's mistake must not make all the others deaf.
-            log.exception("listener_failed")
+            # One session's mistake must not make all the others deaf, nor fill the log.
+            if not stream.has_failed:
+                log.exception("listener_failed")
+            stream.has_failed = True
         if not stream.waiting:
             stream.heard.set()

@@ -8,10 +8,11 @@ from antiphon.models.cascade.chores import Chores, result_of
 from antiphon.models.cascade.ear import Ear, Sign
 from antiphon.models.cascade.senses import Hearer, Senses
 from antiphon.models.cascade.wording import Wording, find_cut
+from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
 
-COMPLETE: Final = 0.9
+COMPLETE: Final = 0.8
 """What the turn detector must say. At 0.5 it takes more than half of all sentences that are cut off for whole."""
 INTERIM_EVERY_MS: Final = 640
 SETTLED_MS: Final = 6_000
@@ -32,7 +33,7 @@ class Listening:
     def __init__(self, senses: Senses, hearer: Hearer) -> None:
         self._senses = senses
         self._hearer = hearer
-        self._ear = Ear(senses.short_silence_ms, senses.long_silence_ms)
+        self._ear = Ear(senses.silences.long_ms)
         self._barge = BargeIn()
         self._stream = senses.hearing.open(self._hear)
         self._client_plays = False
@@ -150,26 +151,23 @@ class Listening:
     # What was said.
 
     async def _judge(self, audio: bytes, guess: "asyncio.Task[str]") -> None:
-        """Two witnesses: the grammar by the words, the turn detector by the melody.
-
-        They are asked at once where a thread is free. Else a whole request saves the other the work.
-        """
-        is_voting = self._senses.workers.is_idle
-        if is_voting:
-            self._of_pause.start(self._vote(audio))
+        """How much silence is enough. Where the words do not tell, the turn detector does, by the melody."""
         text = self._wording.join(await guess)
         if not text or not self._ear.is_open:
             return
         self._hearer.on_guess(text, is_pausing=True)
-        if self._senses.is_request(text):
-            self._take(self._ear.believe_complete())
-        elif not is_voting:
-            await self._vote(audio)
+        silences = self._senses.silences
+        match self._senses.completeness(text):
+            case Completeness.OVER:
+                self._take(self._ear.content_with(silences.short_ms))
+            case Completeness.WHOLE:
+                self._take(self._ear.content_with(silences.middle_ms))
+            case Completeness.UNKNOWN if await self._sounds_complete(audio):
+                self._take(self._ear.content_with(silences.middle_ms))
 
-    async def _vote(self, audio: bytes) -> None:
+    async def _sounds_complete(self, audio: bytes) -> bool:
         detector = self._senses.detector
-        if await self._senses.workers.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE:
-            self._take(self._ear.believe_complete())
+        return await self._senses.workers.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE
 
     async def _finish(self, silence_ms: int) -> None:
         """The turn is over. Its text is usually there already."""

@@ -76,6 +76,8 @@ class Mouth:
         self._waiting: deque[str | LiveEvent] = deque()
         self._unsaid: list[str] = []
         """Words that make no sound, such as a picture. They count as heard with the words after them."""
+        self._has_begun = False
+        """Whether something of this answer was sent. From then on it is not refused."""
         self._failure: TurnFailed | None = None
         """Why the rest of this answer is only to be read."""
         self._task: asyncio.Task[None] | None = None
@@ -98,7 +100,7 @@ class Mouth:
         if isinstance(event, GenerationComplete) and self._failure is not None:
             event = self._failure
         if isinstance(event, TurnComplete):
-            self._unsaid, self._failure = [], None
+            self._unsaid, self._has_begun, self._failure = [], False, None
         self._emit(event)
 
     async def _try_to_speak(self, clause: str) -> None:
@@ -106,6 +108,7 @@ class Mouth:
             await self._keep_pace()
             await self._speak(clause)
         except SpeechError as error:
+            log.warning("answer_not_spoken", engine=self._synthesizer.name, reason=str(error))
             self._failure = TurnFailed(str(error))
         except Exception:
             log.exception("mouth_failed", engine=self._synthesizer.name)
@@ -138,7 +141,7 @@ class Mouth:
             return
         expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
         made_ms, held = 0.0, b""
-        made = self._synthesizer.speak(spoken, voice=self._voice, speed=self._speed)
+        made = self._synthesizer.speak(spoken, voice=self._voice, speed=self._speed, goes_on=self._has_begun)
         async with aclosing(cast(AsyncGenerator[Sound, None], made)) as sounds:
             async for sound in sounds:
                 if sound.left_ms is not None and sound.pcm:
@@ -157,6 +160,7 @@ class Mouth:
         now_s = asyncio.get_running_loop().time()
         self._playing_until_s = max(now_s, self._playing_until_s) + self._ms(sound.pcm) / 1_000
         is_last = sound.left_ms == 0 and bool(self._waiting) and not isinstance(self._waiting[0], str)
+        self._has_begun = True
         self._emit(OutputAudio(sound.pcm, text, last=is_last))
 
     def _ms(self, pcm: bytes) -> float:

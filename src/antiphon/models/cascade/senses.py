@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from antiphon.models.cascade.hearing import Hearing
+from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import Recognizer
 from antiphon.speech.workers import Workers
@@ -17,6 +18,18 @@ class Detector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Silences:
+    """How much of it ends a turn, in milliseconds."""
+
+    short_ms: int
+    """After a whole request."""
+    middle_ms: int
+    """After what could be all, and could go on."""
+    long_ms: int
+    """After anything else."""
+
+
+@dataclass(frozen=True, slots=True)
 class Senses:
     """One for all sessions of a process."""
 
@@ -24,10 +37,9 @@ class Senses:
     recognizer: Recognizer
     detector: Detector
     workers: Workers
-    is_request: Callable[[str], bool]
-    """Whether a text is a whole request, as far as a grammar can tell."""
-    short_silence_ms: int
-    long_silence_ms: int
+    completeness: Callable[[str], Completeness]
+    """How much of a request a text is, as far as a grammar can tell."""
+    silences: Silences
 
 
 class Hearer(Protocol):

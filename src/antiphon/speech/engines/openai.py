@@ -151,7 +151,9 @@ class OpenAISynthesizer:
         ids = dict.fromkeys([*([voice] if voice else []), *OPENAI_VOICES])
         self.voices: Sequence[Voice] = tuple(Voice(each, each.capitalize(), "und") for each in ids)
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         chosen = voice if voice and any(each.id == voice for each in self.voices) else self.voices[0].id
         speed = min(max(speed, SLOWEST), FASTEST)
         async with self._service.explaining():

@@ -24,7 +24,7 @@ from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
 from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, Urgency, Voice
 from antiphon.speech.references import WyomingServer
 from antiphon.speech.silence import is_silent
-from antiphon.speech.wyoming_wire import MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
@@ -203,7 +203,9 @@ class WyomingSynthesizer:
         usual = next((each for each in voices if each.id == self._voice), OWN_VOICE)
         self.voices = (usual, *(each for each in voices if each.id != usual.id))
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         if is_silent(text):
             return
         usual = self.voices[0].id
@@ -214,7 +216,7 @@ class WyomingSynthesizer:
             whole = text.encode("utf-8", "replace").decode()
             wanted = None if chosen == OWN_VOICE.id else SynthesizeVoice(chosen)
             async with self._server.answer_timeout():
-                await connection.send(Synthesize(whole, wanted))
+                await connection.send(Synthesize(whole, wanted, context={GOES_ON: True} if goes_on else None))
             intake: Intake | None = None
             while True:
                 async with self._server.answer_timeout():

@@ -1,4 +1,6 @@
-"""Tells a joke."""
+"""Tells a joke, and one about the topic if there is one."""
+
+import re
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import ToolResult, ok
@@ -7,5 +9,18 @@ from .jokes import JOKES
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
-    joke = context.rng.choice(JOKES)
-    return ok({"joke": joke}, spoken=joke)
+    topic = args.get("topic")
+    fitting = JOKES if topic is None else [joke for joke in JOKES if _is_about(joke, topic)]
+    joke = context.rng.choice(fitting or JOKES)
+    spoken = joke if fitting else f"I know no joke about {topic}, but here is another one. {joke}"
+    return ok({"joke": joke, "is_about_topic": bool(fitting)}, spoken=spoken)
+
+
+def _is_about(joke: str, topic: str) -> bool:
+    """Whether its last word comes up, one or many of it: "an old cow" is about cows."""
+    words = re.findall(r"[a-z']+", topic.lower())
+    return bool(words) and _singular(words[-1]) in map(_singular, re.findall(r"[a-z']+", joke.lower()))
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s")

@@ -12,7 +12,7 @@ from hassil import Intents, RecognizeResult, recognize_all
 from hassil.intents import Intent
 
 from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import Node, Slot, bare, could_read
+from antiphon.tools.sentences.readings import Node, Slot, bare, could_go_on, could_read, openers
 
 LANGUAGE: Final = "en"
 
@@ -22,6 +22,8 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 _CLAUSE_OPENERS: Final = frozenset({"to", "about", "that", "saying"})
 
 _WORDS_REMEMBERED: Final = 8192
+_OPENER_CHARS: Final = 4
+"""Of the beginning of a template. Text that does not begin so is not looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +94,9 @@ class Matcher:
                 self._keyed[tuple(sorted(set(fragments)))].append(template)
         self._longest = max(map(len, frequency), default=0)
         self._known = frozenset(frequency)
+        self._openers = [
+            (tuple({opener[:_OPENER_CHARS] for opener in openers(t.compiled.tree)}), t) for t in self.templates
+        ]
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
 
     def _find_fragments(self, word: str) -> frozenset[str]:
@@ -111,6 +116,12 @@ class Matcher:
         """The reading of the whole phrase that leaves the least to wildcards."""
         found = [t for t in self.candidates(phrase.text) if t.tool_id in tools]
         return min((m for t in found for m in match_template(t, phrase)), key=lambda m: m.order, default=None)
+
+    def could_go_on(self, phrase: Phrase, tools: Container[str]) -> bool:
+        """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""
+        text = bare(phrase.text)
+        begun = (t for begins, t in self._openers if text.startswith(begins) and t.tool_id in tools)
+        return any(could_go_on(template.compiled.tree, phrase.text) for template in begun)
 
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:

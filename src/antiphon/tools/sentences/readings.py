@@ -6,7 +6,7 @@ the text of a reading, a slot stands as `{name}`.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import accumulate, permutations
 from math import gcd, prod
 from typing import Final
 
@@ -109,6 +109,77 @@ def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
                     break
                 starts = _ends(part, text, starts)
             return starts
+
+
+def could_go_on(node: Node, said: str) -> bool:
+    """Whether this is how a reading begins that has more to say, up to a word of the template itself.
+
+    What a slot has taken could go on in any reading: that does not count.
+    """
+    words = [word for word in map(bare, said.split()) if word]
+    return _passes(node, "".join(words), frozenset(accumulate(map(len, words))), {(0, False)})[1]
+
+
+_Places = set[tuple[int, bool]]
+"""In bare text, and whether a word of the template itself ends there."""
+
+
+def _passes(node: Node, text: str, word_ends: frozenset[int], starts: _Places) -> tuple[_Places, bool]:
+    """Where a reading of the node can end, and whether the text ends before a reading does."""
+    match node:
+        case Text(bare=own):
+            ends = {(at + len(own), is_own or bool(own)) for at, is_own in starts if text.startswith(own, at)}
+            return ends, any(len(own) > len(text) - at > 0 and own.startswith(text[at:]) for at, _ in starts)
+        case Slot():
+            first = min((at for at, _ in starts), default=len(text))
+            return {(at, False) for at in word_ends if at > first}, False
+        case Choice(options):
+            passed = [_passes(option, text, word_ends, starts) for option in options]
+            return set[tuple[int, bool]]().union(*(ends for ends, _ in passed)), any(stops for _, stops in passed)
+        case Chain(parts):
+            stops_within = False
+            for part in parts:
+                if not starts:
+                    break
+                stops_within |= (len(text), True) in starts and _says_something(part)
+                starts, stops = _passes(part, text, word_ends, starts)
+                stops_within |= stops
+            return starts, stops_within
+
+
+def openers(node: Node) -> frozenset[str]:
+    """How readings of it begin, as bare text: with one of these."""
+    return _openers(node)[0]
+
+
+def _openers(node: Node) -> tuple[frozenset[str], bool]:
+    """And whether it may be left out."""
+    match node:
+        case Text(bare=own):
+            return frozenset((own,) if own else ()), not own
+        case Slot():
+            return frozenset(("",)), False
+        case Choice(options):
+            begun = [_openers(option) for option in options]
+            return frozenset[str]().union(*(found for found, _ in begun)), any(skips for _, skips in begun)
+        case Chain(parts):
+            found = frozenset[str]()
+            for part in parts:
+                own_openers, may_be_left_out = _openers(part)
+                found |= own_openers
+                if not may_be_left_out:
+                    return found, False
+            return found, True
+
+
+def _says_something(node: Node) -> bool:
+    match node:
+        case Text(bare=own):
+            return bool(own)
+        case Slot():
+            return True
+        case Chain(parts) | Choice(parts):
+            return any(map(_says_something, parts))
 
 
 def placeholder(slot: Slot) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.completeness import Completeness
 from antiphon.tools.call import ToolCall
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult, fail
@@ -210,7 +211,7 @@ async def test_the_mode_decides_which_tools_may_be_called() -> None:
 
 
 def test_it_says_whether_a_text_is_a_whole_request() -> None:
-    assert MODEL.matches_whole("what time is it", Mode.VOICE)
+    assert MODEL.completeness("what time is it", Mode.VOICE) is Completeness.WHOLE
 
 
 def test_it_compiles_nothing_before_it_is_needed() -> None:

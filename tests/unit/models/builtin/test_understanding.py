@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from antiphon.models.builtin.understanding import MAX_CHARS, Ask, Run, Say, Understanding, Understood
+from antiphon.models.completeness import Completeness
 from antiphon.tools.spec import Mode
 from tests.fakes.talking_tools import make_spec, make_tool, talking_tools
 
@@ -249,14 +250,31 @@ def test_a_tool_without_sentences_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "whole"),
+    ("text", "completeness"),
     [
-        ("what time is it", True),
-        ("what time is", False),
-        ("what time was it", False),
-        ("remind me to", False),
-        ("please tell me a joke", True),
+        ("what is the time in Tokyo", Completeness.OVER),
+        ("please tell me a joke", Completeness.OVER),
+        ("what time is it", Completeness.WHOLE),
+        ("Okay, what time is it?", Completeness.WHOLE),
+        ("what time is it in Toronto", Completeness.OVER),
+        ("tell me a joke,", Completeness.WHOLE),
+        ("yes", Completeness.WHOLE),
+        ("Thank you.", Completeness.WHOLE),
+        ("what time is", Completeness.BEGUN),
+        ("what time", Completeness.BEGUN),
+        ("remind me to", Completeness.BEGUN),
+        ("I would like a table for.", Completeness.BEGUN),
+        ("I was wondering,", Completeness.BEGUN),
+        ("what time was it", Completeness.UNKNOWN),
+        ("I would like a table for two.", Completeness.UNKNOWN),
+        ("", Completeness.UNKNOWN),
+        ("one " * MAX_CHARS, Completeness.UNKNOWN),
     ],
 )
-def test_the_grammar_knows_a_whole_request(text: str, whole: bool) -> None:
-    assert UNDERSTANDING.matches_whole(text, Mode.TEXT) is whole
+def test_the_grammar_knows_how_much_of_a_request_words_are(text: str, completeness: Completeness) -> None:
+    assert UNDERSTANDING.completeness(text, Mode.TEXT) is completeness
+
+
+def test_the_sentences_of_a_tool_that_is_not_for_this_mode_count_for_nothing() -> None:
+    assert UNDERSTANDING.completeness("start voice mode", Mode.VOICE) is Completeness.UNKNOWN
+    assert UNDERSTANDING.completeness("start voice", Mode.VOICE) is Completeness.UNKNOWN

@@ -14,10 +14,12 @@ from antiphon.audio.turn import TurnDetector
 from antiphon.audio.vad import Vad
 from antiphon.models.cascade.hearing import Hearing
 from antiphon.models.cascade.senses import Senses
+from antiphon.models.completeness import Completeness
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.fakes.steady_loop import STEADY
+from tests.fakes.voice import SILENCES
 
 THREADS: Final = 2
 
@@ -45,7 +47,9 @@ class Engines:
         """For one test. Nothing of it is at work when the next one begins, on another loop."""
         hearing = Hearing(self._vad)
         try:
-            yield Senses(hearing, self.moonshine, self._detector, self.workers, lambda text: False, 300, 900)
+            yield Senses(
+                hearing, self.moonshine, self._detector, self.workers, lambda text: Completeness.UNKNOWN, SILENCES
+            )
         finally:
             await hearing.aclose()
             # Jobs that were given up go on until they notice. Two that wait for each other have all threads.

@@ -62,11 +62,13 @@ class Call:
 
 
 @asynccontextmanager
-async def talk(*script: str | list[ToolCall], speaks: bool = True, answers: bool = True) -> AsyncIterator[Call]:
+async def talk(
+    *script: str | list[ToolCall], speaks: bool = True, answers: bool = True, thinks_ahead: bool = True
+) -> AsyncIterator[Call]:
     body, model, tones = Body(), Paced(ScriptedModel(list(script))), Tones()
     body.recognizer.tells_interim = False
     before = asyncio.all_tasks()
-    cascade = body.cascade(model, tones if speaks else None)
+    cascade = body.cascade(model, tones if speaks else None, thinks_ahead=thinks_ahead)
     async with calling(cascade, body.words.say, answers=answers) as caller:
         await caller.be_silent(500)
         yield Call(body, model, tones, cascade, caller)
@@ -102,6 +104,18 @@ async def test_it_waits_until_it_is_given_back_what_it_heard() -> None:
         assert OutputText not in call.caller.kinds
         await call.cascade.send_text("what time is it")
         await call.caller.settle()
+        assert call.caller.text == "It is noon."
+
+
+async def test_a_model_that_has_its_price_is_asked_when_the_turn_is_over_and_once() -> None:
+    async with talk("It is noon.", thinks_ahead=False) as call:
+        await call.caller.speak("what time")
+        await call.caller.be_silent(400)
+        await call.caller.speak("is it")
+        await call.caller.be_silent(700)
+        assert call.asked == []
+        await call.wait_for_event(TurnComplete)
+        assert call.asked == [UserMessage("what time is it")]
         assert call.caller.text == "It is noon."
 
 

@@ -5,6 +5,7 @@ import pytest
 from antiphon.models.cascade.ear import FRAME_BYTES, FRAME_MS, PREROLL_FRAMES, Ear, Sign
 
 SPEECH, SILENCE = 0.9, 0.05
+SHORT_MS = 300
 
 
 def frame(number: int) -> bytes:
@@ -14,8 +15,8 @@ def frame(number: int) -> bytes:
 class Heard:
     """An ear, and the signs it gave with the frame that each came at."""
 
-    def __init__(self, *, short_ms: int = 300, long_ms: int = 900) -> None:
-        self.ear = Ear(short_ms, long_ms)
+    def __init__(self, *, long_ms: int = 900) -> None:
+        self.ear = Ear(long_ms)
         self.signs: list[Sign] = []
         self.at_ms: dict[Sign, int] = {}
         self.frames = 0
@@ -75,26 +76,26 @@ def test_a_turn_without_evidence_waits_for_the_long_silence(heard: Heard) -> Non
 
 def test_a_turn_that_seems_complete_waits_for_the_short_silence(heard: Heard) -> None:
     heard.speak(1_600).be_silent(192)
-    heard.note(heard.ear.believe_complete())
+    heard.note(heard.ear.content_with(SHORT_MS))
     heard.be_silent(1_000)
     assert heard.at_ms[Sign.ENDED] == pytest.approx(1_600 + 300, abs=FRAME_MS)
 
 
 def test_evidence_that_comes_after_the_short_silence_ends_the_turn_at_once(heard: Heard) -> None:
     heard.speak(1_600).be_silent(512)
-    assert heard.ear.believe_complete() is Sign.ENDED
+    assert heard.ear.content_with(SHORT_MS) is Sign.ENDED
 
 
 def test_evidence_for_one_pause_says_nothing_about_the_next(heard: Heard) -> None:
     heard.speak(1_600).be_silent(192)
-    heard.ear.believe_complete()
+    heard.ear.content_with(SHORT_MS)
     heard.speak(640).be_silent(640)
     assert Sign.ENDED not in heard.signs
 
 
 def test_evidence_that_comes_when_speech_has_gone_on_is_ignored(heard: Heard) -> None:
     heard.speak(1_600).be_silent(192).speak(128)
-    assert heard.ear.believe_complete() is None
+    assert heard.ear.content_with(SHORT_MS) is None
 
 
 def test_whoever_pauses_and_goes_on_is_in_the_same_turn(heard: Heard) -> None:

@@ -8,11 +8,12 @@ from structlog.testing import capture_logs
 
 from antiphon.models.cascade.ear import FRAME_MS
 from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S, TELLING_S
+from antiphon.models.completeness import Completeness
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 from tests.fakes.talk import Talk
 from tests.fakes.voice import CERTAIN, GAP_PEAK, HZ, hum, wave
 
-SHORT_S, LONG_S = 0.3, 0.9
+SHORT_S, MIDDLE_S, LONG_S = 0.3, 0.6, 0.9
 TOLERANCE_S = 0.045
 """A frame, a push and a batch."""
 
@@ -35,15 +36,36 @@ async def test_what_nobody_vouches_for_waits_for_the_long_silence(talk: Talk) ->
 
 
 async def test_a_whole_request_waits_for_the_short_silence(talk: Talk) -> None:
-    talk.body.requests.add("what time is it")
+    talk.body.known["what time is it"] = Completeness.OVER
     said_s = await talk.say("what time is it")
     assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
 
 
-async def test_what_sounds_complete_waits_for_the_short_silence(talk: Talk) -> None:
+async def test_a_request_that_could_go_on_waits_for_the_middle_silence(talk: Talk) -> None:
+    talk.body.known["what time is it"] = Completeness.WHOLE
+    said_s = await talk.say("what time is it")
+    assert talk.told.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
+
+
+async def test_what_sounds_complete_waits_for_the_middle_silence(talk: Talk) -> None:
     talk.body.detector.says = COMPLETE
     said_s = await talk.say("tell me about it")
-    assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
+    assert talk.told.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
+
+
+async def test_what_is_the_beginning_of_a_request_waits_however_it_sounds(talk: Talk) -> None:
+    talk.body.known["how many days"] = Completeness.BEGUN
+    talk.body.detector.says = 1.0
+    said_s = await talk.say("how many days")
+    assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+@pytest.mark.parametrize("completeness", [Completeness.OVER, Completeness.WHOLE, Completeness.BEGUN])
+async def test_where_the_words_tell_enough_the_melody_is_not_judged(talk: Talk, completeness: Completeness) -> None:
+    talk.body.known["what time is it"] = completeness
+    await talk.say("what time is it")
+    assert talk.told.turns == ["what time is it"]
+    assert talk.body.detector.asked == []
 
 
 async def test_what_does_not_sound_complete_enough_waits(talk: Talk) -> None:
@@ -53,7 +75,7 @@ async def test_what_does_not_sound_complete_enough_waits(talk: Talk) -> None:
 
 
 async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) -> None:
-    talk.body.requests.add("what time is it")
+    talk.body.known["what time is it"] = Completeness.OVER
     talk.body.recognizer.delay_s = 0.4
     said_s = await talk.say("what time is it")
     assert talk.told.when("turn") - said_s == pytest.approx(0.16 + 0.4, abs=TOLERANCE_S)
@@ -68,7 +90,7 @@ async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: 
 
 
 async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -> None:
-    talk.body.requests.add("yes")
+    talk.body.known["yes"] = Completeness.OVER
     talk.body.detector.says, talk.body.threads.delay_s = 1.0, 2.2
     await talk.say("yes", silence_ms=400)
     assert talk.told.turns == ["yes"]
@@ -76,27 +98,6 @@ async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -
     talk.body.detector.says = 0.0
     said_s = await talk.say("I would like to", silence_ms=2_000)
     assert talk.told.at_s[-1] - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
-
-
-async def test_with_all_threads_at_work_a_whole_request_saves_the_vote(talk: Talk) -> None:
-    talk.body.requests.add("what time is it")
-    talk.body.threads.delay_s = 60
-    busy = [asyncio.create_task(talk.body.workers.run(lambda _: None)) for _ in range(2)]
-    await talk.say("what time is it")
-    assert talk.told.turns == ["what time is it"]
-    assert talk.body.detector.asked == []
-    await asyncio.gather(*busy)
-
-
-async def test_with_all_threads_at_work_the_vote_is_asked_for_if_the_grammar_does_not_know(talk: Talk) -> None:
-    talk.body.threads.delay_s = 0.9
-    busy = [asyncio.create_task(talk.body.workers.run(lambda _: None)) for _ in range(2)]
-    await talk.be_silent(500)
-    await talk.speak("so")
-    talk.body.threads.delay_s = 0.0
-    await talk.be_silent(1_500)
-    assert len(talk.body.detector.asked) == 1
-    await asyncio.gather(*busy)
 
 
 async def test_a_turn_detector_that_fails_costs_only_time(talk: Talk) -> None:

@@ -1,7 +1,7 @@
 """How an answer is said: in which order, how far ahead, and what becomes of it when something is in the way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 from structlog.testing import capture_logs
@@ -177,7 +177,9 @@ class Guessing(Tones):
         super().__init__()
         self._lefts = lefts
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         for left_ms in self._lefts:
             yield Sound(b"" if left_ms == 0 else bytes(SECONDS // 10), left_ms)
 
@@ -284,6 +286,57 @@ async def test_what_cannot_be_said_is_told_at_the_end_of_the_answer(said: Said, 
     assert said.tones.open == 0
 
 
+class Crowded(Tones):
+    """An engine that takes nothing new, from some time on."""
+
+    is_full = False
+
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
+        if self.is_full and not goes_on:
+            raise SpeechBusy("Too many.")
+        async for sound in super().speak(text, voice=voice, speed=speed, goes_on=goes_on):
+            yield sound
+
+
+async def test_an_answer_that_has_begun_is_finished_however_many_others_there_are() -> None:
+    crowded = Crowded()
+    said = Said(crowded)
+    said.mouth.say("This is sentence one. And")
+    await asyncio.sleep(0.2)
+    assert said.audio
+    crowded.is_full = True
+    await said.say(" this is sentence two. And this is sentence three.")
+    assert said.words[-4:] == ["this", "is", "sentence", "three."]
+    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+
+
+@pytest.mark.parametrize("ends", [Said.finish, lambda said: said.mouth.hush()], ids=["finished", "hushed"])
+async def test_only_the_first_clause_of_each_answer_can_be_refused(said: Said, ends: Callable[[Said], None]) -> None:
+    for _ in range(2):
+        said.mouth.say("This is sentence one. This is sentence two.")
+        said.mouth.pause()
+        await asyncio.sleep(10)
+        ends(said)
+        await asyncio.sleep(10)
+    assert said.tones.went_on == [False, True] * 2
+
+
+async def test_a_clause_without_a_sound_does_not_begin_an_answer(said: Said) -> None:
+    await said.say("🙂\n\nDo you like it?")
+    assert said.tones.went_on == [False]
+
+
+async def test_an_answer_that_cannot_be_spoken_is_logged_once(said: Said) -> None:
+    said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
+    with capture_logs() as logs:
+        await said.say("This is sentence one. This is sentence two. This is sentence three.")
+    assert [(log["event"], log["engine"], log["reason"]) for log in logs] == [
+        ("answer_not_spoken", "tones", "It is gone.")
+    ]
+
+
 async def test_a_mistake_of_an_engine_is_logged(said: Said) -> None:
     said.tones.error, said.tones.fails_at = RuntimeError("?"), "noon"
     with capture_logs() as logs:
@@ -355,7 +408,9 @@ class Silent(Tones):
 
     voices: Sequence[Voice] = ()
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         for left_ms in (None, 10, 0):
             yield Sound(b"", left_ms)
 

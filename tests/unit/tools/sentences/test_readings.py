@@ -1,7 +1,18 @@
 import pytest
 from hassil import parse_sentence
 
-from antiphon.tools.sentences.readings import Node, certain_slots, nearest, plainest, sample, shortest, slots, tree
+from antiphon.tools.sentences.readings import (
+    Node,
+    certain_slots,
+    could_go_on,
+    nearest,
+    openers,
+    plainest,
+    sample,
+    shortest,
+    slots,
+    tree,
+)
 
 RULES = {"greet": parse_sentence("(hello|good (morning|evening))")}
 
@@ -75,3 +86,40 @@ def test_slots_are_found_wherever_they_are() -> None:
 def test_what_cannot_be_read_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"rule <nothing>|too many"):
         read(template)
+
+
+@pytest.mark.parametrize(
+    ("template", "said", "could"),
+    [
+        ("what time is it [in {place}]", "What time is it?", True),
+        ("what time is it [in {place}]", "what time", True),
+        ("what time is it [in {place}]", "what time is it in", True),
+        ("what time is it [in {place}]", "what time is it in Rome", False),
+        ("what time is it [in {place}]", "what time is it now", False),
+        # A place that ends like a word of the sentence.
+        ("the date in {place} [to (day|morrow)]", "the date in Toronto", False),
+        ("tell me (a|one) joke", "tell me a joke", False),
+        ("tell me (a|one) joke", "tell me", True),
+        ("tell me (a|one) joke", "", False),
+        # What a slot has taken could always go on.
+        ("{a} plus {b}", "what time is it", False),
+        ("{a} plus {b}", "five plus", True),
+        ("turn (on|off) the light[s] [in the {room}]", "turn off the lights", True),
+    ],
+)
+def test_what_has_been_said_could_go_on_if_a_word_of_the_sentence_is_not_its_last(
+    template: str, said: str, could: bool
+) -> None:
+    assert could_go_on(read(template), said) is could
+
+
+@pytest.mark.parametrize(
+    ("template", "begins"),
+    [
+        ("tell me a joke", {"tell"}),
+        ("[please] (tell|show) me", {"please", "tell", "show"}),
+        ("[{name}] come here", {"", "come"}),
+    ],
+)
+def test_every_beginning_is_known(template: str, begins: set[str]) -> None:
+    assert openers(read(template)) == begins

@@ -1,16 +1,15 @@
 """The model's files, and the graphs that are made of them once and kept: `<models_dir>/cache/moonshine-base-en/…`."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import onnxruntime  # type: ignore[import-untyped]
 
 from antiphon.speech.base import SpeechError
-from antiphon.telemetry.log import get_logger
-from antiphon.weights.cache import drafting, keep, key_of
+from antiphon.weights.cache import Opened, key_of, open_made
 from antiphon.weights.folder import cache_dir
 
 MODEL: Final = "moonshine-base-en"
@@ -19,10 +18,6 @@ DECODER: Final = "decoder.onnx"
 
 _RECIPE: Final = 1
 """Counts up when other graphs are made, so that those of an older version are made anew."""
-
-_log = get_logger(__name__)
-
-Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +49,11 @@ def open_graphs(files: ModelFiles, open_folder: Callable[[Path], Opened]) -> Ope
     Where the cache cannot be written, they are made for this time only. Raises `SpeechError`.
     """
     try:
-        recipe = f"{onnxruntime.__version__} {_RECIPE}"
-        folder = files.cache_dir / key_of((files.encoder, files.decoder), recipe)
-        if folder.is_dir():
-            try:
-                return open_folder(folder)
-            except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
-                _log.warning("graphs_made_anew", folder=str(folder), reason=str(error))
-                shutil.rmtree(folder, ignore_errors=True)
-        with drafting(files.cache_dir) as drafts:
-            _write(files, drafts)
-            return open_folder(keep(drafts, folder))
+        key = key_of((files.encoder, files.decoder), f"{onnxruntime.__version__} {_RECIPE}")
+        return open_made(files.cache_dir, key, partial(_write, files), open_folder)
     except SpeechError:
         raise
-    except Exception as error:  # As above.
+    except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
         raise SpeechError(f"The speech recogniser cannot be prepared in {files.cache_dir}: {error}") from error
 
 

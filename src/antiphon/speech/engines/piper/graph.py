@@ -4,74 +4,22 @@ The encoder needs all of the text. The other two are convolutions over frames: a
 within the whole, if it has enough frames on both sides. So the first sound waits for the encoder and a few frames only.
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from msgspec import Struct
 from onnx.utils import Extractor
 
 from antiphon.speech.base import SpeechError
-from antiphon.weights.cache import drafting, keep, key_of
-
-ENCODER: Final = "encoder.onnx"
-FLOW: Final = "flow.onnx"
-DECODER: Final = "decoder.onnx"
-SPEAKER: Final = "sid"
-"""An input of all three parts, in voices with several speakers."""
-
-_PLAN: Final = "plan.json"
-_RECIPE: Final = 1
-"""Counts up when this module makes other parts, so that those of an older version are made anew."""
+from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, PLAN, SPEAKER, Plan
 
 
-class Plan(Struct, frozen=True):
-    """The tensors at the cuts, and how far a frame's surroundings have a say in it."""
-
-    prior: str
-    mask: str
-    """Into the flow, beside the prior: 1 for every frame."""
-    latent: str
-    audio: str
-    flow_context_frames: int
-    decoder_context_frames: int
-    frame_samples: int
-
-
-@contextmanager
-def parts_of(model: Path, cache_dir: Path) -> Iterator[tuple[Path, Plan]]:
-    """The folder with the three parts. They are made once; where that folder cannot be written, for this time only.
-
-    Raises `SpeechError`.
-    """
-    try:
-        folder = cache_dir / key_of([model], str(_RECIPE))
-        if plan := _read_plan(folder):
-            yield folder, plan
-            return
-        shutil.rmtree(folder, ignore_errors=True)
-        with drafting(cache_dir) as drafts:
-            plan = _write_parts(model, drafts)
-            yield keep(drafts, folder), plan
-    except OSError as error:
-        raise SpeechError(f"The voice {model} cannot be prepared in {cache_dir}: {error}.") from error
-
-
-def _read_plan(folder: Path) -> Plan | None:
-    try:
-        return msgspec.json.decode((folder / _PLAN).read_bytes(), type=Plan)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
-def _write_parts(model: Path, folder: Path) -> Plan:
+def write_parts(model: Path, folder: Path) -> None:
+    """Raises `SpeechError` if it is no voice, and `OSError`."""
     try:
         whole = onnx.load(model)
         plan = _plan(whole.graph)
@@ -84,10 +32,9 @@ def _write_parts(model: Path, folder: Path) -> Plan:
             (DECODER, [plan.latent, *speaker], [plan.audio]),
         ):
             onnx.save(extractor.extract_model(taken, given), folder / name)
-        (folder / _PLAN).write_bytes(msgspec.json.encode(plan))
+        (folder / PLAN).write_bytes(msgspec.json.encode(plan))
     except (ValueError, LookupError, DecodeError) as error:
         raise SpeechError(f"{model} is not a voice that Piper made ({error}). Remove it, or get it again.") from error
-    return plan
 
 
 def _plan(graph: onnx.GraphProto) -> Plan:

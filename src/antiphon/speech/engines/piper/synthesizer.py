@@ -1,5 +1,6 @@
 """Piper behind the `Synthesizer` seam: each stretch of sound is one job for the workers."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain, repeat
 from math import ceil
@@ -33,6 +34,10 @@ CLAUSE_PAUSE_MS: Final = 110
 """After a comma, or where a text is cut between words. Piper itself leaves 80 to 370 ms, whatever the punctuation."""
 
 
+MAX_LOADED: Final = 3
+"""Voices, of some 130 MB each. For one more, which takes a second, the one that was not used for longest goes."""
+
+
 class PiperSynthesizer:
     """A voice is loaded when it is first used, which takes a second."""
 
@@ -44,7 +49,8 @@ class PiperSynthesizer:
         self._files = find_voices(models_dir)
         self._workers = workers
         self._noise_scale = noise_scale
-        self._loaded: dict[str, LoadedVoice] = {}
+        self._loaded: OrderedDict[str, LoadedVoice] = OrderedDict()
+        self._looking = Lock()
         self._loading = Lock()
 
     @property
@@ -63,9 +69,11 @@ class PiperSynthesizer:
         """Now, in this thread, so that nobody has to wait for it. Raises `SpeechError`."""
         self._voice(self._known(voice))
 
-    async def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0) -> AsyncIterator[Sound]:
+    async def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+    ) -> AsyncIterator[Sound]:
         sounds = self._sounds(text, self._known(voice), min(FASTEST, max(SLOWEST, speed)))
-        sound = await self._workers.run(lambda _: next(sounds, None), Urgency.NOW)
+        sound = await self._workers.run(lambda _: next(sounds, None), Urgency.NOW, refusable=not goes_on)
         while sound is not None:
             yield sound
             # Whoever has heard nothing yet goes first, but nobody is left in mid-sentence.
@@ -97,10 +105,24 @@ class PiperSynthesizer:
         return voice if voice is not None and voice in self._files else next(iter(self._files))
 
     def _voice(self, id: str) -> LoadedVoice:
+        if (voice := self._find(id)) is not None:
+            return voice
+        # Whoever speaks with a voice that is there does not wait for this.
         with self._loading:
-            if id not in self._loaded:
-                self._loaded[id] = LoadedVoice(self._files[id])
-            return self._loaded[id]
+            if (voice := self._find(id)) is not None:
+                return voice
+            voice = LoadedVoice(self._files[id])
+            with self._looking:
+                self._loaded[id] = voice
+                if len(self._loaded) > MAX_LOADED:
+                    self._loaded.popitem(last=False)
+            return voice
+
+    def _find(self, id: str) -> LoadedVoice | None:
+        with self._looking:
+            if id in self._loaded:
+                self._loaded.move_to_end(id)
+            return self._loaded.get(id)
 
 
 def _stretches(voice: LoadedVoice, prior: Prior, sizes: Iterator[int], pause_ms: float) -> Iterator[tuple[Signal, int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -9,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from piper.phonemize_espeak import EspeakPhonemizer
 
-from antiphon.audio.inference import open_session
+from antiphon.audio.inference import Session, open_session
 from antiphon.audio.pcm import Signal
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.piper.files import VoiceFile
-from antiphon.speech.engines.piper.graph import DECODER, ENCODER, FLOW, SPEAKER, parts_of
+from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, SPEAKER, Plan, open_parts
 from antiphon.speech.engines.piper.sound import gain_for
 
 MAX_CHARS: Final = 800
@@ -27,6 +28,8 @@ _BETWEEN, _BEGIN, _END = "_", "^", "$"
 _STOPS: Final = (".!?", ",;:", " ")
 """Where a long text is cut, the best first."""
 _SAMPLE: Final = "It is half past ten in the morning, and the weather is going to be sunny today."
+_STEP_FRAMES: Final = 128
+"""Of the sample. onnxruntime keeps the memory of the longest stretch that it ever decoded: of all, 45 MB more."""
 
 # There is one espeak in a process, and it has a current voice: choosing it and using it belong together.
 _espeak_lock: Final = Lock()
@@ -43,13 +46,11 @@ class LoadedVoice:
         self.hz = file.config.audio.sample_rate
         self._config = file.config
         self._speaker = {SPEAKER: np.zeros(1, np.int64)} if file.config.num_speakers > 1 else {}
-        with parts_of(file.model, file.cache_dir) as (folder, self._plan):
-            try:
-                parts = (open_session(folder / part) for part in (ENCODER, FLOW, DECODER))
-                self._encoder, self._flow, self._decoder = parts
-                self.gain = self._measure_gain()
-            except Exception as error:  # onnxruntime's errors have no common ancestor below this one, espeak's is bare.
-                raise SpeechError(f"The voice {file.model} does not work: {error}") from error
+        self._plan, self._encoder, self._flow, self._decoder = open_parts(file.model, file.cache_dir, _open)
+        try:
+            self.gain = self._measure_gain()
+        except Exception as error:  # onnxruntime's errors have no common ancestor below this one, espeak's is bare.
+            raise SpeechError(f"The voice {file.model} does not work: {error}") from error
 
     @property
     def frame_samples(self) -> int:
@@ -87,7 +88,7 @@ class LoadedVoice:
         return prior
 
     def decode(self, prior: Prior, first: int, last: int) -> Signal:
-        """The samples of the frames from `first` up to `last`, as they are within the whole."""
+        """The samples of the frames from `first` up to `last` or the end, as they are within the whole."""
         frames = prior.shape[-1]
         begin, end = _widen(first, last, self._plan.decoder_context_frames, frames)
         flow_begin, flow_end = _widen(begin, end, self._plan.flow_context_frames, frames)
@@ -99,9 +100,17 @@ class LoadedVoice:
         return audio.reshape(-1)[(first - begin) * self.frame_samples : (last - begin) * self.frame_samples]
 
     def _measure_gain(self) -> float:
-        priors = (self.encode(phonemes, noise_scale=0.0) for phonemes in self.phonemize(_SAMPLE))
-        sounds = [self.decode(prior, 0, prior.shape[-1]) for prior in priors]
+        sounds = [
+            self.decode(prior, first, first + _STEP_FRAMES)
+            for prior in (self.encode(phonemes, noise_scale=0.0) for phonemes in self.phonemize(_SAMPLE))
+            for first in range(0, prior.shape[-1], _STEP_FRAMES)
+        ]
         return gain_for(np.concatenate(sounds), self.hz) if sounds else 1.0
+
+
+def _open(folder: Path, plan: Plan) -> tuple[Plan, Session, Session, Session]:
+    encoder, flow, decoder = (open_session(folder / part) for part in (ENCODER, FLOW, DECODER))
+    return plan, encoder, flow, decoder
 
 
 @cache

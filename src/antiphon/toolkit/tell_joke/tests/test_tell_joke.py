@@ -1,5 +1,7 @@
 import re
 
+import pytest
+
 from antiphon.toolkit.tell_joke.handler import execute
 from antiphon.toolkit.tell_joke.jokes import JOKES
 from antiphon.tools.testing import make_context
@@ -23,6 +25,21 @@ async def test_one_conversation_hears_many_jokes() -> None:
     context = make_context("tell_joke")
     told = {(await execute({}, context)).data["joke"] for _ in range(100)}
     assert len(told) > len(JOKES) // 2
+
+
+@pytest.mark.parametrize("topic", ["cow", "cows", "some old cows", "Cows"])
+async def test_a_joke_is_about_what_it_should_be_about(topic: str) -> None:
+    result = await execute({"topic": topic}, make_context("tell_joke"))
+    assert "cows" in result.data["joke"]
+    assert result.data["is_about_topic"] is True
+    assert result.spoken == result.data["joke"]
+
+
+@pytest.mark.parametrize("topic", ["quantum chromodynamics", "?!"])
+async def test_it_admits_that_it_knows_none_about_it(topic: str) -> None:
+    result = await execute({"topic": topic}, make_context("tell_joke"))
+    assert result.data["is_about_topic"] is False
+    assert result.spoken == f"I know no joke about {topic}, but here is another one. {result.data['joke']}"
 
 
 def test_there_are_at_least_forty_different_jokes() -> None:
