@@ -26,6 +26,7 @@ from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
+from antiphon.speech.base import SpeechUnreachable
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
@@ -33,6 +34,8 @@ from antiphon.words import dates
 
 RESTARTING: Final = "The server restarts."
 HOUSEKEEPING_S: Final = 3_600.0
+VOICE_WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""After a power cut, an engine on another machine may start later than this: it is tried again."""
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = get_logger(__name__)
@@ -124,15 +127,20 @@ async def _find_voice(
         return None
     announce("Loading the voice…")
     assistant = model if isinstance(model, BuiltinModel) else await house.assistant()
-    try:
-        return await stack.enter_async_context(
-            open_voice(house.settings, model, lambda text: assistant.completeness(text, Mode.VOICE))
-        )
-    except AntiphonError as error:
-        if is_needed:
-            raise
-        announce(f"There is no voice, only text: {error}")
-        return None
+    for wait_s in (*VOICE_WAITS_S, None):
+        try:
+            return await stack.enter_async_context(
+                open_voice(house.settings, model, lambda text: assistant.completeness(text, Mode.VOICE))
+            )
+        except AntiphonError as error:
+            if is_needed:
+                raise
+            if wait_s is None or not isinstance(error, SpeechUnreachable):
+                announce(f"There is no voice, only text: {error}")
+                break
+            announce(f"{error} Trying again in {wait_s:g} s.")
+            await asyncio.sleep(wait_s)
+    return None
 
 
 def _desk(

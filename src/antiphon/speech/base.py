@@ -18,6 +18,12 @@ class SpeechError(AntiphonError):
     code = "speech"
 
 
+class SpeechUnreachable(SpeechError):
+    """An engine is not there. It may be later."""
+
+    code = "speech_unreachable"
+
+
 class SpeechBusy(SpeechError):
     """There is more to do than this machine can do in time. It may be tried again when others are done."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import ModelFileError
 from antiphon.audio.pcm import Signal, from_signal
-from antiphon.audio.turn import HZ, TurnDetector, features
+from antiphon.audio.turn import HZ, TurnDetector, choose_places, features
 from tests.unit.audio.conftest import Speaker, silence
 
 SENTENCES = [
@@ -69,14 +69,34 @@ def straightforward_features(signal: Signal) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("samples", [1, 361, 30_000, 127_799, 127_801, 128_000])
-def test_the_shortcut_over_the_silence_changes_nothing(samples: int) -> None:
+@pytest.mark.parametrize("count", [26, 452])
+def test_the_last_frames_are_those_of_the_recipe(samples: int, count: int) -> None:
     signal = np.random.default_rng(samples).normal(0.01, 0.1, samples).astype(np.float32)
-    assert np.abs(features(signal) - straightforward_features(signal)).max() < 1e-4
+    assert np.abs(features(signal, count) - straightforward_features(signal)[:, -count:]).max() < 1e-4
 
 
 def test_speech_has_the_features_of_the_recipe(speaker: Speaker) -> None:
     signal = speaker.say(SENTENCES[0])
-    assert np.abs(features(signal) - straightforward_features(signal)).max() < 1e-4
+    assert np.abs(features(signal, 452) - straightforward_features(signal)[:, -452:]).max() < 1e-4
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 3.3, 4.2])
+def test_all_of_the_silence_before_a_turn_counts_in_few_places(seconds: float) -> None:
+    places, counts = choose_places(round(seconds * HZ))
+    assert len(places) <= 50 * seconds + 15
+    assert counts.sum() == 400
+    assert (np.diff(places) > 0).all()
+    # What was said, and a little before it, is there place for place.
+    spoken = round(50 * seconds) + 4
+    assert list(places[-spoken:]) == list(range(400 - spoken, 400))
+    assert (counts[-spoken:] == 1).all()
+
+
+@pytest.mark.parametrize("seconds", [5.0, 6.5, 7.9, 8.0])
+def test_of_a_long_turn_only_the_end_is_heard(seconds: float) -> None:
+    places, counts = choose_places(round(seconds * HZ))
+    assert list(places) == list(range(175, 400))
+    assert (counts == 1).all()
 
 
 def test_only_the_last_8_seconds_count(detector: TurnDetector, speaker: Speaker) -> None:

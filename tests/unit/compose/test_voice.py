@@ -4,12 +4,14 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from antiphon import serve
 from antiphon.compose import open_speech, open_voice
 from antiphon.compose import voice as voice_module
 from antiphon.config import Model, Settings, Speech, Storage, load
@@ -333,8 +335,9 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
     ids=["no model", "no server"],
 )
 async def test_a_server_without_its_voice_goes_on_in_text_and_says_why(
-    settings: Settings, speech: Speech, why: str
+    settings: Settings, speech: Speech, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(serve, "VOICE_WAITS_S", ())
     if speech.stt == "moonshine":
         take_away(settings, "joe")
     said = [line async for line in announcements(replace(settings, speech=speech))]
@@ -343,6 +346,22 @@ async def test_a_server_without_its_voice_goes_on_in_text_and_says_why(
     assert "\n" not in told
     assert any(line.startswith("Antiphon listens on http://127.0.0.1:") for line in said)
     assert not any(line.startswith("Voice: ") for line in said)
+
+
+async def test_an_engine_that_starts_later_than_the_server_is_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(serve, "VOICE_WAITS_S", (0.05,) * 200)
+    uri = f"tcp://127.0.0.1:{unused_tcp_port}"
+    waiting = replace(settings, speech=Speech(stt=f"wyoming:{uri}", tts=f"wyoming:{uri}"))
+    said: list[str] = []
+    async with AsyncExitStack() as stack:
+        async for line in announcements(waiting):
+            if "Trying again" in line and not any("Trying again" in each for each in said):
+                await stack.enter_async_context(offer(uri, PerfectRecognizer(Vocabulary()), Tones()))
+            said.append(line)
+    assert said[1].endswith(" cannot be reached. Check that a Wyoming server is running there. Trying again in 0.05 s.")
+    assert any(line.startswith("Voice: ") for line in said)
 
 
 async def test_a_server_that_is_to_have_no_voice_does_not_look_for_one(settings: Settings) -> None:

@@ -12,8 +12,9 @@ from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
 
-COMPLETE: Final = 0.8
-"""What the turn detector must say. At 0.5 it takes more than half of all sentences that are cut off for whole."""
+COMPLETE: Final = 0.7
+"""What the turn detector must say. It then takes 40 % of unknown words for whole that are not, and 57 % of those that are
+(synthetic voices). At 0.5 it is 51 and 64 %, at 0.9 32 and 46 %."""
 INTERIM_EVERY_MS: Final = 640
 SETTLED_MS: Final = 6_000
 """Of a turn that is longer than this, what was said before a pause is not recognised again after it."""

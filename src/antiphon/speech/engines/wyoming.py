@@ -21,7 +21,7 @@ from wyoming.info import Describe, Info
 from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
-from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, Urgency, Voice
+from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice
 from antiphon.speech.references import WyomingServer
 from antiphon.speech.silence import is_silent
 from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
@@ -126,7 +126,7 @@ class _Server:
                 return await asyncio.open_connection(host, port, limit=MAX_DATA_BYTES)
         # The last is a host whose name no network can have.
         except (OSError, UnicodeError) as error:
-            raise SpeechError(
+            raise SpeechUnreachable(
                 f"{self.name} cannot be reached. Check that a Wyoming server is running there."
             ) from error
 
