@@ -1,10 +1,11 @@
 """Evidence that somebody really speaks to the assistant while its answer plays."""
 
 from collections import deque
-from math import ceil, inf
+from math import ceil
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from antiphon.audio.echo import HEARD, Echo
 from antiphon.audio.errors import AudioError
@@ -15,13 +16,21 @@ ENDED: Final = 0.3
 """Below this probability of speech, what was heard so far is over."""
 SPEECH: Final = 0.5
 SURE: Final = 0.85
-"""Real hums and coughs seldom come so far; speech does within a tenth of a second."""
+"""Coughs seldom come so far; speech does within a tenth of a second."""
 ENOUGH: Final = 3
-"""Frames of speech, if the mouth was open in one of them."""
+"""Frames of speech, unless it may be a hum."""
 LONG: Final = 20
 """Frames, 0.64 s: nobody hums that long, whatever it sounds like."""
-OPEN_DB: Final = -12.0
-QUIETER_DB: Final = 3.0
+OPEN_DB: Final = -11.0
+"""What an open mouth adds is at least so loud, beside the low tones."""
+CHANGE_DB: Final = 12.0
+"""A hum sounds the same from its beginning to its end. "Who is that" has the low tones of a hum, but it changes."""
+FAINT_DB: Final = -30.0
+"""What is fainter, beside the low tones, is the noise of the room: that it changes means nothing."""
+QUIETER_DB: Final = 8.0
+"""The breath between the halves of an "mm-hm" sounds like an open mouth, but it is quieter than they are by more."""
+
+_Colour = tuple[float, float, float]
 
 
 class BargeIn:
@@ -35,6 +44,11 @@ class BargeIn:
         self._played = 0
         self._recent = deque([_SILENCE] * _COMPARED, _COMPARED)
         self._forget()
+
+    def _forget(self) -> None:
+        self._frames = 0
+        self._likeliest = 0.0
+        self._colours: deque[_Colour] = deque(maxlen=LONG)
 
     def played(self, pcm: bytes, hz: int) -> None:
         """The next piece of the answer, as it is sent: it may be sent long before it is heard."""
@@ -53,29 +67,32 @@ class BargeIn:
         if probability < ENDED:
             self._forget()
             return False
-        self._weigh(probability, samples)
-        if self._frames < (ENOUGH if self._is_open else LONG):
+        self._frames += probability >= SPEECH
+        self._likeliest = max(self._likeliest, probability)
+        self._colours.append(_colour(samples))
+        if self._frames < ENOUGH or (self._frames < LONG and self._may_be_noise()):
             return False
         if playing and self._echo.is_in(np.concatenate(self._recent), self._played):
             self._forget()
             return False
         return True
 
-    def _forget(self) -> None:
-        self._frames = 0
-        self._is_open = False
-        self._closed_db = -inf
-        """The level of the loudest frame so far that may come from a closed mouth."""
+    def _may_be_noise(self) -> bool:
+        return self._likeliest < SURE or _is_hum(np.array(self._colours))
 
-    def _weigh(self, probability: float, frame: Samples) -> None:
-        power = np.square(np.abs(np.fft.rfft(frame * _WINDOW)))
-        low_db, middle_db, high_db = (_to_db(power[band].sum()) for band in (_LOW, _MIDDLE, _HIGH))
-        self._frames += probability >= SPEECH
-        if max(middle_db, high_db) < low_db + OPEN_DB:
-            self._closed_db = max(self._closed_db, low_db)
-        # The breath between the halves of an "mm-hm" sounds open too, but it is quieter than they are.
-        elif probability >= SURE and max(low_db, middle_db, high_db) >= self._closed_db - QUIETER_DB:
-            self._is_open = True
+
+def _colour(frame: Samples) -> _Colour:
+    """Its level, and how loud the middle and the high tones are beside the low ones."""
+    power = np.square(np.abs(np.fft.rfft(frame * _WINDOW)))
+    low_db, middle_db, high_db = (_to_db(power[band].sum()) for band in (_LOW, _MIDDLE, _HIGH))
+    return max(low_db, middle_db, high_db), max(FAINT_DB, middle_db - low_db), max(FAINT_DB, high_db - low_db)
+
+
+def _is_hum(colours: NDArray[np.float64]) -> bool:
+    """Whether the mouth was closed in all frames, as far as they are not quieter than the rest."""
+    levels = colours[:, 0]
+    upper = colours[levels >= levels.max() - QUIETER_DB, 1:]
+    return bool(upper.max() < OPEN_DB and np.ptp(upper, axis=0).max() < CHANGE_DB)
 
 
 def _band(from_hz: int, to_hz: int) -> slice:
@@ -93,4 +110,4 @@ _WINDOW: Final = (np.hanning(FRAME_SAMPLES) / FULL_SCALE).astype(np.float32)
 # the hiss of the other sounds. In between, a closed mouth has a formant of its own.
 _LOW: Final = _band(62, 450)
 _MIDDLE: Final = _band(450, 1_000)
-_HIGH: Final = _band(1_300, 8_000)
+_HIGH: Final = _band(1_800, 8_000)

@@ -1,5 +1,6 @@
 """Knows the assistant's own voice again when the microphone hears it from the loudspeaker."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,13 +12,16 @@ from antiphon.audio.vad import HZ
 
 HEARD: Final = 4_096
 """Samples of the microphone that are compared, at its rate: a quarter of a second."""
-# Of a hundred times, another voice once comes to more than 0.36, by chance, at any delay. The same voice once comes to
-# less than 0.45 through a loudspeaker in a quiet room and to less than 0.3 in one that echoes as loud as it speaks, but
-# always at the same delay.
 LIKE: Final = 0.35
-LIKE_AGAIN: Final = 0.25
-"""At about the delay at which it was `CERTAIN` before."""
+"""Of a hundred times, another voice once comes to more, by chance, at any delay."""
 CERTAIN: Final = 0.5
+"""From then on the loudspeaker is known."""
+AS_USUAL: Final = 0.6
+"""Of its usual likeness. Somebody who speaks besides leaves less of it; a quiet passage in a good room does not."""
+TRACE: Final = 0.12
+"""At its usual delay, of a sound that is not `LOUDER_DB` above the usual echo: a room can leave as little. With less
+than that the echo may be gone, because the client has learnt to take it out, and it is a quiet person."""
+LOUDER_DB: Final = 4.0
 
 # Voices differ enough below 4 kHz, at a byte a sample. An answer is sent faster than it is played, so the rest of a
 # long one waits here.
@@ -28,7 +32,19 @@ _LATE: Final = 6_144
 _COMPARED: Final = HEARD * _KEPT_HZ // HZ
 _REGION: Final = _LATE + _COMPARED + _EARLY
 _JITTER: Final = _KEPT_HZ // 500
+# The room still sounds of what was played before.
+_LINGERING: Final = _KEPT_HZ // 8
+_STEADY: Final = 0.8
 _EMPHASIS: Final = np.float32(0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loudspeaker:
+    """As it was when it was certain: the last delay, and the usual gain and likeness."""
+
+    delay: int
+    gain: float
+    likeness: float
 
 
 class Echo:
@@ -39,8 +55,7 @@ class Echo:
         self._first = 0
         self._hz = _KEPT_HZ
         self._resampler = Resampler(_KEPT_HZ, _KEPT_HZ)
-        self._usual = slice(0)
-        """The delays about the one at which it was certain."""
+        self._loudspeaker: _Loudspeaker | None = None
 
     def add(self, pcm: bytes, hz: int) -> None:
         """The next piece of the answer, in the order in which it is sent."""
@@ -54,18 +69,31 @@ class Echo:
         """Whether the last `HEARD` samples of the microphone are what was playing.
 
         `position` says how many samples, at the microphone's rate, the client has been playing for. The level plays
-        no part: a bar that keeps an echo out keeps quiet people out too, most of whom have no echo at all.
+        no part until the loudspeaker is known: a bar that keeps an echo out keeps quiet people out too, most of whom
+        have no echo at all.
         """
         region = self._around(position * _KEPT_HZ // HZ)
         if not region.any():
             return False
-        compared = np.frombuffer(resample(heard.tobytes(), HZ, _KEPT_HZ), np.int16)
-        likeness = _likeness(_emphasize(compared), _emphasize(region))
-        delay = int(likeness.argmax())
-        is_echo = likeness[delay] >= LIKE or likeness[self._usual].max(initial=0) >= LIKE_AGAIN
+        compared = _emphasize(np.frombuffer(resample(heard.tobytes(), HZ, _KEPT_HZ), np.int16))
+        played = _emphasize(region)
+        likeness = _likeness(compared, played)
+        known, delay = self._loudspeaker, int(likeness.argmax())
         if likeness[delay] >= CERTAIN:
-            self._usual = slice(max(0, delay - _JITTER), delay + _JITTER)
-        return bool(is_echo)
+            self._learn(delay, _gain(compared, played, delay), float(likeness[delay]))
+        if known is None:
+            return bool(likeness[delay] >= LIKE)
+        if likeness[delay] >= AS_USUAL * known.likeness:
+            return True
+        is_louder = _gain(compared, played, known.delay) >= known.gain * 10 ** (LOUDER_DB / 20)
+        trace = likeness[max(0, known.delay - _JITTER) : known.delay + _JITTER].max()
+        return bool(not is_louder and trace >= TRACE)
+
+    def _learn(self, delay: int, gain: float, likeness: float) -> None:
+        if known := self._loudspeaker:
+            gain = _STEADY * known.gain + (1 - _STEADY) * gain
+            likeness = _STEADY * known.likeness + (1 - _STEADY) * likeness
+        self._loudspeaker = _Loudspeaker(delay, gain, likeness)
 
     def _around(self, position: int) -> NDArray[np.int8]:
         """What may be heard about now. What is older is forgotten."""
@@ -85,6 +113,12 @@ def _emphasize(samples: NDArray[np.int8] | Samples) -> Signal:
     signal = samples.astype(np.float32)
     signal[1:] -= _EMPHASIS * signal[:-1]
     return signal
+
+
+def _gain(heard: Signal, played: Signal, delay: int) -> float:
+    """How loud it is beside what was played then, and shortly before."""
+    source = played[max(0, delay - _LINGERING) : delay + len(heard)]
+    return float(np.sqrt(np.square(heard).mean() / (np.square(source).mean() + 1e-6)))
 
 
 def _likeness(heard: Signal, played: Signal) -> Signal:
