@@ -5,7 +5,6 @@ as engines on another machine do, so that what is left is what the sessions cost
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -85,12 +84,12 @@ async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[Callable
     assistant = BuiltinModel(load_tools(settings).snapshot())
     assistant.compile()
     hearing = Hearing(Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx")))
-    workers = Workers(threads=len(os.sched_getaffinity(0)))
+    voters = Workers(threads=1, yielding=True)
     senses = Senses(
         hearing=hearing,
         recognizer=StubRecognizer(load_recordings(phrases)),
         detector=TurnDetector(locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")),
-        workers=workers,
+        voters=voters,
         completeness=lambda text: assistant.completeness(text, Mode.VOICE),
         silences=Silences(*settings.speech.silences_ms),
     )
@@ -98,4 +97,4 @@ async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[Callable
         yield lambda: Cascade(senses, assistant, StubSynthesizer())
     finally:
         await hearing.aclose()
-        await workers.aclose()
+        await voters.aclose()

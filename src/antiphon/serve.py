@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -33,6 +34,9 @@ from antiphon.tools.spec import Mode
 from antiphon.words import dates
 
 RESTARTING: Final = "The server restarts."
+SWITCH_S: Final = 0.001
+"""How long a thread waits for another that is at work in Python. By Python's usual 5 ms, each hop to a model or to the
+database costs a busy server that much."""
 HOUSEKEEPING_S: Final = 3_600.0
 VOICE_WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 """After a power cut, an engine on another machine may start later than this: it is tried again."""
@@ -96,6 +100,7 @@ async def run_server(
             # What is there now stays: left to the collector, each of its full rounds would stop all callers for 0.1 s.
             gc.collect()
             gc.freeze()
+            sys.setswitchinterval(SWITCH_S)
             for line in _describe(house, host, bound, addresses, model.profile.name, voice, required):
                 announce(line)
             # Beside the event loop, and after the start, which does not need it.

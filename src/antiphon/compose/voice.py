@@ -90,11 +90,12 @@ async def open_voice(
             asyncio.to_thread(Vad, silero), asyncio.to_thread(TurnDetector, smart_turn)
         )
         hearing = Hearing(vad)
+        voters = Workers(threads=1, yielding=True)
         senses = Senses(
             hearing,
             speech.recognizer,
             detector,
-            speech.workers,
+            voters,
             completeness,
             Silences(*settings.speech.silences_ms),
         )
@@ -108,6 +109,7 @@ async def open_voice(
             yield Voice(speech, usual_voice, make_model)
         finally:
             await hearing.aclose()
+            await voters.aclose()
 
 
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:

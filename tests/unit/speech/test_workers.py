@@ -1,13 +1,15 @@
 """Who goes first, who is refused, and what becomes of work that nobody wants any more."""
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator, Callable
-from threading import Event, Lock
+from threading import Event, Lock, get_native_id
 
 import pytest
 
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
-from antiphon.speech.workers import Workers
+from antiphon.speech.workers import NICE, Workers
 
 pytestmark = pytest.mark.real_time
 
@@ -173,3 +175,14 @@ async def test_closing_may_come_twice(bench: Bench) -> None:
     await bench.workers.aclose()
     await bench.workers.aclose()
     assert bench.done == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is a thread's priority its own")
+async def test_threads_that_yield_let_others_go_first() -> None:
+    def niceness(_: Event) -> int:
+        return os.getpriority(os.PRIO_PROCESS, get_native_id())
+
+    usual, yielding = Workers(threads=1), Workers(threads=1, yielding=True)
+    assert await yielding.run(niceness) == min(19, await usual.run(niceness) + NICE)
+    await usual.aclose()
+    await yielding.aclose()

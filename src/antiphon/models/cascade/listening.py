@@ -51,7 +51,9 @@ class Listening:
         self._told_s = -TELLING_S
         self._is_awaited = False
         """Whether the audio was ended, and somebody waits for a turn, or for word that there is none."""
-        self._stalled: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._more_s = 0.0
+        """When something was last pushed or heard."""
 
     def push(self, pcm: bytes, *, playing: bool) -> None:
         self._client_plays = playing
@@ -86,8 +88,8 @@ class Listening:
 
     async def close(self) -> None:
         self._stream.close()
-        if self._stalled is not None:
-            self._stalled.cancel()
+        if self._stall is not None:
+            self._stall.cancel()
         await self._of_pause.aclose()
         await self._aside.aclose()
 
@@ -143,11 +145,22 @@ class Listening:
         self._hearer.on_more()
 
     def _wait_for_more(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-        if self._ear.is_open and not self._stream.is_closed:
-            self._stalled = asyncio.get_running_loop().call_later(STALLED_S, lambda: self._take(self._ear.end()))
+        loop = asyncio.get_running_loop()
+        self._more_s = loop.time()
+        # One timer for the turn, which looks whether it is due: one for each frame took a twelfth of the loop's time.
+        if self._stall is None and self._ear.is_open:
+            self._stall = loop.call_later(STALLED_S, self._look_for_stall)
+
+    def _look_for_stall(self) -> None:
+        self._stall = None
+        if self._stream.is_closed or not self._ear.is_open:
+            return
+        loop = asyncio.get_running_loop()
+        left_s = self._more_s + STALLED_S - loop.time()
+        if left_s > 0:
+            self._stall = loop.call_later(left_s, self._look_for_stall)
+        else:
+            self._take(self._ear.end())
 
     # What was said.
 
@@ -168,7 +181,7 @@ class Listening:
 
     async def _sounds_complete(self, audio: bytes) -> bool:
         detector = self._senses.detector
-        return await self._senses.workers.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE
+        return await self._senses.voters.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE
 
     async def _finish(self, silence_ms: int) -> None:
         """The turn is over. Its text is usually there already."""

@@ -36,7 +36,8 @@ class Senses:
     hearing: Hearing
     recognizer: Recognizer
     detector: Detector
-    workers: Workers
+    voters: Workers
+    """In whose threads the detector is asked. A vote that comes late costs one speaker a longer silence, nobody else."""
     completeness: Callable[[str], Completeness]
     """How much of a request a text is, as far as a grammar can tell."""
     silences: Silences
