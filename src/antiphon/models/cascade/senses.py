@@ -37,7 +37,7 @@ class Senses:
     recognizer: Recognizer
     detector: Detector
     voters: Workers
-    """In whose threads the detector is asked. A vote that comes late costs one speaker a longer silence, and no other."""
+    """In whose threads the detector is asked. A vote that comes late costs one speaker a longer silence, not others."""
     completeness: Callable[[str], Completeness]
     """How much of a request a text is, as far as a grammar can tell."""
     silences: Silences
