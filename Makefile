@@ -38,7 +38,7 @@ models: $(INSTALLED) ## pull the model files of the voice
 system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
 	@.ci/packages
 
-bench: $(INSTALLED) ## measure every figure that the README claims
+bench: system models ## measure every figure that the README claims
 	@set -e; for program in $(BENCHES); do echo "$$program"; $(BIN)/python $$program; done
 
 web: $(NODE_INSTALLED) ## check, test and build the page
