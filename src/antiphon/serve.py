@@ -294,4 +294,4 @@ def _describe(
         yield "Clients must show a token."
     else:
         yield f"Anybody {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
-    yield f"Try it: antiphon chat --url ws://{here}/ws{' --token TOKEN' if required else ''}"
+    yield f"Try it: open http://{here}, or run antiphon chat --url http://{here}{' --token TOKEN' if required else ''}"

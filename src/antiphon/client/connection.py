@@ -64,10 +64,10 @@ async def connect(
 
 
 async def dial(url: str) -> ClientConnection:
-    """Raises `Disconnected`."""
+    """The address that a server tells, for browsers or for clients, will do. Raises `Disconnected`."""
     try:
         return await open_socket(
-            url,
+            _socket_address(url),
             compression=None,
             # A proxy knows nothing of this machine's own addresses.
             proxy=None if _is_loopback(urlsplit(url).hostname or "") else True,
@@ -90,6 +90,12 @@ async def dial(url: str) -> ClientConnection:
         raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidHandshake as error:
         raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
+
+
+def _socket_address(url: str) -> str:
+    parts = urlsplit(url)
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    return parts._replace(scheme=scheme, path=parts.path.rstrip("/") or "/ws").geturl()
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -241,8 +242,17 @@ async def test_an_address_without_a_server_is_one_clear_sentence() -> None:
 
 async def test_an_address_that_is_none_is_one_clear_sentence() -> None:
     with pytest.raises(Disconnected, match="An address is like") as caught:
-        await dial("http://127.0.0.1:8000/ws")
+        await dial("ftp://127.0.0.1:8000/ws")
     assert not caught.value.come_back
+
+
+@pytest.mark.parametrize("form", ["ws://{}/ws", "ws://{}", "http://{}", "http://{}/", "http://{}/ws"])
+async def test_every_address_that_a_server_tells_leads_to_it(form: str) -> None:
+    async with play(converse) as server:
+        socket = await dial(form.format(urlsplit(server.url).netloc))
+        assert socket.request is not None
+        assert socket.request.path == "/ws"
+        await socket.close()
 
 
 # A connection that goes, and the client comes back by itself.
