@@ -12,7 +12,7 @@ from hassil import Intents, RecognizeResult, recognize_all
 from hassil.intents import Intent
 
 from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import Node, Slot, bare, could_go_on, could_read, openers
+from antiphon.tools.sentences.readings import Node, Slot, bare, bare_words, could_go_on, could_read, openers
 
 LANGUAGE: Final = "en"
 
@@ -119,9 +119,10 @@ class Matcher:
 
     def could_go_on(self, phrase: Phrase, tools: Container[str]) -> bool:
         """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""
-        text = bare(phrase.text)
+        words = bare_words(phrase.text)
+        text = "".join(words)
         begun = (t for begins, t in self._openers if text.startswith(begins) and t.tool_id in tools)
-        return any(could_go_on(template.compiled.tree, phrase.text) for template in begun)
+        return any(could_go_on(template.compiled.tree, words) for template in begun)
 
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:

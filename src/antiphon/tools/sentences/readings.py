@@ -4,7 +4,7 @@ A template is turned from hassil's expression into a tree of four kinds of nodes
 the text of a reading, a slot stands as `{name}`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, permutations
 from math import gcd, prod
@@ -111,12 +111,15 @@ def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
             return starts
 
 
-def could_go_on(node: Node, said: str) -> bool:
-    """Whether this is how a reading begins that has more to say, up to a word of the template itself.
+def bare_words(text: str) -> list[str]:
+    return [word for word in map(bare, text.split()) if word]
+
+
+def could_go_on(node: Node, words: Sequence[str]) -> bool:
+    """Whether this, as bare words, is how a reading begins that has more to say, up to a word of the template itself.
 
     What a slot has taken could go on in any reading: that does not count.
     """
-    words = [word for word in map(bare, said.split()) if word]
     return _passes(node, "".join(words), frozenset(accumulate(map(len, words))), {(0, False)})[1]
 
 

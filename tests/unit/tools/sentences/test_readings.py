@@ -3,6 +3,7 @@ from hassil import parse_sentence
 
 from antiphon.tools.sentences.readings import (
     Node,
+    bare_words,
     certain_slots,
     could_go_on,
     nearest,
@@ -110,7 +111,7 @@ def test_what_cannot_be_read_is_refused(template: str) -> None:
 def test_what_has_been_said_could_go_on_if_a_word_of_the_sentence_is_not_its_last(
     template: str, said: str, could: bool
 ) -> None:
-    assert could_go_on(read(template), said) is could
+    assert could_go_on(read(template), bare_words(said)) is could
 
 
 @pytest.mark.parametrize(
