@@ -106,6 +106,9 @@ class Talk(Line):
             return
         enough_ms = [enough_frames(each) * FRAME_MS for each in self._times.silences_ms]
         which = max(0, sum(each <= silence_ms for each in enough_ms) - 1)
+        if which >= len(turn.silent_ns):
+            # The ears have heard its end a frame sooner than when they were tried.
+            return
         text_ns = turn.paused_ns + self._times.stt_ms * 1_000_000
         due_ns = max(turn.silent_ns[which], text_ns) + self._times.tts_ms * 1_000_000
         self.ledger.turns += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import SAMPLE_BYTES, Samples
+from antiphon.audio.pcm import FULL_SCALE, SAMPLE_BYTES, Samples
 from antiphon.audio.silero import FRAMES, MEMORY, rewrite
 
 HZ: Final = 16_000
@@ -16,17 +16,26 @@ FRAME_SAMPLES: Final = 512
 FRAME_MS: Final = FRAME_SAMPLES * 1000 // HZ
 FRAME_BYTES: Final = FRAME_SAMPLES * SAMPLE_BYTES
 
-_MEMORY: Final = 64 + 2 * 128
+STILL: Final = 40
+"""Samples that stay below it, −58 dBFS, hold no speech: the model hears none in them, not even below 100."""
+SETTLED_FRAMES: Final = 16
+"""After so many still frames, half a second, the model need not be asked about more of them. Speech that follows is
+heard as before, give or take a frame."""
+
+_BEFORE: Final = 64
+_MEMORY: Final = _BEFORE + 2 * 128
 """The end of the last frame, without which the model hears nothing, and its own state."""
 
 
 class VadStream:
     """What the model remembers of one session: 1.3 KB."""
 
-    __slots__ = ("_memory",)
+    __slots__ = ("_memory", "_still")
 
     def __init__(self) -> None:
         self._memory = np.zeros(_MEMORY, np.float32)
+        self._still = 0
+        """Frames since the last that was not."""
 
 
 class Vad:
@@ -46,11 +55,32 @@ class Vad:
         streams, frames = zip(*batch, strict=True)
         if any(memoryview(frame).nbytes != FRAME_BYTES for frame in frames):
             raise AudioError(f"A frame of speech is {FRAME_SAMPLES} samples of 16 bits at {HZ} Hz.")
-        count = len(batch)
-        samples = np.frombuffer(b"".join(frames), np.int16).reshape(count, FRAME_SAMPLES)
+        samples = np.frombuffer(b"".join(frames), np.int16).reshape(len(batch), FRAME_SAMPLES)
+        probabilities = [0.0] * len(batch)
+        asked = self._choose(streams, samples)
+        if asked:
+            heard = self._ask([streams[place] for place in asked], samples[asked])
+            for place, probability in zip(asked, heard, strict=True):
+                probabilities[place] = probability
+        return probabilities
+
+    @staticmethod
+    def _choose(streams: Sequence[VadStream], samples: Samples) -> list[int]:
+        """Those of the frames that the model must hear. Most microphones are still most of the time."""
+        is_still = (samples.max(axis=1) < STILL) & (samples.min(axis=1) > -STILL)
+        asked = []
+        for place, (stream, still) in enumerate(zip(streams, is_still.tolist(), strict=True)):
+            stream._still = stream._still + 1 if still else 0
+            if stream._still <= SETTLED_FRAMES:
+                asked.append(place)
+            else:
+                stream._memory[:_BEFORE] = samples[place, -_BEFORE:] / FULL_SCALE
+        return asked
+
+    def _ask(self, streams: Sequence[VadStream], samples: Samples) -> list[float]:
         # An array for all streams with a place for each is 1 µs a frame quicker than a small array in each stream, of
         # 15; it has places to give back, and threads to keep apart.
-        memory = np.concatenate([stream._memory for stream in streams]).reshape(count, _MEMORY)
+        memory = np.concatenate([stream._memory for stream in streams]).reshape(len(streams), _MEMORY)
         probabilities, memory = self._session.run(None, {FRAMES: samples, MEMORY: memory})
         for stream, row in zip(streams, memory, strict=True):
             # A view would keep the whole batch for as long as one of its sessions is silent.

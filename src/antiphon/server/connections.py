@@ -10,8 +10,10 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
+from websockets.protocol import OPEN
 
 from antiphon.protocol.closing import BAD_UTF8, TOO_LARGE
+from antiphon.server.whole_frames import read_binary
 
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
@@ -113,8 +115,24 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
     _refused = False
 
     def data_received(self, data: bytes) -> None:
-        if not self._refused:
-            super().data_received(data)
+        if self._refused:
+            return
+        rest = self._take_whole(data) if self._is_between_messages() else data
+        if rest:
+            super().data_received(rest)
+
+    def _is_between_messages(self) -> bool:
+        conn = self.conn
+        return conn.state is OPEN and conn.current_size is None and not conn.reader.buffer
+
+    def _take_whole(self, data: bytes) -> bytes:
+        """Hands over the binary messages at the beginning of the data, and gives what is left."""
+        at = 0
+        while (found := read_binary(data, at, self.config.ws_max_size)) is not None:
+            message, at = found
+            self.curr_msg_data_type, self.frames = "bytes", [message]
+            self._hand_over()
+        return data[at:] if at else data
 
     def handle_ping(self) -> None:
         """Leaves out a pong that would have to wait: from a client that never reads they would fill the memory."""

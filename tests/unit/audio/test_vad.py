@@ -3,7 +3,7 @@ import pytest
 
 from antiphon.audio.errors import AudioError
 from antiphon.audio.pcm import Samples, Signal
-from antiphon.audio.vad import FRAME_BYTES, HZ, Vad
+from antiphon.audio.vad import FRAME_BYTES, FRAME_SAMPLES, HZ, SETTLED_FRAMES, Vad
 from tests.unit.audio.conftest import Speaker, at_level, silence, to_frames
 
 SENTENCES = ["What time is it in Tokyo?", "Remind me to call my mother.", "Tell me a joke.", "Wait a moment, please."]
@@ -65,6 +65,27 @@ def test_a_batch_hears_what_each_would_hear_alone(vad: Vad, speaker: Speaker) ->
     for heard, expected in zip(together, alone, strict=True):
         assert len(heard) > 20
         assert heard == pytest.approx(expected[: len(heard)], abs=1e-4)
+
+
+def first_heard(probabilities: list[float]) -> int:
+    return next(at for at, probability in enumerate(probabilities) if probability >= 0.5)
+
+
+def test_a_still_room_is_no_speech_and_costs_no_thought(vad: Vad) -> None:
+    probabilities = listen(vad, to_frames(silence(3)))
+    assert probabilities[SETTLED_FRAMES:] == [0.0] * (len(probabilities) - SETTLED_FRAMES)
+    assert all(probabilities[:SETTLED_FRAMES])
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_after_a_long_stillness_speech_is_heard_as_soon_as_after_a_short_one(
+    vad: Vad, speaker: Speaker, sentence: str
+) -> None:
+    still_s = 20
+    words = at_level(speaker.say(sentence), -25)
+    short = first_heard(listen(vad, to_frames(np.concatenate([silence(0.32), words]))))
+    long = first_heard(listen(vad, to_frames(np.concatenate([silence(still_s), words]))))
+    assert abs(long - short - (still_s - 0.32) * HZ / FRAME_SAMPLES) <= 1
 
 
 def test_bytes_and_samples_are_the_same_to_it(vad: Vad, speaker: Speaker) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from random import Random
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
+from websockets.frames import Frame, Opcode
 
 from antiphon.server.connections import Deadlines, HttpConnection, WebSocketConnection
 
@@ -49,6 +51,9 @@ class Line(asyncio.Transport):
 
     def close(self) -> None:
         pass
+
+    def can_write_eof(self) -> bool:
+        return False
 
     def pause_reading(self) -> None:
         pass
@@ -162,3 +167,53 @@ async def test_pings_are_answered_again_once_it_reads(websocket: WebSocketConnec
     websocket.resume_writing()
     websocket.data_received(PING)
     assert line.written == PONG
+
+
+def frame(opcode: Opcode, payload: bytes, *, fin: bool = True) -> bytes:
+    return Frame(opcode, payload, fin).serialize(mask=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_messages_come_whole_and_in_order_however_the_network_cuts_them(line: Line, seed: int) -> None:
+    heard: list[str | bytes] = []
+
+    async def note(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] == "websocket.receive":
+            heard.append(message.get("text") or message["bytes"])
+
+    chance = Random(seed)
+    said = [f"text {at}" if chance.random() < 0.5 else chance.randbytes(641) for at in range(60)]
+    sent = b""
+    for each in said:
+        payload, opcode = (each.encode(), Opcode.TEXT) if isinstance(each, str) else (each, Opcode.BINARY)
+        cut = chance.choice([None, None, len(payload) // 2])
+        sent += frame(opcode, payload[:cut], fin=cut is None)
+        if cut is not None:
+            sent += chance.choice([b"", PING]) + frame(Opcode.CONT, payload[cut:])
+    config_ = uvicorn.Config(note, log_config=None, ws_per_message_deflate=False, ws_ping_interval=None)
+    config_.load()
+    connection = WebSocketConnection(config_, ServerState(), {}, deadlines=DEADLINES)
+    connection.connection_made(line)
+    connection.data_received(HANDSHAKE)
+    await asyncio.sleep(0.01)
+    while sent:
+        size = chance.choice([1, 7, 300, 649, 2_000])
+        connection.data_received(sent[:size])
+        sent = sent[size:]
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    connection.connection_lost(None)
+    await asyncio.sleep(0.01)
+    assert heard == said
+
+
+async def test_audio_after_a_message_that_was_refused_is_not_read(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.data_received(frame(Opcode.BINARY, bytes(10), fin=False))
+    websocket.data_received(frame(Opcode.BINARY, bytes(640)))
+    assert line.written.startswith(b"\x88")
+    assert b"expected a continuation frame" in line.written
+    waiting = websocket.queue.qsize()
+    websocket.data_received(frame(Opcode.BINARY, bytes(640)))
+    assert websocket.queue.qsize() == waiting

@@ -34,6 +34,7 @@ class Listening:
     def __init__(self, senses: Senses, hearer: Hearer) -> None:
         self._senses = senses
         self._hearer = hearer
+        self._loop = asyncio.get_running_loop()
         self._ear = Ear(senses.silences.long_ms)
         self._barge = BargeIn()
         self._stream = senses.hearing.open(self._hear)
@@ -145,20 +146,18 @@ class Listening:
         self._hearer.on_more()
 
     def _wait_for_more(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._more_s = loop.time()
+        self._more_s = self._loop.time()
         # One timer for the turn, which looks whether it is due: one for each frame took a twelfth of the loop's time.
         if self._stall is None and self._ear.is_open:
-            self._stall = loop.call_later(STALLED_S, self._look_for_stall)
+            self._stall = self._loop.call_later(STALLED_S, self._look_for_stall)
 
     def _look_for_stall(self) -> None:
         self._stall = None
         if self._stream.is_closed or not self._ear.is_open:
             return
-        loop = asyncio.get_running_loop()
-        left_s = self._more_s + STALLED_S - loop.time()
+        left_s = self._more_s + STALLED_S - self._loop.time()
         if left_s > 0:
-            self._stall = loop.call_later(left_s, self._look_for_stall)
+            self._stall = self._loop.call_later(left_s, self._look_for_stall)
         else:
             self._take(self._ear.end())
 
@@ -185,7 +184,7 @@ class Listening:
 
     async def _finish(self, silence_ms: int) -> None:
         """The turn is over. Its text is usually there already."""
-        ended_s = asyncio.get_running_loop().time()
+        ended_s = self._loop.time()
         wording = self._wording
         try:
             text = wording.join(await self._understand())
@@ -202,7 +201,7 @@ class Listening:
             return
         goes_on, wording.told = wording.told is not None, text
         self._is_awaited = False
-        self._told_s = asyncio.get_running_loop().time()
+        self._told_s = self._loop.time()
         timings = Timings(silence_ms, wording.stt_ms, (self._told_s - ended_s) * 1_000)
         self._hearer.on_turn(text, timings, goes_on=goes_on)
 
@@ -225,7 +224,7 @@ class Listening:
     @property
     def _is_telling(self) -> bool:
         """Whether a turn is over and whoever answers it may not know yet."""
-        is_fresh = asyncio.get_running_loop().time() < self._told_s + TELLING_S
+        is_fresh = self._loop.time() < self._told_s + TELLING_S
         return self._is_finishing or (is_fresh and not self._ear.is_quiet)
 
     def _tell_nothing(self) -> None:
