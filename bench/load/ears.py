@@ -65,7 +65,13 @@ class StubSynthesizer:
     voices = (Voice("stub", "Stub", "en-US"),)
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         left_ms = min(_LONGEST_MS, len(text) * 1_000 // _CHARACTERS_PER_S)
         while left_ms > 0:

@@ -175,13 +175,23 @@ class Tones:
         self.asked: list[tuple[str, str | None, float]] = []
         self.went_on: list[bool] = []
         """Whether each text that it was asked for went on with an answer."""
+        self.urgencies: list[Urgency] = []
+        self.made = 0
+        """Pieces of sound."""
         self.open = 0
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         self.asked.append((text, voice, speed))
         self.went_on.append(goes_on)
+        self.urgencies.append(urgency)
         left_ms = length_ms(text, speed)
         self.open += 1
         try:
@@ -189,6 +199,7 @@ class Tones:
                 await asyncio.sleep(self.delay_s)
                 ms = min(self.piece_ms, left_ms)
                 left_ms -= ms
+                self.made += 1
                 yield Sound(bytes(2 * (TONE_HZ * ms // 1_000)), left_ms if self.tells_length else None)
                 if self.error is not None and self.fails_at in text:
                     raise self.error

@@ -100,10 +100,20 @@ async def open_voice(
             Silences(*settings.speech.silences_ms),
         )
         usual_voice = settings.speech.voice
-        thinks_ahead = _is_wanted(settings.model.think_ahead, model.profile.needs_network)
+        when = settings.model.think_ahead
+        thinks_ahead = _is_wanted(when, model.profile.needs_network)
+        tts = parse_tts(settings.speech.tts)
+        speaks_ahead = tts is not None and _is_wanted(when, needs_network(tts))
 
         def make_model() -> LiveModel:
-            return Cascade(senses, model, speech.synthesizer, usual_voice, thinks_ahead=thinks_ahead)
+            return Cascade(
+                senses,
+                model,
+                speech.synthesizer,
+                usual_voice,
+                thinks_ahead=thinks_ahead,
+                speaks_ahead=speaks_ahead,
+            )
 
         try:
             yield Voice(speech, usual_voice, make_model)

@@ -138,6 +138,13 @@ class LiveProfile:
     words first: it may be a yes that lets a tool run."""
 
 
+class Foresee(Protocol):
+    async def __call__(self, calls: Sequence[ToolCall]) -> "Sequence[ToolAnswer] | None":
+        """What these calls would give, in their order, if they were made now; None if that cannot be known without any
+        effect. Whoever makes them after all, soon, gets the same."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LiveContext:
     """What a model is connected with."""
@@ -147,6 +154,8 @@ class LiveContext:
     """The conversation so far: context, not orders."""
     tools: Sequence[Mapping[str, Any]]
     mode: Mode
+    foresee: Foresee | None = None
+    """For a model that thinks of its answer while the user may not have finished."""
 
 
 class ToolAnswer(Struct, frozen=True):

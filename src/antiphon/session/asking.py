@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from antiphon.models.base import ModelError
-from antiphon.models.live import LiveContext, LiveModel
+from antiphon.models.live import Foresee, LiveContext, LiveModel
 from antiphon.prompts.composer import compose
 from antiphon.protocol.server_messages import Error
 from antiphon.session import events as e
@@ -18,7 +18,9 @@ from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
 
-def describe(model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session) -> LiveContext:
+def describe(
+    model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session, foresee: Foresee
+) -> LiveContext:
     """What a model is connected with."""
     # The last turn is the one being asked; the model gets it by itself.
     history = keeper.messages[:-1] if session.phase is Phase.PROCESSING else keeper.messages
@@ -27,6 +29,7 @@ def describe(model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, s
         messages=tuple(history),
         tools=tools.snapshot.provider_schemas(model.profile.tool_schemas, mode),
         mode=mode,
+        foresee=foresee,
     )
 
 

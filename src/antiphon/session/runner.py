@@ -67,7 +67,9 @@ class Runner:
         self.session = Session(mode=tools.mode)
         self._clock = clock
         self._brain = Brain(
-            make_model, lambda model, mode: describe(model, mode, tools, keeper, self.session), self.post
+            make_model,
+            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.foresee),
+            self.post,
         )
         self._client = ClientMessages(outbox, keeper.stores, tools.user)
         tools.messaging = self._client

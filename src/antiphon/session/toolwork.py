@@ -15,7 +15,7 @@ from antiphon.tools import call as tool_call
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
 from antiphon.tools.gate import refuse
-from antiphon.tools.policy import NEVER_REFUSED
+from antiphon.tools.policy import NEVER_REFUSED, VOICE_BUDGET
 from antiphon.tools.result import Citation, Failure, IntentType
 from antiphon.tools.result import ToolResult as Result
 from antiphon.tools.session import ToolSession
@@ -58,6 +58,18 @@ class ToolWork:
         task = asyncio.create_task(self._run_all(calls, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def foresee(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
+        """What the calls of one model message would give, if nobody can tell that they were tried."""
+        if len(calls) > VOICE_BUDGET.calls:
+            return None
+        answers = []
+        for call in calls:
+            result = await self._executor.foresee(call, self._session)
+            if result is None:
+                return None
+            answers.append(_answer(call, result))
+        return answers
 
     def cancel(self) -> None:
         """Stops those that can be. An action is let finish, and is told in the next turn."""
@@ -115,15 +127,15 @@ class ToolWork:
 
     def _tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
         """Shows what came of a call to the client, and gives it in the model's words."""
-        content = result.for_model()
+        answer = _answer(call, result)
         self._cite(result.citations)
         if result.flyout is not None:
             flyout = result.flyout
             kind = FlyoutType(flyout.flyout_type)
             self._outbox.send(Flyout(kind, flyout.content, flyout.language, flyout.title))
         duration_ms = None if result.meta is None else result.meta.duration_ms
-        self._outbox.send(ToolResult(call.name, content, shown_id or call.id, result.ok, duration_ms))
-        return ToolAnswer(call, content, result.spoken, result.ok)
+        self._outbox.send(ToolResult(call.name, answer.content, shown_id or call.id, result.ok, duration_ms))
+        return answer
 
     def _note_goodbye(self, data: Any) -> None:
         """A tool that ends a call may say why in its data."""
@@ -139,6 +151,10 @@ class ToolWork:
         if self._cited_turn != self._session.turn:
             self._cited_turn, self.citations = self._session.turn, []
         self.citations += (citation for citation in citations if citation not in self.citations)
+
+
+def _answer(call: tool_call.ToolCall, result: Result) -> ToolAnswer:
+    return ToolAnswer(call, result.for_model(), result.spoken, result.ok)
 
 
 def _over_quota(wait_s: float) -> Result:

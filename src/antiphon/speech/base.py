@@ -84,7 +84,13 @@ class Synthesizer(Protocol):
         ...
 
     def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         """The text as sound, in pieces as soon as they are there. Speed 2 takes half the time.
 

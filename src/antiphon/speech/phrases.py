@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from antiphon.speech.base import Sound, Synthesizer, Voice
+from antiphon.speech.base import Sound, Synthesizer, Urgency, Voice
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 
@@ -55,7 +55,13 @@ class Phrases:
                     pass
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         said = _Said(text, self._known(voice), speed)
         if (known := self._sounds.get(said)) is not None:
@@ -64,7 +70,7 @@ class Phrases:
                 yield sound
             return
         made: list[Sound] = []
-        sounds = self._synthesizer.speak(text, voice=voice, speed=speed, goes_on=goes_on)
+        sounds = self._synthesizer.speak(text, voice=voice, speed=speed, urgency=urgency, goes_on=goes_on)
         try:
             async for sound in sounds:
                 made.append(sound)

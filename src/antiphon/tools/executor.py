@@ -22,6 +22,7 @@ from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
+from antiphon.tools.foresight import foresee
 from antiphon.tools.gate import Desk, check, declined, not_found, refuse
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
@@ -79,6 +80,13 @@ class Executor:
         its result is put into `session.unheard` for the next turn.
         """
         return self._execute(call, session)
+
+    async def foresee(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
+        """What the call would give, if that can be known without anybody noticing; else None.
+
+        If it is made within two seconds, the result is this one.
+        """
+        return await foresee(self._desk, Attempt(call, session, self._desk.clock.monotonic(), 0, None))
 
     async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
         """The person's answer to a confirmation request. Approved, the call runs as it was shown."""

@@ -36,10 +36,10 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
         if shared is not None:
             return shared
     attempt.ran = True
-    context = _context(desk, attempt, tool, caller)
-    result = await _once(attempt, tool, context)
+    context = make_context(desk, attempt, tool, caller)
+    result = _recall_foreseen(desk, attempt) or await run_once(attempt, tool, context)
     if result.error is not None and _may_retry(attempt, tool, result.error):
-        result = await _once(attempt, tool, context)
+        result = await run_once(attempt, tool, context)
     try:
         encoded = encode(result)
     except Exception as error:
@@ -50,7 +50,7 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
     return result
 
 
-async def _once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
+async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
     """One run of the handler. Whatever it does, a result comes of it, unless the pass itself is cancelled."""
     deadline: asyncio.Timeout | None = None
     try:
@@ -98,6 +98,12 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
         return cast(ToolResult, done.value)
 
 
+def _recall_foreseen(desk: Desk, attempt: Attempt) -> ToolResult | None:
+    if not attempt.session.foreseen or attempt.keys is None:
+        return None
+    return attempt.session.take_foreseen(attempt.keys.fingerprint, desk.clock.monotonic())
+
+
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
     """Once, in text, where repeating is harmless and nobody asked us to wait. Speech has no time for it."""
     return (
@@ -143,7 +149,7 @@ def _internal(tool: Tool) -> Failure:
     return Failure(ErrorType.INTERNAL, f"{tool.id} failed unexpectedly.", partial_side_effects=True)
 
 
-def _context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
+def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
     spec = tool.spec
     granted: Mapping[Capability, object] = NOTHING_GRANTED
     if spec.uses:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Messaging, SessionView
@@ -13,6 +15,16 @@ from antiphon.tools.policy import Ledger
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
 from antiphon.tools.spec import Mode
+
+FORESEEN_FOR_S: Final = 2.0
+"""What a tool would have said this long ago, it may not say any more: the time has gone on."""
+
+
+class Foreseen(Struct, frozen=True):
+    """The result of a call that has not been made yet."""
+
+    result: ToolResult
+    at_s: float
 
 
 class NoClient:
@@ -42,6 +54,8 @@ class ToolSession:
     ledger: Ledger = field(default_factory=Ledger)
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn; to be told in the next one."""
+    foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    """By tool and arguments: what calls would give that the next turn will probably make."""
 
     _view: SessionView | None = field(default=None, init=False, repr=False)
 
@@ -54,6 +68,12 @@ class ToolSession:
         if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
             self._view = view = SessionView(self.id, self.user, mode, self.active, self.turn, self.zone)
         return view
+
+    def take_foreseen(self, fingerprint: str, now_s: float) -> ToolResult | None:
+        """What was foreseen of such a call, if it is fresh. All that is not is forgotten."""
+        self.foreseen = {key: each for key, each in self.foreseen.items() if now_s - each.at_s <= FORESEEN_FOR_S}
+        found = self.foreseen.pop(fingerprint, None)
+        return None if found is None else found.result
 
     def facts(self, environment: str) -> dict[str, Any]:
         """What an availability expression can ask about."""

@@ -60,7 +60,13 @@ class Mouth:
         self.closed = asyncio.Event()
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         self.asked.append((text, voice))
         self.went_on.append(goes_on)

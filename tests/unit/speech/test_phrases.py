@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Voice
+from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
 from antiphon.speech.phrases import Phrases
 
 
@@ -23,7 +23,13 @@ class Counting:
         self.is_closed = False
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         self.asked.append(text)
         self.went_on.append(goes_on)

@@ -1,81 +1,97 @@
 """A text model that can be asked ahead of time: the answer to what will probably be said is on its way already."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
-from antiphon.models.base import Event, Prompt, TextModel
+from antiphon.models.base import CallRequested, Event, OutputText, Prompt, TextModel
+from antiphon.models.cascade.begun import Begun
 from antiphon.models.cascade.chores import Chores
-
-
-class _Begun:
-    """An answer in the making, kept until somebody wants it."""
-
-    def __init__(self, prompt: Prompt, model: TextModel, chores: Chores) -> None:
-        self.prompt = prompt
-        self._events: deque[Event] = deque()
-        self._stirred = asyncio.Event()
-        self._making = chores.start(self._make(model))
-        self._making.add_done_callback(lambda _: self._stirred.set())
-
-    def give_up(self) -> None:
-        self._making.cancel()
-
-    async def read(self) -> AsyncIterator[Event]:
-        """Raises what the model raised, at the place where it did."""
-        try:
-            while True:
-                while self._events:
-                    yield self._events.popleft()
-                if self._making.done():
-                    self._making.result()
-                    return
-                self._stirred.clear()
-                await self._stirred.wait()
-        finally:
-            self.give_up()
-            await asyncio.wait([self._making])
-
-    async def _make(self, model: TextModel) -> None:
-        async for event in model.reply(self.prompt):
-            self._events.append(event)
-            self._stirred.set()
+from antiphon.models.live import Foresee, note
+from antiphon.speech.clauses import Clauses
+from antiphon.tools.call import ToolCall, number
 
 
 class Ahead:
     """Nothing comes of an answer that was begun ahead until the same prompt is given in earnest: its calls have not
-    run, its words were not said."""
+    been made, its words were not said."""
 
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, model: TextModel, on_first_clause: Callable[[str], None] = lambda clause: None) -> None:
+        """`on_first_clause` is told how an answer will begin, as soon as that is known."""
         self.profile = model.profile
         self._model = model
-        self._begun: _Begun | None = None
+        self._on_first_clause = on_first_clause
+        self._prompt: Prompt | None = None
+        """That it thinks about."""
+        self._begun: list[tuple[Prompt, Begun[Event]]] = []
+        """Messages of the answer that nobody has asked for yet."""
+        self._thinking: asyncio.Task[None] | None = None
         self._chores = Chores()
 
-    def prepare(self, prompt: Prompt) -> None:
-        if self._begun is None or self._begun.prompt != prompt:
+    def prepare(self, prompt: Prompt, foresee: Foresee | None = None) -> None:
+        """With `foresee`, an answer that needs tools is thought to its end."""
+        if prompt != self._prompt:
             self.drop()
-            self._begun = _Begun(prompt, self._model, self._chores)
+            self._prompt = prompt
+            self._thinking = self._chores.start(self._think(prompt, foresee))
 
     def drop(self) -> None:
-        begun, self._begun = self._begun, None
-        if begun is not None:
+        if self._thinking is not None:
+            self._thinking.cancel()
+        for _, begun in self._begun:
             begun.give_up()
+        self._prompt, self._begun = None, []
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        begun = self._begun
-        if begun is not None and begun.prompt == prompt:
-            self._begun = None
-            source = begun.read()
-        else:
+        begun = self._find(prompt)
+        if begun is None:
             self.drop()
-            source = self._model.reply(prompt)
+        source = self._model.reply(prompt) if begun is None else begun.take()
         async with aclosing(cast(AsyncGenerator[Event, None], source)) as events:
             async for event in events:
                 yield event
 
     async def aclose(self) -> None:
-        self._begun = None
+        self.drop()
         await self._chores.aclose()
+
+    def _find(self, prompt: Prompt) -> Begun[Event] | None:
+        found = next((each for each in self._begun if each[0] == prompt), None)
+        if found is None:
+            return None
+        self._begun.remove(found)
+        return found[1]
+
+    async def _think(self, prompt: Prompt, foresee: Foresee | None) -> None:
+        """One message of the model, and if it has calls whose results can be foreseen, the next."""
+        said, calls = await self._think_message(prompt, is_first=True)
+        if not calls or foresee is None:
+            return
+        answers = await foresee(number(calls))
+        if answers is not None:
+            messages: list[Any] = list(prompt.messages)
+            note(messages, said, answers)
+            await self._think_message(replace(prompt, messages=tuple(messages)), is_first=not said)
+
+    async def _think_message(self, prompt: Prompt, *, is_first: bool) -> tuple[str, list[ToolCall]]:
+        """Its words and its calls. `is_first`: nothing is said before it."""
+        begun = Begun(self._model.reply(prompt), self._chores)
+        self._begun.append((prompt, begun))
+        said, calls, clauses = "", list[ToolCall](), Clauses()
+        async for event in begun.watch():
+            match event:
+                case OutputText(text=text):
+                    is_first = is_first and not self._tell_first(clauses.push(text))
+                    said += text
+                case CallRequested(call=call):
+                    calls.append(call)
+        if is_first:
+            self._tell_first(clauses.finish())
+        return said, calls
+
+    def _tell_first(self, clauses: list[str]) -> bool:
+        if clauses:
+            self._on_first_clause(clauses[0])
+        return bool(clauses)

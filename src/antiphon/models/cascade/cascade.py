@@ -41,10 +41,12 @@ class Cascade:
         usual_voice: str | None = None,
         *,
         thinks_ahead: bool = True,
+        speaks_ahead: bool = True,
     ) -> None:
         """Without a synthesizer the answers are to be read. The usual voice is spoken with until another is chosen.
 
-        If it thinks ahead, the model is asked about what somebody has probably said, some of it in vain.
+        If it thinks ahead, the model is asked about what somebody has probably said, some of it in vain. If it speaks
+        ahead, the same is true of the synthesizer.
         """
         self.profile = LiveProfile(
             name=f"cascade ({model.profile.name})",
@@ -58,8 +60,12 @@ class Cascade:
         )
         self._senses = senses
         self._thinks_ahead = thinks_ahead
-        self._mind = Mind(model, self._think)
         self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._tell)
+        self._mind = (
+            Mind(model, self._think, self._mouth.prepare)
+            if self._mouth is not None and speaks_ahead
+            else Mind(model, self._think)
+        )
         self._listening: Listening | None = None
         self._events: asyncio.Queue[LiveEvent | None] = asyncio.Queue()
         self._is_closed = False
@@ -145,6 +151,8 @@ class Cascade:
 
     def on_more(self) -> None:
         self._mind.think_again()
+        if self._mouth is not None:
+            self._mouth.forget()
 
     def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None:
         if self.is_answering():

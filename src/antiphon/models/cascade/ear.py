@@ -17,8 +17,11 @@ STILL_SPEECH: Final = 0.35
 ONSET_FRAMES: Final = 3
 """A click or a door is over by then."""
 RESUME_FRAMES: Final = 2
-PAUSE_FRAMES: Final = 5
-"""So much silence makes it worth asking what was said, and whether it was all."""
+PAUSE_FRAMES: Final = 3
+"""So much silence makes it worth asking what was said, and whether it was all. Within fluent speech there is hardly
+ever so much: once in 80 sentences."""
+TAIL_FRAMES: Final = 5
+"""Of silence belong to what somebody has said. How it ends is heard best with so much of it."""
 MIN_SPEECH_FRAMES: Final = 5
 """Less than this in a whole turn is a noise, not a word."""
 PREROLL_FRAMES: Final = 9
@@ -71,6 +74,11 @@ class Ear:
     def turn(self) -> bytes:
         """The turn's audio so far: pre-roll, speech, and the silence up to its end."""
         return bytes(self._turn)
+
+    @property
+    def sentence(self) -> bytes:
+        """The turn so far, with no more silence than a sentence has after it."""
+        return bytes(self._turn[: len(self._turn) - max(0, self._silent - TAIL_FRAMES) * FRAME_BYTES])
 
     @property
     def turn_ms(self) -> int:

@@ -133,7 +133,7 @@ class Listening:
     def _pause(self) -> None:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
         self._aside.cancel()
-        self._of_pause.start(self._judge(self._ear.turn, self._make_guess(Urgency.SOON)))
+        self._of_pause.start(self._judge(self._make_guess(Urgency.SOON)))
 
     def _go_on(self) -> None:
         """It was only a pause."""
@@ -163,7 +163,7 @@ class Listening:
 
     # What was said.
 
-    async def _judge(self, audio: bytes, guess: "asyncio.Task[str]") -> None:
+    async def _judge(self, guess: "asyncio.Task[str]") -> None:
         """How much silence is enough. Where the words do not tell, the turn detector does, by the melody."""
         text = self._wording.join(await guess)
         if not text or not self._ear.is_open:
@@ -175,11 +175,11 @@ class Listening:
                 self._take(self._ear.content_with(silences.short_ms))
             case Completeness.WHOLE:
                 self._take(self._ear.content_with(silences.middle_ms))
-            case Completeness.UNKNOWN if await self._sounds_complete(audio):
+            case Completeness.UNKNOWN if await self._sounds_complete():
                 self._take(self._ear.content_with(silences.middle_ms))
 
-    async def _sounds_complete(self, audio: bytes) -> bool:
-        detector = self._senses.detector
+    async def _sounds_complete(self) -> bool:
+        detector, audio = self._senses.detector, self._ear.sentence
         return await self._senses.voters.run(lambda _: detector.completeness(audio), Urgency.SOON) >= COMPLETE
 
     async def _finish(self, silence_ms: int) -> None:

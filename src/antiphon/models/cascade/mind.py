@@ -12,8 +12,14 @@ from antiphon.transcript import UserMessage
 class Mind(TextLiveModel):
     """What it thinks is told as it is thought; `events` has nothing."""
 
-    def __init__(self, model: TextModel, tell: Callable[[LiveEvent], None]) -> None:
-        self._ahead = Ahead(model)
+    def __init__(
+        self,
+        model: TextModel,
+        tell: Callable[[LiveEvent], None],
+        on_first_clause: Callable[[str], None] = lambda clause: None,
+    ) -> None:
+        """`on_first_clause` is told how an answer will probably begin, before it is wanted."""
+        self._ahead = Ahead(model, on_first_clause)
         self._tell = tell
         super().__init__(self._ahead)
 
@@ -21,7 +27,7 @@ class Mind(TextLiveModel):
         """The user has probably said this, and nothing more: the answer may as well begin to be made."""
         context = self._connection()
         messages = (*self._messages, UserMessage(text))
-        self._ahead.prepare(Prompt(context.system, messages, context.tools, context.mode))
+        self._ahead.prepare(Prompt(context.system, messages, context.tools, context.mode), context.foresee)
 
     def think_again(self) -> None:
         """The user has said more."""

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Final, cast
 
+from msgspec import Struct
+
+from antiphon.models.cascade.begun import Begun
 from antiphon.models.cascade.chores import Chores
 from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
-from antiphon.speech.base import Sound, SpeechError, Synthesizer
+from antiphon.speech.base import Sound, SpeechError, Synthesizer, Urgency
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 from antiphon.telemetry.log import get_logger
@@ -24,6 +27,12 @@ FAILED: Final = "The answer could not be spoken. You can read it."
 log = get_logger(__name__)
 
 
+class _Wanted(Struct, frozen=True):
+    text: str
+    voice: str | None
+    speed: float
+
+
 class Mouth:
     """What it is given is said in order, and events that were put behind words are told when those are said.
 
@@ -36,6 +45,9 @@ class Mouth:
         self._synthesizer = synthesizer
         self._emit = emit
         self._tasks = Chores()
+        self._aside = Chores()
+        self._prepared: tuple[_Wanted, Begun[Sound]] | None = None
+        """How the next answer will probably begin."""
         self._begin()
 
     @property
@@ -46,6 +58,20 @@ class Mouth:
     def choose(self, voice: str | None, speed: float) -> None:
         """From the next clause on; None is the usual voice."""
         self._voice, self._speed = voice or self._usual_voice, speed
+
+    def prepare(self, clause: str) -> None:
+        """An answer will probably begin with this: its first sound is made now, if there is nothing else to do."""
+        wanted = self._want(speakable(clause))
+        if not wanted.text or (self._prepared is not None and self._prepared[0] == wanted):
+            return
+        self.forget()
+        self._prepared = (wanted, Begun(self._order(wanted, Urgency.IDLE, goes_on=False), self._aside, most=1))
+
+    def forget(self) -> None:
+        """What was prepared is not wanted."""
+        if self._prepared is not None:
+            self._prepared[1].give_up()
+            self._prepared = None
 
     def say(self, text: str) -> None:
         self._wait(*self._clauses.push(text))
@@ -69,6 +95,7 @@ class Mouth:
     async def close(self) -> None:
         self.hush()
         await self._tasks.aclose()
+        await self._aside.aclose()
 
     def _begin(self) -> None:
         """With nothing of an earlier answer."""
@@ -141,7 +168,7 @@ class Mouth:
             return
         expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
         made_ms, held = 0.0, b""
-        made = self._synthesizer.speak(spoken, voice=self._voice, speed=self._speed, goes_on=self._has_begun)
+        made = self._find_prepared(self._want(spoken))
         async with aclosing(cast(AsyncGenerator[Sound, None], made)) as sounds:
             async for sound in sounds:
                 if sound.left_ms is not None and sound.pcm:
@@ -155,6 +182,24 @@ class Mouth:
                     held += sound.pcm
         if held:
             yield Sound(held, 0)
+
+    def _find_prepared(self, wanted: _Wanted) -> AsyncIterator[Sound]:
+        """These sounds, of which the first may be there already."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            known, begun = prepared
+            if known == wanted and not begun.has_failed:
+                return begun.take()
+            begun.give_up()
+        return self._order(wanted, Urgency.NOW, goes_on=self._has_begun)
+
+    def _want(self, text: str) -> _Wanted:
+        return _Wanted(text, self._voice, self._speed)
+
+    def _order(self, wanted: _Wanted, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
+        return self._synthesizer.speak(
+            wanted.text, voice=wanted.voice, speed=wanted.speed, urgency=urgency, goes_on=goes_on
+        )
 
     def _send(self, sound: Sound, text: str) -> None:
         now_s = asyncio.get_running_loop().time()

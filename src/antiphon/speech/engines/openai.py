@@ -152,7 +152,13 @@ class OpenAISynthesizer:
         self.voices: Sequence[Voice] = tuple(Voice(each, each.capitalize(), "und") for each in ids)
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         chosen = voice if voice and any(each.id == voice for each in self.voices) else self.voices[0].id
         speed = min(max(speed, SLOWEST), FASTEST)

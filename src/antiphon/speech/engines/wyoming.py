@@ -204,7 +204,13 @@ class WyomingSynthesizer:
         self.voices = (usual, *(each for each in voices if each.id != usual.id))
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         if is_silent(text):
             return

@@ -1,7 +1,7 @@
 """Thinking ahead of the end of a turn, and taking a turn back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,7 +9,15 @@ from structlog.testing import capture_logs
 
 from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextProfile
 from antiphon.models.cascade.mind import Mind
-from antiphon.models.live import GenerationComplete, LiveContext, LiveEvent, ToolCalls, TurnComplete, TurnFailed
+from antiphon.models.live import (
+    GenerationComplete,
+    LiveContext,
+    LiveEvent,
+    ToolAnswer,
+    ToolCalls,
+    TurnComplete,
+    TurnFailed,
+)
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Message, UserMessage
@@ -25,7 +33,15 @@ class Thinker:
     def __init__(self, *script: str | list[ToolCall]) -> None:
         self.model = Paced(ScriptedModel(list(script)))
         self.events: list[LiveEvent] = []
-        self.mind = Mind(self.model, self.events.append)
+        self.first_clauses: list[str] = []
+        self.foreseen: list[Sequence[ToolCall]] = []
+        self.prophecy: str | None = "noon"
+        """What calls will give; None if that cannot be known."""
+        self.mind = Mind(self.model, self.events.append, self.first_clauses.append)
+
+    async def foresee(self, calls: Sequence[ToolCall]) -> list[ToolAnswer] | None:
+        self.foreseen.append(calls)
+        return None if self.prophecy is None else results_of(ToolCalls(tuple(calls)), self.prophecy)
 
     @property
     def asked(self) -> list[Message]:
@@ -48,7 +64,7 @@ class Thinker:
 @asynccontextmanager
 async def thinking(*script: str | list[ToolCall]) -> AsyncIterator[Thinker]:
     thinker = Thinker(*script)
-    await thinker.mind.connect(LiveContext("", (), (), Mode.VOICE))
+    await thinker.mind.connect(LiveContext("", (), (), Mode.VOICE, thinker.foresee))
     try:
         yield thinker
     finally:
@@ -289,3 +305,83 @@ async def test_a_guess_that_calls_and_talks_keeps_the_order() -> None:
     await asyncio.sleep(1)
     assert events == [OutputText("Let me look."), ToolCalls((CALL,))]
     await mind.close()
+
+
+# What tools would say.
+
+
+async def test_an_answer_that_needs_tools_is_thought_to_its_end() -> None:
+    async with thinking([CALL], "It is noon.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await thinker.settle()
+        assert thinker.foreseen == [[CALL]]
+        assert thinker.events == []
+        assert len(thinker.asked) == 2
+        await thinker.mind.send_text("what time is it")
+        await asyncio.sleep(0.01)
+        assert thinker.events == [ToolCalls((CALL,))]
+        await thinker.mind.send_tool_results(results_of(ToolCalls((CALL,))))
+        await asyncio.sleep(0.01)
+        assert thinker.text == "It is noon."
+        assert len(thinker.asked) == 2
+
+
+async def test_a_tool_that_says_something_else_after_all_is_heard() -> None:
+    async with thinking([CALL], "It is noon.", "It is one.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await thinker.settle()
+        await thinker.mind.send_text("what time is it")
+        await asyncio.sleep(0.01)
+        await thinker.mind.send_tool_results(results_of(ToolCalls((CALL,)), "one"))
+        await thinker.settle()
+        assert thinker.text == "It is one."
+        assert thinker.model.open == 0
+
+
+async def test_calls_that_cannot_be_foreseen_end_the_thoughts() -> None:
+    async with thinking([CALL], "It is noon.") as thinker:
+        thinker.prophecy = None
+        thinker.mind.think_ahead("what time is it")
+        await thinker.settle()
+        assert len(thinker.asked) == 1
+        assert thinker.first_clauses == []
+
+
+async def test_what_is_thought_about_a_call_while_the_turn_becomes_real_is_not_thought_twice() -> None:
+    async with thinking([CALL], "It is noon now.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await asyncio.sleep(PACE_S / 2)
+        await thinker.mind.send_text("what time is it")
+        await asyncio.sleep(3 * PACE_S)
+        await thinker.mind.send_tool_results(results_of(ToolCalls((CALL,))))
+        await thinker.settle()
+        assert thinker.text == "It is noon now."
+        assert len(thinker.asked) == 2
+
+
+async def test_who_says_more_ends_the_thoughts_about_calls_too() -> None:
+    async with thinking([CALL], "It is noon.", "Another thing.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await asyncio.sleep(2.5 * PACE_S)
+        thinker.mind.think_again()
+        await asyncio.sleep(PACE_S / 2)
+        assert thinker.model.open == 0
+
+
+# How an answer begins.
+
+
+async def test_how_an_answer_will_begin_is_told_once_and_early() -> None:
+    async with thinking("It is noon in Tokyo, and it is midnight in New York. Good night.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await asyncio.sleep(8 * PACE_S)
+        assert thinker.first_clauses == ["It is noon in Tokyo,"]
+        await thinker.settle()
+        assert thinker.first_clauses == ["It is noon in Tokyo,"]
+
+
+async def test_after_a_call_the_answer_begins_with_what_comes_of_it() -> None:
+    async with thinking([CALL], "It is noon.") as thinker:
+        thinker.mind.think_ahead("what time is it")
+        await thinker.settle()
+        assert thinker.first_clauses == ["It is noon."]

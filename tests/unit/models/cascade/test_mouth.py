@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from antiphon.models.cascade.mouth import FAILED, MAX_AHEAD_S, MIN_PIECE_MS, Mouth
 from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
-from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Voice
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
 from tests.fakes.voice import TONE_HZ, Tones, length_ms
 
 LONG = "The weather in Berlin is going to be sunny today, with a high of about twenty degrees. "
@@ -178,7 +178,13 @@ class Guessing(Tones):
         self._lefts = lefts
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         for left_ms in self._lefts:
             yield Sound(b"" if left_ms == 0 else bytes(SECONDS // 10), left_ms)
@@ -292,7 +298,13 @@ class Crowded(Tones):
     is_full = False
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         if self.is_full and not goes_on:
             raise SpeechBusy("Too many.")
@@ -409,7 +421,13 @@ class Silent(Tones):
     voices: Sequence[Voice] = ()
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         for left_ms in (None, 10, 0):
             yield Sound(b"", left_ms)
@@ -419,3 +437,83 @@ async def test_sounds_without_sound_are_not_sent() -> None:
     said = Said(Silent())
     await said.say("It is noon.")
     assert said.events == [GenerationComplete(), TurnComplete()]
+
+
+# What is prepared.
+
+
+async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> None:
+    said.tones.delay_s = 0.5
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    assert said.events == []
+    begun_s = asyncio.get_running_loop().time()
+    await said.say("It is noon. Good night.")
+    assert said.at_s[0] - begun_s < 0.01
+    assert [text for text, _, _ in said.tones.asked] == ["It is noon.", "Good night."]
+    assert said.words == ["It", "is", "noon.", "Good", "night."]
+
+
+async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
+    said.tones.delay_s = 0.5
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(0.3)
+    begun_s = asyncio.get_running_loop().time()
+    await said.say("It is noon.")
+    assert said.at_s[0] - begun_s == pytest.approx(0.2, abs=0.01)
+    assert len(said.tones.asked) == 1
+
+
+async def test_only_the_first_sound_is_prepared(said: Said) -> None:
+    said.tones.piece_ms = 100
+    said.mouth.prepare("It is noon in Tokyo and in a few other places.")
+    await asyncio.sleep(60)
+    assert said.tones.made == 1
+
+
+async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) -> None:
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    await said.say("It is one.")
+    assert said.words == ["It", "is", "one."]
+    assert said.tones.open == 0
+
+
+@pytest.mark.parametrize(("voice", "speed"), [("ann", 1.0), ("joe", 1.5)])
+async def test_a_voice_that_was_changed_is_not_the_one_prepared(said: Said, voice: str, speed: float) -> None:
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    said.mouth.choose(voice, speed)
+    await said.say("It is noon.")
+    assert said.tones.asked == [("It is noon.", "joe", 1.0), ("It is noon.", voice, speed)]
+
+
+async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) -> None:
+    said.tones.error, said.tones.fails_at = SpeechBusy("busy"), "noon"
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    said.tones.error = None
+    await said.say("It is noon.")
+    assert said.words == ["It", "is", "noon."]
+
+
+async def test_what_was_prepared_is_forgotten_when_it_is_not_wanted(said: Said) -> None:
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    said.mouth.forget()
+    await asyncio.sleep(1)
+    assert said.tones.open == 0
+
+
+async def test_a_new_answer_does_not_forget_what_was_prepared_for_it(said: Said) -> None:
+    said.mouth.prepare("It is noon.")
+    await asyncio.sleep(1)
+    said.mouth.hush()
+    await said.say("It is noon.")
+    assert len(said.tones.asked) == 1
+
+
+async def test_it_is_prepared_only_where_there_is_nothing_else_to_do(said: Said) -> None:
+    said.mouth.prepare("It is noon.")
+    await said.say("It is one.")
+    assert said.tones.urgencies == [Urgency.IDLE, Urgency.NOW]

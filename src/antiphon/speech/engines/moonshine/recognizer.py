@@ -5,6 +5,8 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Final
 
+import numpy as np
+
 from antiphon.audio.pcm import to_signal
 from antiphon.speech.base import INPUT_HZ, Urgency
 from antiphon.speech.engines.moonshine.files import find_files
@@ -15,6 +17,11 @@ from antiphon.speech.workers import Workers
 
 LEAST_MS: Final = 100
 """There is no word in less."""
+TAIL_MS: Final = 256
+"""Of silence, put behind what is said. The model was taught with sentences that end in it: of 200 clips that were cut
+off a tenth of a second after the last word, 40 words are wrong with it and 63 without, and none ends with a comma."""
+
+_TAIL: Final = np.zeros(TAIL_MS * INPUT_HZ // 1_000, np.float32)
 
 
 class MoonshineRecognizer:
@@ -46,7 +53,7 @@ class MoonshineRecognizer:
     def _transcribe(self, pcm: bytes, abandoned: Event) -> str:
         model = self._loaded()
         text = ""
-        for piece in cut(to_signal(pcm)):
+        for piece in cut(np.concatenate([to_signal(pcm), _TAIL])):
             text = join(text, model.transcribe(piece.signal, abandoned), piece.shared_s)
             if abandoned.is_set():
                 break

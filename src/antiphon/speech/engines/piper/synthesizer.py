@@ -70,10 +70,16 @@ class PiperSynthesizer:
         self._voice(self._known(voice))
 
     async def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, goes_on: bool = False
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        urgency: Urgency = Urgency.NOW,
+        goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
         sounds = self._sounds(text, self._known(voice), min(FASTEST, max(SLOWEST, speed)))
-        sound = await self._workers.run(lambda _: next(sounds, None), Urgency.NOW, refusable=not goes_on)
+        sound = await self._workers.run(lambda _: next(sounds, None), urgency, refusable=not goes_on)
         while sound is not None:
             yield sound
             # Whoever has heard nothing yet goes first, but nobody is left in mid-sentence.

@@ -1,0 +1,66 @@
+"""What a call would give, found out before it is made: an answer can then be thought of while its speaker pauses.
+
+Only tools without side effects are asked, and nothing is counted, stored or told. When the call is made it passes the
+gate as any other; only its handler does not run a second time.
+"""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from antiphon.tools.attempt import Attempt
+from antiphon.tools.call import UnusableArguments, canonical, fingerprint
+from antiphon.tools.context import CallTool
+from antiphon.tools.gate import Desk, admit, clamp, is_unconfirmed, validate
+from antiphon.tools.result import ToolResult
+from antiphon.tools.running import make_context, run_once
+from antiphon.tools.session import Foreseen, NoClient
+from antiphon.tools.spec import Capability, Category, SideEffects
+from antiphon.tools.tool import Tool
+
+HARMLESS_USES: Final = frozenset({Capability.CATALOG})
+
+
+async def foresee(desk: Desk, attempt: Attempt) -> ToolResult | None:
+    """What the call would give; None if that cannot be known without making it. The session remembers it."""
+    tool = attempt.tool
+    if tool is None or not can_be_foreseen(tool):
+        return None
+    try:
+        key = fingerprint(tool.id, canonical(attempt.call.args))
+    except UnusableArguments:
+        return None
+    refusal = admit(desk, attempt, tool) or validate(attempt, tool) or clamp(attempt, tool)
+    if refusal is not None or is_unconfirmed(attempt, tool):
+        return None
+    context = replace(make_context(desk, attempt, tool, _call_nothing), messaging=NoClient(), audit=_Silent())
+    result = await run_once(attempt, tool, context)
+    if not result.ok:
+        return None
+    attempt.session.foreseen[key] = Foreseen(result, desk.clock.monotonic())
+    return result
+
+
+def can_be_foreseen(tool: Tool) -> bool:
+    """Whether nobody could tell that the tool has run. What is limited in its rate, or available only now and then, is
+    not run on a guess."""
+    spec = tool.spec
+    return (
+        spec.side_effects is SideEffects.NONE
+        and spec.idempotent
+        and spec.category is not Category.ACTION
+        and spec.rate_limit is None
+        and tool.availability is None
+        and HARMLESS_USES.issuperset(spec.uses)
+    )
+
+
+class _Silent:
+    """The audit of a call that was not made."""
+
+    def log(self, event: str, **data: Any) -> None:
+        pass
+
+
+def _call_nothing(attempt: Attempt) -> CallTool:
+    raise PermissionError(f"{attempt.name} may not call other tools ahead of its time.")
