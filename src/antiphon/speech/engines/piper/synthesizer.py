@@ -22,8 +22,8 @@ OUTPUT_HZ: Final = 22_050
 SLOWEST: Final = 0.5
 FASTEST: Final = 2.0
 
-CHUNK_FRAMES: Final = (36, 72, 128)
-"""0.42 s, 0.84 s and, from then on, 1.5 s of sound: some 45, 65 and 95 ms of work for one core. With a longer first one
+CHUNK_FRAMES: Final = (28, 72, 128)
+"""0.33 s, 0.84 s and, from then on, 1.5 s of sound: some 40, 65 and 95 ms of work for one core. With a longer first one
 the listener waits longer, with longer ones after it others wait longer for their first."""
 LEAST_FRAMES: Final = 24
 """0.28 s. Less is not left over for a chunk of its own, and the silence at the end mostly lies in one chunk."""
