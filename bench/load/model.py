@@ -71,7 +71,7 @@ class LoadModel:
     def set_voice(self, voice: str | None, speed: float) -> None:
         """Its speech is silence, at any speed."""
 
-    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         if not self._listening:
             return
         self._heard_bytes += len(pcm)

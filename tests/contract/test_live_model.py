@@ -376,13 +376,13 @@ WITH_A_VOICE: Final = [name for name, make in MODELS.items() if make().model.pro
 async def test_a_model_without_ears_says_so(name: str) -> None:
     async with listening(MODELS[name]().model) as talk:
         with pytest.raises(ModelError, match="cannot hear"):
-            await talk.model.send_audio(FRAME)
+            talk.model.send_audio(FRAME)
         await talk.model.end_audio()
 
 
-async def hear(talk: Listener, pcm: bytes) -> None:
+def hear(talk: Listener, pcm: bytes) -> None:
     for at in range(0, len(pcm), len(FRAME)):
-        await talk.model.send_audio(pcm[at : at + len(FRAME)], playing=False)
+        talk.model.send_audio(pcm[at : at + len(FRAME)], playing=False)
 
 
 async def answer(talk: Listener) -> InputTranscript:
@@ -399,7 +399,7 @@ async def answer(talk: Listener) -> InputTranscript:
 async def test_what_was_heard_is_final_before_it_is_answered(name: str) -> None:
     subject = MODELS[name](Turn.WORDS)
     async with listening(subject.model) as talk:
-        await hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
         final = await answer(talk)
         assert final == InputTranscript(Turn.WORDS, is_final=True)
         assert talk.events.index(final) < talk.events.index(next(e for e in talk.events if type(e) is OutputText))
@@ -409,7 +409,7 @@ async def test_what_was_heard_is_final_before_it_is_answered(name: str) -> None:
 async def test_the_end_of_the_audio_ends_the_users_turn(name: str) -> None:
     subject = MODELS[name](Turn.WORDS)
     async with listening(subject.model) as talk:
-        await hear(talk, subject.speech(Turn.WORDS)[-len(SECOND) // 2 :])
+        hear(talk, subject.speech(Turn.WORDS)[-len(SECOND) // 2 :])
         await talk.model.end_audio()
         final = await answer(talk)
         assert final == InputTranscript(Turn.WORDS, is_final=True)
@@ -421,7 +421,7 @@ async def test_the_end_of_the_audio_ends_the_users_turn(name: str) -> None:
 async def test_what_was_said_is_part_of_the_conversation_once(name: str) -> None:
     subject = MODELS[name](Turn.WORDS)
     async with listening(subject.model) as talk:
-        await hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
         await answer(talk)
         assert list(subject.given()).count(UserMessage(Turn.WORDS)) == 1
 

@@ -122,7 +122,7 @@ class Client:
         """Microphone audio at the pace of speech."""
         assert self.live is not None
         for _ in range(round(seconds * 50)):
-            await self.live.runner.hear(b"\0" * 640, playing=playing)
+            self.live.runner.hear(b"\0" * 640, playing=playing)
             await asyncio.sleep(0.02)
 
     async def settle(self, seconds: float = 0.01) -> None:

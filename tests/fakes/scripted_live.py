@@ -194,7 +194,7 @@ class ScriptedLive:
     def set_voice(self, voice: str | None, speed: float) -> None:
         self.voice = (voice, speed)
 
-    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         self._require_connection()
         self.audio_bytes += len(pcm)
         self.playing_bytes += len(pcm) * playing

@@ -51,7 +51,7 @@ def audio_of(events: Sequence[LiveEvent]) -> bytes:
 
 async def speak(talk: Listener, ms: int) -> None:
     for _ in range(ms // 20):
-        await talk.model.send_audio(FRAME)
+        talk.model.send_audio(FRAME)
         await asyncio.sleep(0.02)
 
 

@@ -297,7 +297,7 @@ class Caller(Listener):
         """At the pace of a microphone."""
         size = 2 * HZ * PUSH_MS // 1_000
         for at in range(0, len(pcm), size):
-            await self.model.send_audio(pcm[at : at + size], playing=self.playing)
+            self.model.send_audio(pcm[at : at + size], playing=self.playing)
             self.sent_s += PUSH_MS / 1_000
             await asyncio.sleep(PUSH_MS / 1_000)
         return asyncio.get_running_loop().time()

@@ -5,7 +5,6 @@ second each. With "look first" before it, the time is looked up once. "who said 
 messages that the model was given.
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ from antiphon.config import Settings
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
+from antiphon.server import loop
 from antiphon.server.app import make_app
 from antiphon.server.door import Door
 from antiphon.server.serving import Server, listen
@@ -65,4 +65,4 @@ async def main(folder: Path, drain_s: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2])))
+    loop.run(main(Path(sys.argv[1]), float(sys.argv[2])))

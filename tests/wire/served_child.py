@@ -1,11 +1,11 @@
 """The whole server in a process of its own. Its plan comes pickled on stdin; its announcement goes to stdout."""
 
-import asyncio
 import pickle
 import sys
 
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
+from antiphon.server import loop
 from antiphon.telemetry import log
 from tests.fakes.scripted_live import ScriptedLive
 from tests.wire.served import Plan
@@ -14,7 +14,7 @@ from tests.wire.served import Plan
 def main() -> None:
     plan: Plan = pickle.load(sys.stdin.buffer)
     log.configure(json=True, level="info")
-    asyncio.run(
+    loop.run(
         run_server(
             plan.settings,
             port=0,

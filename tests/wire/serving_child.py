@@ -10,6 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from antiphon.security.origin import own_origins
+from antiphon.server import loop
 from antiphon.server.guard import Guard
 from antiphon.server.serving import Server, listen
 
@@ -60,4 +61,4 @@ async def main(drain_s: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1])))
+    loop.run(main(float(sys.argv[1])))

@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 
 from antiphon.security.origin import own_origins
+from antiphon.server import loop
 from antiphon.server.connections import MAX_FRAGMENTS, Deadlines
 from antiphon.server.guard import MAX_BODY_BYTES, Guard
 from antiphon.server.serving import MAX_HEADER_BYTES, Server, listen
@@ -107,7 +108,7 @@ def site() -> Iterator[Site]:
     )
     guard = Guard(app, origins=own_origins("127.0.0.1", site.port))
     server = Server(guard, host="127.0.0.1", port=site.port, deadlines=DEADLINES)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets)))
+    thread = threading.Thread(target=lambda: loop.run(server.serve(sockets)))
     thread.start()
     while not server.started:
         time.sleep(0.01)

@@ -1,6 +1,5 @@
 """`antiphon serve`: the server."""
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -34,8 +33,9 @@ def serve(
     """Serve conversations over WebSocket and HTTP until it is stopped."""
     from antiphon import config as configuration
     from antiphon.serve import run_server
+    from antiphon.server import loop
     from antiphon.telemetry import log
 
     log.configure(json=json_log, level="info")
     settings = configuration.load(config)
-    asyncio.run(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))
+    loop.run(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))

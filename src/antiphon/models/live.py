@@ -213,8 +213,9 @@ class LiveModel(Protocol):
         without a voice, or without a choice, passes it over."""
         ...
 
-    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
-        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech.
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech. It is taken at once: a model that is somewhere
+        else queues it, since nobody may have to wait for a network at every frame.
 
         `playing`: the client is playing the assistant's speech, which its microphone may hear.
         """

@@ -79,7 +79,7 @@ class TextLiveModel:
     def set_voice(self, voice: str | None, speed: float) -> None:
         """It has none."""
 
-    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         message = f"{self.profile.name} cannot hear. Type to it, or set model.voice to a model that listens."
         raise ModelError(message, retryable=False)
 

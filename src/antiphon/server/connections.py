@@ -21,6 +21,16 @@ MAX_FRAGMENTS: Final = 256
 MAX_WAITING: Final = 8
 """Messages that may wait for the application before no more are read."""
 
+Tap = Callable[[bytes], bool]
+"""Takes a binary message as soon as it has come. Where it gives False, the message is to be received instead."""
+
+AUDIO: Final = "antiphon.audio"
+"""The extension of a WebSocket's scope whose `tap` sets or takes away a `Tap`: no task need be woken for a microphone's
+frames, of which there are fifty a second.
+
+The application keeps the order of messages by a promise: it is done with each one that it has received before it waits
+for anything else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
@@ -113,6 +123,14 @@ class HttpConnection(_ReadByItsPeer, H11Protocol):
 
 class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
     _refused = False
+    _tap: Tap | None = None
+
+    async def run_asgi(self) -> None:
+        self.scope["extensions"][AUDIO] = {"tap": self._set_tap}
+        await super().run_asgi()
+
+    def _set_tap(self, tap: Tap | None) -> None:
+        self._tap = tap
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -130,9 +148,15 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
         at = 0
         while (found := read_binary(data, at, self.config.ws_max_size)) is not None:
             message, at = found
-            self.curr_msg_data_type, self.frames = "bytes", [message]
-            self._hand_over()
+            if not self._is_tapped(message):
+                self.curr_msg_data_type, self.frames = "bytes", [message]
+                self._hand_over()
         return data[at:] if at else data
+
+    def _is_tapped(self, message: bytes) -> bool:
+        # An empty queue means that all before this was handled, not only taken: whoever waits at an asyncio.Queue is
+        # woken when something is put, but takes it out only when it runs, and then keeps the promise of `AUDIO`.
+        return self._tap is not None and self.queue.empty() and self._tap(message)
 
     def handle_ping(self) -> None:
         """Leaves out a pong that would have to wait: from a client that never reads they would fill the memory."""

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -24,6 +24,7 @@ from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.connections import AUDIO
 from antiphon.server.door import Door
 from antiphon.session.hub import Hub, Live
 from antiphon.session.toolwork import toll_of
@@ -41,7 +42,8 @@ LEAVING_S: Final = 5.0
 MAX_REFUSED: Final = 200
 """Frames beyond the pace, after which the socket is closed."""
 
-TAKEN_AHEAD: Final = {Kind.MESSAGE: 25.0, Kind.AUDIO_S: 0.5}
+MESSAGES_AHEAD: Final = 25.0
+AUDIO_AHEAD_S: Final = 0.5
 """What a socket takes from the quota in advance: 25 frames of a microphone. To ask for each of them, twice and on three
 accounts, was a fifth of what a frame cost."""
 
@@ -134,6 +136,15 @@ class Endpoint:
                     log.error("socket_failed", exc_info=outcome)
 
 
+@dataclass(slots=True)
+class _Advance:
+    """What a socket has taken from the quota in advance."""
+
+    kind: Kind
+    portion: float
+    left: float = 0.0
+
+
 class _Reader:
     """The receiving side: knows who the client is, and hands on what it says."""
 
@@ -145,9 +156,12 @@ class _Reader:
         self._link = link
         self._live: Live | None = None
         self._account = Account(address=socket.client.host if socket.client else None)
-        self._ahead = dict.fromkeys(TAKEN_AHEAD, 0.0)
-        """What is left of what was taken in advance."""
+        self._messages = _Advance(Kind.MESSAGE, MESSAGES_AHEAD)
+        self._audio_s = _Advance(Kind.AUDIO_S, AUDIO_AHEAD_S)
         self._refused = 0.0
+        extensions: dict[str, Any] = socket.scope.get("extensions") or {}
+        # Without the extension, audio is received like everything else.
+        self._set_tap = extensions.get(AUDIO, {"tap": lambda tap: None})["tap"]
 
     async def read(self) -> None:
         for_good = False
@@ -155,16 +169,17 @@ class _Reader:
             first = await self._enter()
             if self._live is None:
                 return
+            self._set_tap(self._take)
             if first is not None:
-                await self._take(first)
+                self._take(first)
             while self._link.closing is None:
-                await self._take(await self._receive())
+                self._take(await self._receive())
         except WebSocketDisconnect as gone:
             for_good = gone.code == NORMAL.code
         except Exception:
-            log.exception("socket_reader_failed")
-            self._link.close(INTERNAL)
+            self._fail()
         finally:
+            self._set_tap(None)
             if self._live is not None:
                 self._hub.leave(self._live, self._link, for_good=for_good)
 
@@ -225,10 +240,21 @@ class _Reader:
         text, data = message.get("text"), message.get("bytes")
         return text if text is not None else data or b""
 
-    async def _take(self, frame: str | bytes) -> None:
+    def _take(self, frame: str | bytes) -> bool:
+        """False if the socket is being closed. Audio that is left is then received, which wakes and ends the reader."""
+        if self._link.closing is not None:
+            return False
+        try:
+            self._hand_on(frame)
+        except Exception:
+            self._fail()
+        return True
+
+    def _hand_on(self, frame: str | bytes) -> None:
+        """Never waits: audio that has come after this frame may be next, straight from the connection."""
         assert self._live is not None
         runner = self._live.runner
-        if not self._admit(Kind.MESSAGE, 1):
+        if not self._admit(self._messages, 1):
             return
         try:
             message = codec.decode(frame)
@@ -237,16 +263,16 @@ class _Reader:
             return
         if not isinstance(message, c.AudioFrame):
             runner.post(message)
-        elif self._admit(Kind.AUDIO_S, len(message.pcm) / (2 * limits.MICROPHONE_HZ)):
-            await runner.hear(message.pcm, playing=message.playing)
+        elif self._admit(self._audio_s, len(message.pcm) / (2 * limits.MICROPHONE_HZ)):
+            runner.hear(message.pcm, playing=message.playing)
 
-    def _admit(self, kind: Kind, amount: float) -> bool:
+    def _admit(self, ahead: _Advance, amount: float) -> bool:
         """Whether the pace allows it. Who does not slow down when told is closed."""
         assert self._live is not None
-        if not self._refused and amount <= self._ahead[kind]:
-            self._ahead[kind] -= amount
+        if not self._refused and amount <= ahead.left:
+            ahead.left -= amount
             return True
-        if self._is_within(kind, amount):
+        if self._is_within(ahead, amount):
             # Ten good frames make up for a bad one, so that a long session is not closed for its old sins.
             self._refused = max(0.0, self._refused - 0.1)
             return True
@@ -257,15 +283,19 @@ class _Reader:
             self._link.close(TOO_FAST)
         return False
 
-    def _is_within(self, kind: Kind, amount: float) -> bool:
-        if amount <= self._ahead[kind]:
-            self._ahead[kind] -= amount
+    def _is_within(self, ahead: _Advance, amount: float) -> bool:
+        if amount <= ahead.left:
+            ahead.left -= amount
             return True
         now_s = self._hub.clock.monotonic()
-        if self._quota.take(kind, self._account, amount + TAKEN_AHEAD[kind], now_s) == 0:
-            self._ahead[kind] += TAKEN_AHEAD[kind]
+        if self._quota.take(ahead.kind, self._account, amount + ahead.portion, now_s) == 0:
+            ahead.left += ahead.portion
             return True
-        return self._quota.take(kind, self._account, amount, now_s) == 0
+        return self._quota.take(ahead.kind, self._account, amount, now_s) == 0
+
+    def _fail(self) -> None:
+        log.exception("socket_reader_failed")
+        self._link.close(INTERNAL)
 
     def _refuse(self, error: Error, close: Close) -> None:
         self._link.send(codec.encode(error, 1))

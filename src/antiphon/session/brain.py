@@ -93,13 +93,13 @@ class Brain:
         if self._model is not None:
             self._model.set_voice(voice, speed)
 
-    async def hear(self, pcm: bytes, playing: bool) -> bool:
+    def hear(self, pcm: bytes, playing: bool) -> bool:
         """Whether there is a model that listens."""
         model = self._model
         if model is None or not model.profile.hears:
             return False
         try:
-            await model.send_audio(pcm, playing=playing)
+            model.send_audio(pcm, playing=playing)
         except ModelError as error:
             self._post(FromModel(model, e.Failed(str(error), error.retryable)))
         return True

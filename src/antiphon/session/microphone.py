@@ -49,26 +49,25 @@ class Microphone:
         if self._waiting is None:
             self._waiting, self._waiting_bytes = deque(), 0
 
-    async def hear(self, pcm: bytes, playing: bool) -> None:
+    def hear(self, pcm: bytes, playing: bool) -> None:
         """`playing`: the client plays the assistant's speech, which its microphone may hear."""
         if self._waiting is not None:
             self._keep(pcm, playing)
-        elif self._session().phase is not Phase.IDLE and not await self._pass_on(pcm, playing) and self._is_deaf():
+        elif self._session().phase is not Phase.IDLE and not self._pass_on(pcm, playing) and self._is_deaf():
             self.wait()
             self._keep(pcm, playing)
             now_s = asyncio.get_running_loop().time()
             delay_s = max(0.0, self._reopened_s + REOPEN_S - now_s)
             self._reopening = asyncio.get_running_loop().call_later(delay_s, self._post, self._reopen)
 
-    async def open(self) -> None:
-        """Passes on what has waited, in its order, and what comes in the meantime after it; drops it if nobody
-        listens."""
+    def open(self) -> None:
+        """Passes on what has waited, in its order; drops it if nobody listens."""
         if self._session().phase is Phase.IDLE:
             self._waiting = None
         while self._waiting:
             pcm, playing = self._waiting.popleft()
             self._waiting_bytes -= len(pcm)
-            await self._pass_on(pcm, playing)
+            self._pass_on(pcm, playing)
         self._waiting = None
 
     def close(self) -> None:
@@ -85,8 +84,8 @@ class Microphone:
         while self._waiting_bytes > MAX_WAITING_MS * BYTES_PER_MS:
             self._waiting_bytes -= len(self._waiting.popleft()[0])
 
-    async def _pass_on(self, pcm: bytes, playing: bool) -> bool:
-        if not await self._brain.hear(pcm, playing):
+    def _pass_on(self, pcm: bytes, playing: bool) -> bool:
+        if not self._brain.hear(pcm, playing):
             return False
         self._heard_bytes += len(pcm)
         return True
@@ -95,4 +94,4 @@ class Microphone:
         """The call has lost its model, or has come from another process without one."""
         self._reopened_s = asyncio.get_running_loop().time()
         await self._voice.reopen()
-        await self.open()
+        self.open()

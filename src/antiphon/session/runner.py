@@ -92,8 +92,8 @@ class Runner:
             self._microphone.wait()
         self._mailbox.put_nowait(letter)
 
-    async def hear(self, pcm: bytes, *, playing: bool = False) -> None:
-        await self._microphone.hear(pcm, playing)
+    def hear(self, pcm: bytes, *, playing: bool = False) -> None:
+        self._microphone.hear(pcm, playing)
 
     def charge(self, toll: Toll) -> None:
         """From now on tool calls are on this account."""
@@ -149,7 +149,7 @@ class Runner:
         if not (isinstance(message, ASKING) and await self._is_blocked()):
             await self._do(message)
         if isinstance(message, STARTING):
-            await self._microphone.open()
+            self._microphone.open()
 
     async def _do(self, message: c.ClientMessage) -> None:
         match message:

@@ -2,13 +2,15 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from antiphon.server import loop
 from antiphon.server.connections import MAX_WAITING, Deadlines, HttpConnection, WebSocketConnection
 
 HANDSHAKE = (
@@ -89,8 +91,12 @@ async def test_reading_goes_on_when_all_are_taken(websocket: WebSocketConnection
     assert line.is_read
 
 
-@pytest.mark.real_time
-async def test_a_small_message_is_sent_at_once() -> None:
+@pytest.mark.parametrize("run", [asyncio.run, loop.run])
+def test_a_small_message_is_sent_at_once(run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    run(expect_no_delay())
+
+
+async def expect_no_delay() -> None:
     # As the server's own listening sockets are made: asyncio leaves Nagle's algorithm on for these.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.bind(("127.0.0.1", 0))

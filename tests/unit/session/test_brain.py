@@ -66,7 +66,7 @@ async def test_without_a_model_there_is_no_name_and_nobody_hears(desk: Desk) -> 
     assert desk.brain.name == "scripted"
     await desk.brain.close()
     assert desk.brain.name is None
-    assert not await desk.brain.hear(b"\0\0", False)
+    assert not desk.brain.hear(b"\0\0", False)
 
 
 async def test_a_mode_without_a_model_says_so() -> None:

@@ -95,7 +95,7 @@ class Cascade:
         if self._mouth is not None:
             self._mouth.choose(voice, speed)
 
-    async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         if self._listening is not None:
             self._listening.push(pcm, playing=playing)
 

@@ -164,7 +164,7 @@ class AnyOrder(RuleBasedStateMachine):
     async def sound(self, pcm: bytes) -> None:
         size = 2 * HZ * PUSH_MS // 1_000
         for at in range(0, len(pcm), size):
-            await self.cascade.send_audio(pcm[at : at + size], playing=self.playing)
+            self.cascade.send_audio(pcm[at : at + size], playing=self.playing)
             await asyncio.sleep(PUSH_MS / 1_000)
 
     @rule(kind=st.sampled_from(["", "tool", "fail", "break", "and so on"]), pause_ms=st.sampled_from([0, 100, 400]))

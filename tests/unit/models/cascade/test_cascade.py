@@ -510,7 +510,7 @@ async def test_a_closed_one_is_not_connected_again() -> None:
 
 async def test_audio_before_it_is_connected_is_nothing() -> None:
     cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
-    await cascade.send_audio(bytes(640))
+    cascade.send_audio(bytes(640))
     await cascade.end_audio()
     await cascade.interrupt()
     await cascade.close()
@@ -520,9 +520,9 @@ async def test_audio_before_it_is_connected_is_nothing() -> None:
 @pytest.mark.parametrize("size", [0, 1, 3, 641, 100_001])
 async def test_sound_of_any_size_is_taken(size: int) -> None:
     async with talk("It is noon.") as call:
-        await call.cascade.send_audio(bytes(size - size % 2))
-        await call.cascade.send_audio(bytes(size))
-        await call.cascade.send_audio(bytes(size % 2))
+        call.cascade.send_audio(bytes(size - size % 2))
+        call.cascade.send_audio(bytes(size))
+        call.cascade.send_audio(bytes(size % 2))
         await call.caller.be_silent(2_000)
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)

@@ -72,7 +72,7 @@ class Call:
         assert listening is not None
         interrupted_ms: int | None = None
         for at in range(0, len(pcm), PUSH):
-            await self.cascade.send_audio(pcm[at : at + PUSH], playing=playing)
+            self.cascade.send_audio(pcm[at : at + PUSH], playing=playing)
             await listening._stream.heard.wait()
             await asyncio.sleep(0)
             if interrupted_ms is None and Interrupted() in self.events:

@@ -1,0 +1,28 @@
+"""Which event loop a server runs on."""
+
+import asyncio
+import sys
+
+import pytest
+import uvloop
+
+from antiphon.server import loop
+
+
+def loop_in_use() -> asyncio.AbstractEventLoop:
+    used: list[asyncio.AbstractEventLoop] = []
+
+    async def main() -> None:
+        used.append(asyncio.get_running_loop())
+
+    loop.run(main())
+    return used[0]
+
+
+def test_a_server_runs_on_uvloop() -> None:
+    assert isinstance(loop_in_use(), uvloop.Loop)
+
+
+def test_where_there_is_no_uvloop_it_runs_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert isinstance(loop_in_use(), asyncio.BaseEventLoop)
