@@ -26,8 +26,9 @@ LONGEST_S: Final = 3.0
 LIKELY_CHARS: Final = range(22, 48)
 """Of a text that takes about so long to say: to speak the others, and throw them away, would take minutes."""
 
-_BEFORE_STEPS: Final = (7, 13)
-"""What is heard in a phrase must not depend on how long the room was heard before it."""
+_BEFORE_STEPS: Final = (7, 13, 40)
+"""What is heard in a phrase must not depend on how long the room was heard before it, nor on what was said before that:
+the first time nothing was, then other phrases."""
 _AFTER_STEPS: Final = 8
 
 
@@ -69,15 +70,21 @@ def record(folder: Path, models_dir: Path) -> Iterator[int]:
 def try_ears(recordings: Sequence[Recording], vad: Vad, long_silence_ms: int) -> list[Phrase]:
     """Those in which the ears hear one turn without a pause in it, wherever they are said."""
     tries = []
-    for steps in _BEFORE_STEPS:
-        before, after = _room_for(steps), _room_for(_AFTER_STEPS)
-        heard = _hear(vad, [before + recording.pcm + after for recording in recordings])
-        skipped = len(before) // FRAME_BYTES
-        tries.append([_find_pause(each, skipped, long_silence_ms) for each in heard])
+    for number, steps in enumerate(_BEFORE_STEPS):
+        room_before, after = _room_for(steps), _room_for(_AFTER_STEPS)
+        others = [recordings[place - number].pcm if number else b"" for place in range(len(recordings))]
+        before = [other + room_before for other in others]
+        heard = _hear(vad, [early + recording.pcm + after for early, recording in zip(before, recordings, strict=True)])
+        tries.append(
+            [
+                _find_pause(each[len(early) // FRAME_BYTES :], long_silence_ms)
+                for each, early in zip(heard, before, strict=True)
+            ]
+        )
     return [
         Phrase(recording, paused)
-        for recording, paused, again in zip(recordings, *tries, strict=True)
-        if paused is not None and paused == again
+        for recording, paused, *again in zip(recordings, *tries, strict=True)
+        if paused is not None and set(again) == {paused}
     ]
 
 
@@ -103,14 +110,14 @@ def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
     return heard
 
 
-def _find_pause(heard: Sequence[float], skipped: int, long_silence_ms: int) -> int | None:
+def _find_pause(heard: Sequence[float], long_silence_ms: int) -> int | None:
     """The frame of the ear that makes the pause; None unless the ear hears one turn without a pause in it."""
     ear = Ear(long_silence_ms)
     paused: int | None = None
     for place, probability in enumerate(heard):
         match ear.hear(probability, bytes(FRAME_BYTES)):
             case Sign.PAUSED:
-                paused = place - skipped
+                paused = place
             case Sign.RESUMED | Sign.DISCARDED:
                 return None
             case Sign.ENDED:

@@ -110,6 +110,7 @@ class Talk(Line):
             # The ears have heard its end a frame sooner than when they were tried.
             return
         text_ns = turn.paused_ns + self._times.stt_ms * 1_000_000
-        due_ns = max(turn.silent_ns[which], text_ns) + self._times.tts_ms * 1_000_000
+        # The first sound can be made during the silence, as soon as there is a text.
+        due_ns = max(turn.silent_ns[which], text_ns + self._times.tts_ms * 1_000_000)
         self.ledger.turns += 1
         self.ledger.add(SILENCES[which], turn.answered_ns - due_ns)

@@ -8,7 +8,7 @@ import numpy as np
 
 from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import FULL_SCALE, SAMPLE_BYTES, Samples
+from antiphon.audio.pcm import FULL_SCALE, SAMPLE_BYTES, Samples, to_samples
 from antiphon.audio.silero import FRAMES, MEMORY, rewrite
 
 HZ: Final = 16_000
@@ -30,10 +30,12 @@ _MEMORY: Final = _BEFORE + 2 * 128
 class VadStream:
     """What the model remembers of one session: 1.3 KB."""
 
-    __slots__ = ("_memory", "_still")
+    __slots__ = ("_memory", "_passed_over", "_still")
 
     def __init__(self) -> None:
         self._memory = np.zeros(_MEMORY, np.float32)
+        self._passed_over: bytes | Samples | None = None
+        """The last frame, if the model has not heard it."""
         self._still = 0
         """Frames since the last that was not."""
 
@@ -57,7 +59,7 @@ class Vad:
             raise AudioError(f"A frame of speech is {FRAME_SAMPLES} samples of 16 bits at {HZ} Hz.")
         samples = np.frombuffer(b"".join(frames), np.int16).reshape(len(batch), FRAME_SAMPLES)
         probabilities = [0.0] * len(batch)
-        asked = self._choose(streams, samples)
+        asked = self._choose(batch, samples)
         if asked:
             heard = self._ask([streams[place] for place in asked], samples[asked])
             for place, probability in zip(asked, heard, strict=True):
@@ -65,16 +67,19 @@ class Vad:
         return probabilities
 
     @staticmethod
-    def _choose(streams: Sequence[VadStream], samples: Samples) -> list[int]:
+    def _choose(batch: Sequence[tuple[VadStream, bytes | Samples]], samples: Samples) -> list[int]:
         """Those of the frames that the model must hear. Most microphones are still most of the time."""
         is_still = (samples.max(axis=1) < STILL) & (samples.min(axis=1) > -STILL)
         asked = []
-        for place, (stream, still) in enumerate(zip(streams, is_still.tolist(), strict=True)):
+        for place, ((stream, frame), still) in enumerate(zip(batch, is_still.tolist(), strict=True)):
             stream._still = stream._still + 1 if still else 0
-            if stream._still <= SETTLED_FRAMES:
-                asked.append(place)
-            else:
-                stream._memory[:_BEFORE] = samples[place, -_BEFORE:] / FULL_SCALE
+            if stream._still > SETTLED_FRAMES:
+                stream._passed_over = frame
+                continue
+            asked.append(place)
+            if stream._passed_over is not None:
+                stream._memory[:_BEFORE] = to_samples(stream._passed_over)[-_BEFORE:] / FULL_SCALE
+                stream._passed_over = None
         return asked
 
     def _ask(self, streams: Sequence[VadStream], samples: Samples) -> list[float]:

@@ -42,9 +42,9 @@ LEAVING_S: Final = 5.0
 MAX_REFUSED: Final = 200
 """Frames beyond the pace, after which the socket is closed."""
 
-MESSAGES_AHEAD: Final = 25.0
-AUDIO_AHEAD_S: Final = 0.5
-"""What a socket takes from the quota in advance: 25 frames of a microphone. To ask for each of them, twice and on three
+MESSAGES_AHEAD: Final = 50.0
+AUDIO_AHEAD_S: Final = 1.0
+"""What a socket takes from the quota in advance: 50 frames of a microphone. To ask for each of them, twice and on three
 accounts, was a fifth of what a frame cost."""
 
 _AUDIO: Final = f'{{"type":"{codec.tag_of(Audio)}",'
