@@ -1,5 +1,6 @@
 """Knows the assistant's own voice again when the microphone hears it from the loudspeaker."""
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,7 @@ LOUDER_DB: Final = 4.0
 # Voices differ enough below 4 kHz, at a byte a sample. An answer is sent faster than it is played, so the rest of a
 # long one waits here.
 _KEPT_HZ: Final = 8_000
+_NEW_BYTES: Final = 3 * 2 * 22_050
 # The client may say late that it plays, and loudspeakers, wireless ones most of all, take their time.
 _EARLY: Final = 2_048
 _LATE: Final = 6_144
@@ -52,6 +54,10 @@ class Echo:
 
     def __init__(self) -> None:
         self._played: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._new: deque[tuple[bytes, Resampler]] = deque()
+        """Pieces as they were sent, and what makes them smaller: most answers are heard out, and nothing is compared
+        with them."""
+        self._new_bytes = 0
         self._first = 0
         self._hz = _KEPT_HZ
         self._resampler = Resampler(_KEPT_HZ, _KEPT_HZ)
@@ -61,9 +67,9 @@ class Echo:
         """The next piece of the answer, in the order in which it is sent."""
         if hz != self._hz:
             self._resampler, self._hz = Resampler(hz, _KEPT_HZ), hz
-        samples = np.frombuffer(self._resampler.push(pcm), np.int16)
-        coarse = np.rint(samples / 256).clip(-128, 127).astype(np.int8)
-        self._played = np.concatenate([self._played, coarse])
+        self._new.append((pcm, self._resampler))
+        self._new_bytes += len(pcm)
+        self._keep(at_most=_NEW_BYTES)
 
     def is_in(self, heard: Samples, position: int) -> bool:
         """Whether the last `HEARD` samples of the microphone are what was playing.
@@ -72,6 +78,7 @@ class Echo:
         no part until the loudspeaker is known: a bar that keeps an echo out keeps quiet people out too, most of whom
         have no echo at all.
         """
+        self._keep(at_most=0)
         region = self._around(position * _KEPT_HZ // HZ)
         if not region.any():
             return False
@@ -88,6 +95,15 @@ class Echo:
         is_louder = _gain(compared, played, known.delay) >= known.gain * 10 ** (LOUDER_DB / 20)
         trace = likeness[max(0, known.delay - _JITTER) : known.delay + _JITTER].max()
         return bool(not is_louder and trace >= TRACE)
+
+    def _keep(self, at_most: int) -> None:
+        """Makes the oldest pieces smaller, until no more bytes than that are left as they were."""
+        while self._new_bytes > at_most:
+            pcm, resampler = self._new.popleft()
+            self._new_bytes -= len(pcm)
+            samples = np.frombuffer(resampler.push(pcm), np.int16)
+            coarse = np.rint(samples / 256).clip(-128, 127).astype(np.int8)
+            self._played = np.concatenate([self._played, coarse])
 
     def _learn(self, delay: int, gain: float, likeness: float) -> None:
         if known := self._loudspeaker:

@@ -82,6 +82,8 @@ class Understanding:
         }
         # A turn is understood twice, before its calls and after them, when the results are put into words.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
+        # And a spoken one is looked at before that, to see whether it is whole.
+        self._match = lru_cache(UNDERSTOOD_REMEMBERED)(self._find_match)
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
         if _is_long(text):
@@ -117,7 +119,7 @@ class Understanding:
             return Say(speech.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
         return self._guess(text, mode)
 
-    def _match(self, text: str, tools: frozenset[str]) -> Match | None:
+    def _find_match(self, text: str, tools: frozenset[str]) -> Match | None:
         found = (self._matcher.match(phrase, tools) for phrase in without_courtesy(text))
         return min((match for match in found if match is not None), key=lambda match: match.order, default=None)
 
