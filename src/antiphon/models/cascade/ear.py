@@ -17,9 +17,10 @@ STILL_SPEECH: Final = 0.35
 ONSET_FRAMES: Final = 3
 """A click or a door is over by then."""
 RESUME_FRAMES: Final = 2
-PAUSE_FRAMES: Final = 3
+PAUSE_FRAMES: Final = 2
 """So much silence makes it worth asking what was said, and whether it was all. Within fluent speech there is hardly
-ever so much: once in 80 sentences."""
+ever so much: once in 20 sentences of synthetic voices. With another frame it is once in 80, and all answers that were
+not ready during the silence come 32 ms later."""
 TAIL_FRAMES: Final = 5
 """Of silence belong to what somebody has said. How it ends is heard best with so much of it."""
 MIN_SPEECH_FRAMES: Final = 5

@@ -124,7 +124,7 @@ async def test_the_model_thinks_while_it_is_not_sure_that_the_turn_is_over() -> 
         said_s = await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
         assert call.asked == [UserMessage("what time is it")]
-        thought_s = 0.096 + 0.08 + PACE_S
+        thought_s = 0.064 + 0.08 + PACE_S
         assert thought_s < 0.9
         assert call.caller.when(OutputText) - said_s == pytest.approx(0.9, abs=0.05)
 

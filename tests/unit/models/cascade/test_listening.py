@@ -78,7 +78,7 @@ async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) 
     talk.body.known["what time is it"] = Completeness.OVER
     talk.body.recognizer.delay_s = 0.4
     said_s = await talk.say("what time is it")
-    assert talk.told.when("turn") - said_s == pytest.approx(0.096 + 0.4, abs=TOLERANCE_S)
+    assert talk.told.when("turn") - said_s == pytest.approx(0.064 + 0.4, abs=TOLERANCE_S)
 
 
 async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: Talk) -> None:
@@ -123,8 +123,8 @@ async def test_a_guess_that_takes_long_is_waited_for(talk: Talk) -> None:
     talk.body.recognizer.delay_s = 2.0
     said_s = await talk.say("what time is it", silence_ms=3_000)
     assert talk.told.turns == ["what time is it"]
-    assert talk.told.when("turn") - said_s == pytest.approx(0.096 + 2.0, abs=TOLERANCE_S)
-    assert talk.told.timings[0].wait_ms == pytest.approx(2_000 + 96 - 900, abs=50)
+    assert talk.told.when("turn") - said_s == pytest.approx(0.064 + 2.0, abs=TOLERANCE_S)
+    assert talk.told.timings[0].wait_ms == pytest.approx(2_000 + 64 - 900, abs=50)
     assert len(talk.body.recognizer.heard) == 1
 
 
