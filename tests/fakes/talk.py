@@ -1,10 +1,14 @@
 """Somebody who speaks to one session's ears, and one who is told what they hear."""
 
 import asyncio
+from typing import Final
 
 from antiphon.models.cascade.listening import Listening
 from antiphon.models.live import Timings
 from tests.fakes.voice import HZ, PUSH_MS, Body
+
+TOLERANCE_S: Final = 0.045
+"""A frame, a push and a batch."""
 
 
 class Told:
@@ -28,6 +32,9 @@ class Told:
 
     def is_answering(self) -> bool:
         return self.answering
+
+    def on_doubt(self, *, is_open: bool) -> None:
+        self._note("doubt" if is_open else "no doubt")
 
     def on_speech(self, *, goes_on: bool) -> None:
         self._note("goes on" if goes_on else "speech")

@@ -1,7 +1,6 @@
 """Evidence that somebody really speaks to the assistant while its answer plays."""
 
 from collections import deque
-from math import ceil
 from typing import Final
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from antiphon.audio.echo import HEARD, Echo
 from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import FULL_SCALE, Samples, to_samples
+from antiphon.audio.pcm import FULL_SCALE, Samples, Signal, to_samples
 from antiphon.audio.vad import FRAME_SAMPLES, HZ
 
 ENDED: Final = 0.3
@@ -23,10 +22,10 @@ LONG: Final = 20
 """Frames, 0.64 s: nobody hums that long, whatever it sounds like."""
 OPEN_DB: Final = -11.0
 """What an open mouth adds is at least so loud, beside the low tones."""
-CHANGE_DB: Final = 12.0
+CHANGE_DB: Final = 10.0
 """A hum sounds the same from its beginning to its end. "Who is that" has the low tones of a hum, but it changes."""
-FAINT_DB: Final = -30.0
-"""What is fainter, beside the low tones, is the noise of the room: that it changes means nothing."""
+FAINT_DB: Final = -24.0
+"""What is fainter, beside the low tones, is breath or the noise of the room: that it changes means nothing."""
 QUIETER_DB: Final = 8.0
 """The breath between the halves of an "mm-hm" sounds like an open mouth, but it is quieter than they are by more."""
 
@@ -70,12 +69,17 @@ class BargeIn:
         self._frames += probability >= SPEECH
         self._likeliest = max(self._likeliest, probability)
         self._colours.append(_colour(samples))
-        if self._frames < ENOUGH or (self._frames < LONG and self._may_be_noise()):
+        if not self.may_be_speech:
             return False
         if playing and self._echo.is_in(np.concatenate(self._recent), self._played):
             self._forget()
             return False
-        return True
+        return self._frames >= LONG or not self._may_be_noise()
+
+    @property
+    def may_be_speech(self) -> bool:
+        """Whether something is being heard that is no click, and not the answer itself."""
+        return self._frames >= ENOUGH
 
     def _may_be_noise(self) -> bool:
         return self._likeliest < SURE or _is_hum(np.array(self._colours))
@@ -83,8 +87,7 @@ class BargeIn:
 
 def _colour(frame: Samples) -> _Colour:
     """Its level, and how loud the middle and the high tones are beside the low ones."""
-    power = np.square(np.abs(np.fft.rfft(frame * _WINDOW)))
-    low_db, middle_db, high_db = (_to_db(power[band].sum()) for band in (_LOW, _MIDDLE, _HIGH))
+    low_db, middle_db, high_db = _to_db(_BANDS @ np.square(np.abs(np.fft.rfft(frame * _WINDOW))))
     return max(low_db, middle_db, high_db), max(FAINT_DB, middle_db - low_db), max(FAINT_DB, high_db - low_db)
 
 
@@ -95,19 +98,20 @@ def _is_hum(colours: NDArray[np.float64]) -> bool:
     return bool(upper.max() < OPEN_DB and np.ptp(upper, axis=0).max() < CHANGE_DB)
 
 
-def _band(from_hz: int, to_hz: int) -> slice:
-    return slice(ceil(from_hz * FRAME_SAMPLES / HZ), ceil(to_hz * FRAME_SAMPLES / HZ))
+def _band(*corners_hz: float) -> Signal:
+    """How much each frequency counts: it rises between the first two of four corners, and falls between the others."""
+    hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / HZ)
+    return np.interp(hz, corners_hz, [0, 1, 1, 0]).astype(np.float32)  # type: ignore[no-any-return]
 
 
-def _to_db(power: float) -> float:
-    return 10 * float(np.log10(power + 1e-9))
+def _to_db(power: Signal) -> list[float]:
+    return [float(each) for each in 10 * np.log10(power + 1e-9)]
 
 
 _COMPARED: Final = HEARD // FRAME_SAMPLES
 _SILENCE: Final = np.zeros(FRAME_SAMPLES, np.int16)
 _WINDOW: Final = (np.hanning(FRAME_SAMPLES) / FULL_SCALE).astype(np.float32)
 # What an open mouth adds to the low tones of a closed one: the first formant of most vowels, or the upper formants and
-# the hiss of the other sounds. In between, a closed mouth has a formant of its own.
-_LOW: Final = _band(62, 450)
-_MIDDLE: Final = _band(450, 1_000)
-_HIGH: Final = _band(1_800, 8_000)
+# the hiss of the other sounds. In between, a closed mouth has a formant of its own. The low tones blend into the middle
+# ones, so that a hum whose overtone rises from these to those does not change at once.
+_BANDS: Final = np.stack([_band(61, 62, 375, 525), _band(375, 525, 999, 1_000), _band(1_799, 1_800, 7_999, 8_000)])

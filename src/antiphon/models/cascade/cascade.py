@@ -139,6 +139,10 @@ class Cascade:
     def is_answering(self) -> bool:
         return self._owed > self._void or (self._mouth is not None and self._mouth.is_audible)
 
+    def on_doubt(self, *, is_open: bool) -> None:
+        if self._mouth is not None:
+            self._mouth.hold(is_open)
+
     def on_speech(self, *, goes_on: bool) -> None:
         if goes_on:
             self._take_back()

@@ -39,6 +39,7 @@ class Listening:
         self._barge = BargeIn()
         self._stream = senses.hearing.open(self._hear)
         self._client_plays = False
+        self._is_in_doubt = False
         self._wording = Wording(senses.recognizer)
         self._guess: asyncio.Task[str] | None = None
         """The text of the turn as it was at the last pause, or is at its end."""
@@ -99,7 +100,9 @@ class Listening:
     def _hear(self, probability: float, frame: bytes) -> None:
         is_guarded = not self._ear.is_open and (self._client_plays or self._hearer.is_answering())
         sign = self._ear.hear(probability, frame, may_start=not is_guarded)
-        if is_guarded and self._barge.hear(probability, frame, playing=self._client_plays):
+        is_speech = is_guarded and self._barge.hear(probability, frame, playing=self._client_plays)
+        self._doubt(is_guarded and self._barge.may_be_speech and not is_speech)
+        if is_speech:
             sign = self._ear.start()
             if sign is Sign.STARTED:
                 self._hearer.on_speech(goes_on=False)
@@ -107,6 +110,11 @@ class Listening:
         if self._ear.is_speaking:
             self._recognize_aside()
         self._wait_for_more()
+
+    def _doubt(self, is_open: bool) -> None:
+        if is_open != self._is_in_doubt:
+            self._is_in_doubt = is_open
+            self._hearer.on_doubt(is_open=is_open)
 
     def _take(self, sign: Sign | None) -> None:
         match sign:

@@ -18,6 +18,8 @@ from antiphon.telemetry.log import get_logger
 
 MAX_AHEAD_S: Final = 8.0
 """So much more may be made than can have been played: whoever interrupts makes the rest worthless."""
+MAX_HELD_S: Final = 1.0
+"""Then it goes on, whatever is the matter: a microphone can fall silent before it is known what it heard."""
 MIN_PIECE_MS: Final = 200
 """Engines that stream send scraps; each would be a message of its own. The first is not made to wait."""
 CHARACTERS_PER_S: Final = 15.0
@@ -84,6 +86,13 @@ class Mouth:
         """Tells the event when everything before it has been said."""
         self._wait(*self._clauses.finish(), event)
 
+    def hold(self, held: bool) -> None:
+        """Somebody may be speaking: nothing more is sent until that is known."""
+        if held:
+            self._may_send.clear()
+        else:
+            self._may_send.set()
+
     def hush(self) -> None:
         """Says nothing more of this answer. Only that it is over is still told."""
         is_over = any(isinstance(each, TurnComplete) for each in self._waiting)
@@ -109,6 +118,8 @@ class Mouth:
         """Why the rest of this answer is only to be read."""
         self._task: asyncio.Task[None] | None = None
         self._playing_until_s = 0.0
+        self._may_send = asyncio.Event()
+        self._may_send.set()
 
     def _wait(self, *more: str | LiveEvent) -> None:
         self._waiting.extend(more)
@@ -146,6 +157,13 @@ class Mouth:
         if ahead_s > MAX_AHEAD_S:
             await asyncio.sleep(ahead_s - MAX_AHEAD_S)
 
+    async def _wait_while_held(self) -> None:
+        try:
+            async with asyncio.timeout(MAX_HELD_S):
+                await self._may_send.wait()
+        except TimeoutError:
+            self._may_send.set()
+
     async def _speak(self, clause: str) -> None:
         """Each piece of sound has its share of the words."""
         spoken, words = speakable(clause), [*self._unsaid, *clause.split()]
@@ -156,6 +174,7 @@ class Mouth:
                 left_ms = sound.left_ms or 0
                 # Engines guess how much is left, and may guess more after less.
                 upto = max(told, round(len(words) * made_ms / (made_ms + left_ms)))
+                await self._wait_while_held()
                 self._send(sound, "".join(f"{word} " for word in words[told:upto]))
                 told = upto
                 if left_ms:

@@ -50,6 +50,10 @@ class Hearer(Protocol):
         """Whether an answer is being made or played. A noise is not enough to interrupt it."""
         ...
 
+    def on_doubt(self, *, is_open: bool) -> None:
+        """Somebody may be speaking over the answer, or it is decided: nobody is, or `on_speech` comes next."""
+        ...
+
     def on_speech(self, *, goes_on: bool) -> None:
         """Somebody speaks over the answer, or goes on with a turn that was told as final."""
         ...

@@ -18,8 +18,10 @@ from antiphon.models.completeness import Completeness
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
+from tests.fakes.said import Said
 from tests.fakes.steady_loop import STEADY
-from tests.fakes.voice import SILENCES
+from tests.fakes.talk import Talk
+from tests.fakes.voice import SILENCES, Tones
 
 THREADS: Final = 2
 
@@ -28,6 +30,22 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]] | None:
     return STEADY if item.get_closest_marker("real_time") is None else None
+
+
+@pytest.fixture
+async def talk() -> AsyncIterator[Talk]:
+    talk = Talk()
+    yield talk
+    await talk.listening.close()
+    await talk.body.hearing.aclose()
+
+
+@pytest.fixture
+async def said() -> AsyncIterator[Said]:
+    said = Said(Tones())
+    yield said
+    await said.mouth.close()
+    assert said.tones.open == 0
 
 
 class Engines:

@@ -363,6 +363,20 @@ async def test_a_noise_does_not_end_an_answer_that_is_being_thought(sound: bytes
         assert Interrupted() not in call.caller.events
 
 
+async def test_while_somebody_may_be_speaking_no_more_of_the_answer_is_sent() -> None:
+    async with talk(LONG_ANSWER, answers=False) as call:
+        call.tones.piece_ms = 100
+        await call.cascade.send_text("what will the weather be")
+        await call.wait_for_event(OutputAudio)
+        began_s = asyncio.get_running_loop().time()
+        await call.caller.sound(hum(500))
+        assert call.caller.when(OutputAudio, -1) <= began_s + 0.2
+        await call.wait_for_event(TurnComplete)
+        assert Interrupted() not in call.caller.events
+        spoken = [event.text for event in call.caller.events if isinstance(event, OutputAudio)]
+        assert "".join(spoken).split() == LONG_ANSWER.split()
+
+
 async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> None:
     async with talk([CALL], "As you like.", "As you like.") as call:
         await call.cascade.send_text("look it up")

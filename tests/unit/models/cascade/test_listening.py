@@ -1,29 +1,18 @@
 """From sound to turns: how long a silence has to be, which guesses are used, and what is never lost or told twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from structlog.testing import capture_logs
 
 from antiphon.models.cascade.ear import FRAME_MS
-from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S, TELLING_S
+from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S
 from antiphon.models.completeness import Completeness
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
-from tests.fakes.talk import Talk
-from tests.fakes.voice import CERTAIN, GAP_PEAK, HZ, hum, wave
+from tests.fakes.talk import TOLERANCE_S, Talk
+from tests.fakes.voice import CERTAIN, HZ, wave
 
 SHORT_S, MIDDLE_S, LONG_S = 0.3, 0.6, 0.9
-TOLERANCE_S = 0.045
-"""A frame, a push and a batch."""
-
-
-@pytest.fixture
-async def talk() -> AsyncIterator[Talk]:
-    talk = Talk()
-    yield talk
-    await talk.listening.close()
-    await talk.body.hearing.aclose()
 
 
 # How long a silence has to be.
@@ -308,148 +297,6 @@ async def test_nor_what_is_being_recognised(talk: Talk) -> None:
     assert talk.told.turns == ["what time is it"]
 
 
-# The end of the audio.
-
-
-async def test_the_end_of_the_audio_ends_the_turn(talk: Talk) -> None:
-    await talk.be_silent(500)
-    await talk.speak("what time is it")
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["turn"]
-    assert talk.told.turns == ["what time is it"]
-    assert talk.body.recognizer.asked(Urgency.NOW) == ["what time is it"]
-
-
-async def test_at_the_end_of_the_audio_the_guess_of_the_pause_is_used(talk: Talk) -> None:
-    await talk.be_silent(500)
-    await talk.speak("what time is it")
-    await talk.be_silent(300)
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["guess", "turn"]
-    assert len(talk.body.recognizer.heard) == 1
-
-
-async def test_no_guess_comes_after_the_end_of_the_audio(talk: Talk) -> None:
-    talk.body.recognizer.delay_s = 1.0
-    await talk.be_silent(500)
-    await talk.speak("what time is it")
-    await talk.be_silent(300)
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["turn"]
-
-
-async def test_the_second_turn_is_not_told_with_the_words_of_the_first(talk: Talk) -> None:
-    await talk.say("what time is it", silence_ms=1_200)
-    talk.listening.settle()
-    await talk.speak("and in Tokyo")
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.turns == ["what time is it", "and in Tokyo"]
-
-
-@pytest.mark.parametrize("heard_ms", [0, 10, 2_000])
-async def test_if_nothing_was_said_the_end_of_the_audio_is_told_so(talk: Talk, heard_ms: int) -> None:
-    await talk.be_silent(heard_ms)
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
-
-
-async def test_a_noise_is_nothing(talk: Talk) -> None:
-    await talk.be_silent(500)
-    await talk.sound(wave(100, CERTAIN))
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
-
-
-async def test_a_voice_without_words_is_nothing(talk: Talk) -> None:
-    await talk.be_silent(500)
-    await talk.sound(hum(700))
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
-
-
-@pytest.mark.parametrize("sound", [wave(100, CERTAIN), hum(700)], ids=["noise", "hum"])
-async def test_nobody_is_told_of_nothing_who_did_not_end_the_audio(talk: Talk, sound: bytes) -> None:
-    await talk.be_silent(500)
-    await talk.sound(sound)
-    await talk.be_silent(2_000)
-    assert talk.told.what == []
-
-
-async def test_the_end_of_the_audio_while_the_text_is_waited_for_tells_one_turn(talk: Talk) -> None:
-    talk.body.recognizer.delay_s = 2.0
-    await talk.say("what time is it", silence_ms=1_200)
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["turn"]
-
-
-async def test_if_that_turn_has_no_words_it_is_told_so(talk: Talk) -> None:
-    talk.body.recognizer.delay_s = 2.0
-    await talk.be_silent(500)
-    await talk.sound(hum(700))
-    await talk.be_silent(1_200)
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
-
-
-async def test_the_end_of_the_audio_right_after_a_turn_adds_nothing(talk: Talk) -> None:
-    """The turn is on its way to whoever has ended the audio."""
-    await talk.say("what time is it", silence_ms=1_000)
-    assert talk.told.what == ["guess", "turn"]
-    await talk.listening.end()
-    await asyncio.sleep(5)
-    assert talk.told.what == ["guess", "turn"]
-
-
-async def test_a_turn_that_nobody_has_answered_is_not_waited_for_for_ever(talk: Talk) -> None:
-    await talk.say("what time is it", silence_ms=1_000)
-    await asyncio.sleep(TELLING_S)
-    await talk.listening.end()
-    assert talk.told.what == ["guess", "turn", "nothing"]
-
-
-async def test_a_microphone_that_falls_silent_in_mid_speech_ends_the_turn(talk: Talk) -> None:
-    await talk.be_silent(500)
-    said_s = await talk.speak("what time is it")
-    await asyncio.sleep(5)
-    assert talk.told.turns == ["what time is it"]
-    assert talk.told.when("turn") - said_s == pytest.approx(STALLED_S + 0.08, abs=TOLERANCE_S)
-
-
-async def test_a_burst_that_ends_in_mid_speech_ends_the_turn_too(talk: Talk) -> None:
-    talk.listening.push(bytes(HZ) + talk.body.words.say("what time is it"), playing=False)
-    await asyncio.sleep(5)
-    assert talk.told.turns == ["what time is it"]
-
-
-async def test_a_microphone_that_stutters_does_not_end_the_turn(talk: Talk) -> None:
-    await talk.be_silent(500)
-    speech = talk.body.words.say("what time is it in Tokyo")
-    half = len(speech) // 2
-    await talk.sound(speech[:half])
-    await asyncio.sleep(0.9 * STALLED_S)
-    await talk.sound(speech[half:])
-    await talk.be_silent(1_500)
-    assert talk.told.turns == ["what time is it in Tokyo"]
-
-
-async def test_ears_that_are_late_do_not_end_the_turn(talk: Talk) -> None:
-    talk.body.hearing._thread.delay_s = 0.05  # type: ignore[attr-defined]
-    await talk.be_silent(500)
-    await talk.speak(" ".join(NUMBERS.split()[:20]))
-    await talk.be_silent(8_000)
-    assert talk.told.turns == [" ".join(NUMBERS.split()[:20])]
-    assert "goes on" not in talk.told.what
-
-
 # What cannot be understood.
 
 
@@ -490,50 +337,6 @@ async def test_a_mistake_of_the_recogniser_is_told_in_plain_words(talk: Talk) ->
         await talk.say("what time is it")
     assert talk.told.failures == [NOT_UNDERSTOOD]
     assert {log["event"] for log in logs} == {"chore_failed"}
-
-
-# Who speaks over an answer.
-
-
-@pytest.mark.parametrize("playing", [False, True], ids=["made here", "played there"])
-async def test_speech_interrupts_an_answer(talk: Talk, playing: bool) -> None:
-    talk.told.answering, talk.playing = not playing, playing
-    await talk.be_silent(500)
-    began_s = asyncio.get_running_loop().time()
-    await talk.speak("stop that now")
-    assert talk.told.when("speech") - began_s <= 0.2
-    talk.told.answering = talk.playing = False
-    await talk.be_silent(1_500)
-    assert talk.told.turns == ["stop that now"]
-    assert talk.told.what == ["speech", "guess", "turn"]
-
-
-@pytest.mark.parametrize(
-    "sound", [wave(32, CERTAIN), hum(400), wave(1_000, GAP_PEAK)], ids=["click", "hum", "something"]
-)
-async def test_a_noise_does_not_interrupt_an_answer(talk: Talk, sound: bytes) -> None:
-    talk.told.answering = True
-    await talk.be_silent(500)
-    await talk.sound(sound)
-    await talk.be_silent(1_500)
-    assert talk.told.what == []
-
-
-async def test_speech_that_interrupts_has_all_its_words_though_the_answer_comes_in_pieces(talk: Talk) -> None:
-    talk.told.answering = True
-    await talk.be_silent(500)
-    for word in ("one", "two", "three", "four"):
-        talk.listening.settle()
-        talk.listening.played(bytes(2 * 22_050), 22_050)
-        await talk.speak(word)
-    talk.told.answering = False
-    await talk.be_silent(1_500)
-    assert talk.told.turns == ["one two three four"]
-
-
-async def test_speech_without_an_answer_interrupts_nothing(talk: Talk) -> None:
-    await talk.say("hello there")
-    assert "speech" not in talk.told.what
 
 
 # The end.

@@ -6,58 +6,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.mouth import FAILED, MAX_AHEAD_S, MIN_PIECE_MS, Mouth
-from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
+from antiphon.models.cascade.mouth import FAILED, MAX_AHEAD_S, MAX_HELD_S, MIN_PIECE_MS
+from antiphon.models.live import GenerationComplete, OutputAudio, TurnComplete, TurnFailed
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
-from tests.fakes.voice import TONE_HZ, Tones, length_ms
+from tests.fakes.said import SECONDS, Said
+from tests.fakes.voice import Tones, length_ms
 
 LONG = "The weather in Berlin is going to be sunny today, with a high of about twenty degrees. "
-SECONDS = 2 * TONE_HZ
-"""Bytes of one."""
-
-
-class Said:
-    """A mouth, and what came out of it."""
-
-    def __init__(self, tones: Tones) -> None:
-        self.tones = tones
-        self.events: list[LiveEvent] = []
-        self.at_s: list[float] = []
-        self.mouth = Mouth(tones, "joe", self._note)
-
-    def _note(self, event: LiveEvent) -> None:
-        self.events.append(event)
-        self.at_s.append(asyncio.get_running_loop().time())
-
-    @property
-    def audio(self) -> list[OutputAudio]:
-        return [event for event in self.events if isinstance(event, OutputAudio)]
-
-    @property
-    def words(self) -> list[str]:
-        return "".join(piece.text for piece in self.audio).split()
-
-    @property
-    def audio_ms(self) -> float:
-        return sum(len(piece.pcm) for piece in self.audio) * 1_000 / SECONDS
-
-    def finish(self) -> None:
-        self.mouth.then(GenerationComplete())
-        self.mouth.then(TurnComplete())
-
-    async def say(self, *deltas: str) -> None:
-        for delta in deltas:
-            self.mouth.say(delta)
-        self.finish()
-        await asyncio.sleep(60)
-
-
-@pytest.fixture
-async def said() -> AsyncIterator[Said]:
-    said = Said(Tones())
-    yield said
-    await said.mouth.close()
-    assert said.tones.open == 0
 
 
 def without_length(said: Said, piece_ms: int = 50) -> Said:
@@ -407,6 +362,52 @@ async def test_a_voice_is_spoken_with_from_the_next_clause_on(said: Said) -> Non
     assert [(voice, speed) for _, voice, speed in said.tones.asked] == [("joe", 1.0), ("anna", 2.0), ("joe", 1.0)]
 
 
+async def test_while_it_is_held_nothing_is_sent_and_nothing_is_lost(said: Said) -> None:
+    said.mouth.say(LONG)
+    await asyncio.sleep(0.2)
+    before = len(said.audio)
+    assert before
+    said.mouth.hold(True)
+    await asyncio.sleep(0.6)
+    assert len(said.audio) == before
+    said.mouth.hold(False)
+    said.finish()
+    await asyncio.sleep(60)
+    assert said.words == LONG.split()
+
+
+async def test_an_answer_that_is_held_does_not_begin(said: Said) -> None:
+    said.mouth.hold(True)
+    said.mouth.say("It is noon.")
+    said.finish()
+    await asyncio.sleep(0.6)
+    assert said.events == []
+    said.mouth.hold(False)
+    await asyncio.sleep(60)
+    assert said.words == ["It", "is", "noon."]
+
+
+async def test_nobody_can_hold_it_for_ever(said: Said) -> None:
+    said.tones.piece_ms = 100
+    said.mouth.hold(True)
+    began_s = asyncio.get_running_loop().time()
+    await said.say(LONG)
+    assert said.at_s[0] - began_s == pytest.approx(MAX_HELD_S, abs=0.2)
+    assert said.at_s[1] - said.at_s[0] < 0.1
+    assert said.words == LONG.split()
+
+
+async def test_hush_while_it_is_held_ends_both(said: Said) -> None:
+    said.mouth.hold(True)
+    said.mouth.say(LONG)
+    await asyncio.sleep(0.2)
+    said.mouth.hush()
+    began_s = asyncio.get_running_loop().time()
+    await said.say("It is noon.")
+    assert said.at_s[0] - began_s < 0.2
+    assert said.words == ["It", "is", "noon."]
+
+
 async def test_closing_in_the_middle_lets_go_of_the_engine(said: Said) -> None:
     said.mouth.say(LONG)
     await asyncio.sleep(0.2)
@@ -437,83 +438,3 @@ async def test_sounds_without_sound_are_not_sent() -> None:
     said = Said(Silent())
     await said.say("It is noon.")
     assert said.events == [GenerationComplete(), TurnComplete()]
-
-
-# What is prepared.
-
-
-async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> None:
-    said.tones.delay_s = 0.5
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    assert said.events == []
-    begun_s = asyncio.get_running_loop().time()
-    await said.say("It is noon. Good night.")
-    assert said.at_s[0] - begun_s < 0.01
-    assert [text for text, _, _ in said.tones.asked] == ["It is noon.", "Good night."]
-    assert said.words == ["It", "is", "noon.", "Good", "night."]
-
-
-async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
-    said.tones.delay_s = 0.5
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(0.3)
-    begun_s = asyncio.get_running_loop().time()
-    await said.say("It is noon.")
-    assert said.at_s[0] - begun_s == pytest.approx(0.2, abs=0.01)
-    assert len(said.tones.asked) == 1
-
-
-async def test_only_the_first_sound_is_prepared(said: Said) -> None:
-    said.tones.piece_ms = 100
-    said.mouth.prepare("It is noon in Tokyo and in a few other places.")
-    await asyncio.sleep(60)
-    assert said.tones.made == 1
-
-
-async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    await said.say("It is one.")
-    assert said.words == ["It", "is", "one."]
-    assert said.tones.open == 0
-
-
-@pytest.mark.parametrize(("voice", "speed"), [("ann", 1.0), ("joe", 1.5)])
-async def test_a_voice_that_was_changed_is_not_the_one_prepared(said: Said, voice: str, speed: float) -> None:
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    said.mouth.choose(voice, speed)
-    await said.say("It is noon.")
-    assert said.tones.asked == [("It is noon.", "joe", 1.0), ("It is noon.", voice, speed)]
-
-
-async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) -> None:
-    said.tones.error, said.tones.fails_at = SpeechBusy("busy"), "noon"
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    said.tones.error = None
-    await said.say("It is noon.")
-    assert said.words == ["It", "is", "noon."]
-
-
-async def test_what_was_prepared_is_forgotten_when_it_is_not_wanted(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    said.mouth.forget()
-    await asyncio.sleep(1)
-    assert said.tones.open == 0
-
-
-async def test_a_new_answer_does_not_forget_what_was_prepared_for_it(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
-    await asyncio.sleep(1)
-    said.mouth.hush()
-    await said.say("It is noon.")
-    assert len(said.tones.asked) == 1
-
-
-async def test_it_is_prepared_only_where_there_is_nothing_else_to_do(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
-    await said.say("It is one.")
-    assert said.tones.urgencies == [Urgency.IDLE, Urgency.NOW]
