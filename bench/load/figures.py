@@ -6,6 +6,7 @@ from typing import Self
 
 from msgspec import Struct
 
+from bench.load.host import Host
 from bench.load.ledger import Ledger
 
 
@@ -49,6 +50,10 @@ class Figures(Struct, frozen=True):
     took_ms: Spread
     """From the cause of a message to the message, of all kinds together."""
     took_ms_by_kind: Mapping[str, Spread]
+    undisturbed_ms: Spread
+    """Of those in whose time the host took nothing from our cores."""
+    stolen: float
+    """The share of the cores' time that it took in all."""
     begun: int
     """Turns that were to be answered; 0 where that is not counted."""
     turns: int
@@ -80,5 +85,14 @@ class PeerFigures(Struct, frozen=True):
 
 def spreads(ledger: Ledger) -> tuple[Spread, Mapping[str, Spread]]:
     """Of all messages together, and of each kind."""
-    whole = [took for kind in ledger.took_ms.values() for took in kind]
-    return Spread.of(whole), {kind: Spread.of(of) for kind, of in sorted(ledger.took_ms.items())}
+    by_kind = {kind: [took.ms for took in all_] for kind, all_ in sorted(ledger.took.items())}
+    return Spread.of([ms for of in by_kind.values() for ms in of]), {
+        kind: Spread.of(of) for kind, of in by_kind.items()
+    }
+
+
+def undisturbed(ledger: Ledger, host: Host) -> Spread:
+    everything = (took for of in ledger.took.values() for took in of)
+    return Spread.of(
+        [took.ms for took in everything if not host.disturbed(took.came_ns - int(took.ms * 1e6), took.came_ns)]
+    )

@@ -1,6 +1,12 @@
 """What all sessions of a run have seen."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Took(NamedTuple):
+    ms: float
+    came_ns: int
 
 
 @dataclass(slots=True)
@@ -8,7 +14,7 @@ class Ledger:
     begin_ns: int = 0
     end_ns: int = 0
     """Only what was caused between the two is noted."""
-    took_ms: dict[str, list[float]] = field(default_factory=dict)
+    took: dict[str, list[Took]] = field(default_factory=dict)
     """By the kind of message: from its cause to its arrival."""
     begun: int = 0
     """Turns of the user that were to be answered."""
@@ -21,7 +27,7 @@ class Ledger:
 
     def note(self, kind: str, cause_ns: int, now_ns: int) -> None:
         if self.covers(cause_ns):
-            self.add(kind, now_ns - cause_ns)
+            self.add(kind, cause_ns, now_ns)
 
-    def add(self, kind: str, took_ns: int) -> None:
-        self.took_ms.setdefault(kind, []).append(took_ns / 1e6)
+    def add(self, kind: str, cause_ns: int, now_ns: int) -> None:
+        self.took.setdefault(kind, []).append(Took((now_ns - cause_ns) / 1e6, now_ns))

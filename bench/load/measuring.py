@@ -2,13 +2,15 @@
 
 import asyncio
 import gc
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, process_time
 from typing import Final
 
 from bench.load.crowd import Crowd
-from bench.load.figures import Figures, Load, Spread, spreads
+from bench.load.figures import Figures, Load, Spread, spreads, undisturbed
+from bench.load.host import Host
 from bench.load.people import People
 from bench.load.process import ServerProcess, load_server, started
 
@@ -19,16 +21,17 @@ def run(
     people: People, load: Load, seconds: float, core: int, work_dir: Path, profile_path: Path | None = None
 ) -> Figures:
     """In a server of its own: memory that was used once is not given back, and would be missing from the next run."""
+    host = Host([core, *os.sched_getaffinity(0)])
     # Not in /tmp, which is often kept in memory and would flatter SQLite.
     with TemporaryDirectory(dir=work_dir) as folder:
         command = load_server(Path(folder), load.storage, people.phrases_dir, profile_path)
         with started(command, core) as server:
             return asyncio.run(
-                _stream(people, server, load, seconds) if load.streaming else _idle(people, server, load)
+                _stream(people, server, load, seconds, host) if load.streaming else _idle(people, server, load, host)
             )
 
 
-async def _stream(people: People, server: ServerProcess, load: Load, seconds: float) -> Figures:
+async def _stream(people: People, server: ServerProcess, load: Load, seconds: float, host: Host) -> Figures:
     """Everybody talks all the time."""
     before_bytes = await _warm_up(people, server)
     crowd = people.make_crowd(server.address, load.sessions)
@@ -38,15 +41,17 @@ async def _stream(people: People, server: ServerProcess, load: Load, seconds: fl
     gc.disable()
     talking = asyncio.create_task(crowd.talk_measured(people.warm_s, seconds))
     await asyncio.sleep(people.warm_s)
+    watching = asyncio.create_task(host.watch(seconds + crowd.late_s))
     cpu = await _measure_cpu(server, seconds)
     await talking
+    await watching
     gc.enable()
     held_bytes = server.rss_bytes() - before_bytes
     await crowd.leave()
-    return _sum_up(load, crowd, cpu, held_bytes)
+    return _sum_up(load, crowd, cpu, held_bytes, host)
 
 
-async def _idle(people: People, server: ServerProcess, load: Load) -> Figures:
+async def _idle(people: People, server: ServerProcess, load: Load, host: Host) -> Figures:
     """Everybody has one turn, then nobody says anything."""
     before_bytes = await _warm_up(people, server)
     crowd = people.make_crowd(server.address, load.sessions)
@@ -56,7 +61,7 @@ async def _idle(people: People, server: ServerProcess, load: Load) -> Figures:
     cpu = await _measure_cpu(server, IDLE_S)
     held_bytes = server.rss_bytes() - before_bytes
     await crowd.leave()
-    return _sum_up(load, crowd, cpu, held_bytes)
+    return _sum_up(load, crowd, cpu, held_bytes, host)
 
 
 async def _warm_up(people: People, server: ServerProcess) -> int:
@@ -76,7 +81,7 @@ async def _measure_cpu(server: ServerProcess, seconds: float) -> tuple[float, fl
     return (server.cpu_s() - server_s) / passed_s, (process_time() - own_s) / passed_s
 
 
-def _sum_up(load: Load, crowd: Crowd, cpu: tuple[float, float], held_bytes: int) -> Figures:
+def _sum_up(load: Load, crowd: Crowd, cpu: tuple[float, float], held_bytes: int, host: Host) -> Figures:
     took_ms, by_kind = spreads(crowd.ledger)
     return Figures(
         load=load,
@@ -86,6 +91,8 @@ def _sum_up(load: Load, crowd: Crowd, cpu: tuple[float, float], held_bytes: int)
         rss_kb_a_session=held_bytes / load.sessions / 1000,
         took_ms=took_ms,
         took_ms_by_kind=by_kind,
+        undisturbed_ms=undisturbed(crowd.ledger, host),
+        stolen=host.stolen,
         begun=crowd.ledger.begun,
         turns=crowd.ledger.turns,
         problems=crowd.ledger.problems[:10],

@@ -113,4 +113,4 @@ class Talk(Line):
         # The first sound can be made during the silence, as soon as there is a text.
         due_ns = max(turn.silent_ns[which], text_ns + self._times.tts_ms * 1_000_000)
         self.ledger.turns += 1
-        self.ledger.add(SILENCES[which], turn.answered_ns - due_ns)
+        self.ledger.add(SILENCES[which], due_ns, turn.answered_ns)

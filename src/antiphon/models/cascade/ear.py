@@ -50,6 +50,9 @@ class _State(Enum):
     ENDED = auto()
 
 
+_OPEN: Final = (_State.SPEAKING, _State.PAUSING)
+
+
 def enough_frames(silence_ms: int) -> int:
     """How many frames are so much silence."""
     return max(PAUSE_FRAMES, round(silence_ms / FRAME_MS))
@@ -97,7 +100,7 @@ class Ear:
     @property
     def is_open(self) -> bool:
         """Whether somebody is in the middle of a turn."""
-        return self._state in (_State.SPEAKING, _State.PAUSING)
+        return self._state in _OPEN
 
     @property
     def is_speaking(self) -> bool:

@@ -48,11 +48,13 @@ class Stream:
     def push(self, pcm: bytes) -> None:
         if self.is_closed:
             return
-        pcm = self._rest + pcm
-        whole = len(pcm) - len(pcm) % FRAME_BYTES
-        self.waiting.extend(pcm[at : at + FRAME_BYTES] for at in range(0, whole, FRAME_BYTES))
-        self._rest = pcm[whole:]
-        if self.waiting:
+        pcm, at = self._rest + pcm, 0
+        # Fifty times a second for each session, and mostly there is one frame or none.
+        while len(pcm) - at >= FRAME_BYTES:
+            self.waiting.append(pcm[at : at + FRAME_BYTES])
+            at += FRAME_BYTES
+        self._rest = pcm[at:]
+        if at:
             self.heard.clear()
             self._hearing.stir(self)
 

@@ -60,7 +60,7 @@ class Listening:
     def push(self, pcm: bytes, *, playing: bool) -> None:
         self._client_plays = playing
         self._stream.push(pcm)
-        self._wait_for_more()
+        self._more_s = self._loop.time()
 
     async def end(self) -> None:
         """No more audio comes for now. `on_turn` follows, if it has not just come, or `on_nothing`."""

@@ -22,7 +22,7 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 _CLAUSE_OPENERS: Final = frozenset({"to", "about", "that", "saying"})
 
 _WORDS_REMEMBERED: Final = 8192
-_OPENER_CHARS: Final = 4
+_OPENER_CHARS: Final = 10
 """Of the beginning of a template. Text that does not begin so is not looked at."""
 
 
@@ -94,9 +94,7 @@ class Matcher:
                 self._keyed[tuple(sorted(set(fragments)))].append(template)
         self._longest = max(map(len, frequency), default=0)
         self._known = frozenset(frequency)
-        self._openers = [
-            (tuple({opener[:_OPENER_CHARS] for opener in openers(t.compiled.tree)}), t) for t in self.templates
-        ]
+        self._openers = [(tuple(openers(t.compiled.tree, _OPENER_CHARS)), t) for t in self.templates]
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
 
     def _find_fragments(self, word: str) -> frozenset[str]:
@@ -121,8 +119,12 @@ class Matcher:
         """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""
         words = bare_words(phrase.text)
         text = "".join(words)
-        begun = (t for begins, t in self._openers if text.startswith(begins) and t.tool_id in tools)
+        begun = (t for begins, t in self._openers if _begins(text, begins) and t.tool_id in tools)
         return any(could_go_on(template.compiled.tree, words) for template in begun)
+
+
+def _begins(text: str, openers: tuple[str, ...]) -> bool:
+    return text.startswith(openers) or (len(text) < _OPENER_CHARS and any(each.startswith(text) for each in openers))
 
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:

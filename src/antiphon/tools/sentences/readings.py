@@ -150,29 +150,26 @@ def _passes(node: Node, text: str, word_ends: frozenset[int], starts: _Places) -
             return starts, stops_within
 
 
-def openers(node: Node) -> frozenset[str]:
-    """How readings of it begin, as bare text: with one of these."""
-    return _openers(node)[0]
+def openers(node: Node, chars: int) -> frozenset[str]:
+    """How readings of it begin, as bare text: with one of these, of so many letters, or fewer where a slot comes."""
+    return frozenset(opener for opener, _ in _openers(node, chars, {("", True)}))
 
 
-def _openers(node: Node) -> tuple[frozenset[str], bool]:
-    """And whether it may be left out."""
+def _openers(node: Node, chars: int, begun: set[tuple[str, bool]]) -> set[tuple[str, bool]]:
+    """With what was begun before it, and whether that can grow."""
     match node:
         case Text(bare=own):
-            return frozenset((own,) if own else ()), not own
+            return {
+                ((text + own)[:chars], len(text + own) < chars) if grows else (text, False) for text, grows in begun
+            }
         case Slot():
-            return frozenset(("",)), False
+            return {(text, False) for text, _ in begun}
         case Choice(options):
-            begun = [_openers(option) for option in options]
-            return frozenset[str]().union(*(found for found, _ in begun)), any(skips for _, skips in begun)
+            return set[tuple[str, bool]]().union(*(_openers(option, chars, begun) for option in options))
         case Chain(parts):
-            found = frozenset[str]()
             for part in parts:
-                own_openers, may_be_left_out = _openers(part)
-                found |= own_openers
-                if not may_be_left_out:
-                    return found, False
-            return found, True
+                begun = _openers(part, chars, begun)
+            return begun
 
 
 def _says_something(node: Node) -> bool:

@@ -8,6 +8,7 @@ from antiphon.tools.errors import BuildError
 from antiphon.tools.sentences import check, cross_check, parse
 from antiphon.tools.sentences.grammar import Matcher
 from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.sentences.readings import bare_words, could_go_on, sample
 from tests.fakes.talking_tools import SENTENCES, SPECS, WORDS, make_spec
 
 PLACE = make_spec("a_tool", {"place": WORDS})
@@ -189,6 +190,17 @@ def match(said: str, *sentences: str, **rest: Any) -> dict[str, Any] | None:
     matcher = Matcher(parse("a_tool", one(*sentences, **rest)).templates)
     found = matcher.match(Phrase(said), {"a_tool"})
     return None if found is None else found.args
+
+
+def test_whoever_looks_at_beginnings_only_misses_no_sentence_that_could_go_on() -> None:
+    templates = [t for id, sentences in SENTENCES.items() for t in parse(id, sentences).templates]
+    matcher = Matcher(templates)
+    readings = [text for t in templates[::4] for text in sample(t.compiled.tree, 2, lambda slot: "blue birds")]
+    for reading in readings:
+        for count in range(1, len(reading.split()) + 1):
+            phrase = Phrase(" ".join(reading.split()[:count]))
+            expected = any(could_go_on(t.compiled.tree, bare_words(phrase.text)) for t in templates)
+            assert matcher.could_go_on(phrase, SENTENCES) is expected, phrase.text
 
 
 def test_an_optional_slot_that_was_not_said_is_no_argument() -> None:
