@@ -1,6 +1,8 @@
 """Our recogniser, as the server uses it: one loop, worker threads, one core a call."""
 
 import asyncio
+import struct
+from itertools import cycle
 from pathlib import Path
 
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
@@ -16,8 +18,12 @@ def main(models_dir: Path) -> None:
             recognizer = MoonshineRecognizer(models_dir, workers)
             recognizer.load()
 
+            # Speech that begins with the same samples is quicker the second time. No clip here begins like another.
+            beginnings = (struct.pack("<h", number) for number in cycle(range(-99, 100)))
+
             async def recognize(pcm: bytes, at_once: int) -> str:
-                texts = await asyncio.gather(*(recognizer.recognize(pcm) for _ in range(at_once)))
+                clips = [next(beginnings) + pcm[2:] for _ in range(at_once)]
+                texts = await asyncio.gather(*map(recognizer.recognize, clips))
                 return texts[0]
 
             return lambda pcm, at_once: runner.run(recognize(pcm, at_once))

@@ -13,9 +13,11 @@ from antiphon.audio.pcm import Signal, from_signal, to_signal
 from antiphon.speech.base import INPUT_HZ, SpeechError
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.moonshine import model as model_module
+from antiphon.speech.engines.moonshine.drafts import Drafts
 from antiphon.speech.engines.moonshine.files import find_files
 from antiphon.speech.engines.moonshine.model import Moonshine, find_loop
 from antiphon.speech.engines.moonshine.spelling import modernize
+from antiphon.speech.engines.moonshine.tokens import END
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.fakes.spoken import error_rate, make_sentences, record
@@ -124,11 +126,73 @@ async def test_what_is_given_up_costs_little(models_dir: Path, speech: Sequence[
 
 def test_it_looks_between_tokens_whether_somebody_waits(model: Moonshine, speech: Sequence[bytes]) -> None:
     signal = to_signal(speech[0])
-    whole = model.transcribe(signal, Event())
     part = model.transcribe(signal, Impatience(3))
+    whole = model.transcribe(signal, Event())
     assert part
     assert len(part) < len(whole)
     assert whole.startswith(part)
+
+
+class OneDraft(Drafts):
+    """Whatever is heard, this was heard before."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        super().__init__()
+        self._tokens = tokens
+
+    def find(self, signal: Signal) -> Sequence[int]:
+        return self._tokens
+
+
+class Counted(Event):
+    """How often the network was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def is_set(self) -> bool:
+        self.asked += 1
+        return False
+
+
+def tokens_of(model: Moonshine, signal: Signal) -> Sequence[int]:
+    """Those of a draft, which lacks the last one."""
+    model._drafts = Drafts()
+    model.transcribe(signal, Event())
+    return model._drafts.find(signal)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_draft_changes_nothing_but_the_time(models_dir: Path, speech: Sequence[bytes], place: int) -> None:
+    model = Moonshine(find_files(models_dir))
+    signal = to_signal(speech[place])
+    known = list(tokens_of(model, signal))
+    model._drafts = OneDraft(())
+    plain = Counted()
+    whole = model.transcribe(signal, plain)
+    shorter = (known[:1], known[:4], known[1:])
+    longer = (known + known, [*known, END], [*known, END, *known])
+    for draft in (known, *shorter, *longer, [*known[:4], 77, *known[5:]], [77] * 40):
+        model._drafts = OneDraft(draft)
+        counted = Counted()
+        assert model.transcribe(signal, counted) == whole, draft
+        assert counted.asked <= plain.asked, draft
+    model._drafts, counted = OneDraft(known), Counted()
+    model.transcribe(signal, counted)
+    assert counted.asked < plain.asked / 2
+
+
+def test_somebody_who_speaks_on_is_heard_as_if_for_the_first_time(model: Moonshine, speech: Sequence[bytes]) -> None:
+    signal = to_signal(speech[1])
+    model._drafts = Drafts()
+    whole = model.transcribe(signal, Event())
+    model._drafts = Drafts()
+    for end in range(INPUT_HZ, len(signal), INPUT_HZ // 2):
+        model.transcribe(signal[:end], Event())
+    counted = Counted()
+    assert model.transcribe(signal, counted) == whole
+    assert counted.asked < len(whole.split())
 
 
 def test_nothing_is_written_for_nobody(model: Moonshine, speech: Sequence[bytes]) -> None:

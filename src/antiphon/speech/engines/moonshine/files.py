@@ -16,7 +16,7 @@ MODEL: Final = "moonshine-base-en"
 ENCODER: Final = "encoder.onnx"
 DECODER: Final = "decoder.onnx"
 
-_RECIPE: Final = 1
+_RECIPE: Final = 2
 """Counts up when other graphs are made, so that those of an older version are made anew."""
 
 

@@ -78,9 +78,9 @@ def build_encoder(weights: Weights, decoder: Weights) -> Network:
 
 
 def build_decoder(weights: Weights) -> Network:
-    """From a token, `CROSS` and `PAST` to the next token and `PRESENT`."""
+    """From tokens, `CROSS` and `PAST` to the token after each and `PRESENT`."""
     network = Network()
-    token = network.add_input(TOKEN, np.int64, [1, 1])
+    token = network.add_input(TOKEN, np.int64, [1, "count"])
     for names, places in ((CROSS, "frames"), (PAST, "tokens")):
         for name in names:
             network.add_input(name, np.float32, [1, HEADS, places, HEAD_WIDTH])
@@ -93,18 +93,18 @@ def build_decoder(weights: Weights) -> Network:
         attended = _look_back(network, weights, rotate, normed, layer)
         state = network.apply("Add", state, attended)
         normed = network.norm(state, weights.vector(f"{at}/post_attention_layernorm/Mul"))
-        query = network.multiply_one(normed, weights.matrix(f"{at}/encoder_attn/q_proj/MatMul"))
+        query = network.multiply_few(normed, weights.matrix(f"{at}/encoder_attn/q_proj/MatMul"))
         heard = network.apply("MultiHeadAttention", query, *_of(layer, CROSS), domain=MICROSOFT, num_heads=HEADS)
         state = network.apply(
-            "Add", state, network.multiply_one(heard, weights.matrix(f"{at}/encoder_attn/dense/MatMul"))
+            "Add", state, network.multiply_few(heard, weights.matrix(f"{at}/encoder_attn/dense/MatMul"))
         )
         normed = network.norm(state, weights.vector(f"{at}/final_layernorm/Mul"))
         state = network.apply("Add", state, _think(network, weights, normed, f"{at}/mlp"))
         after = f"layers.{layer + 1}/input_layernorm" if layer + 1 < LAYERS else "norm"
         normed = network.norm(state, weights.vector(f"{after}/Mul"))
     words = Matrix(embedding.values.T, embedding.scale, embedding.zero)
-    network.apply("ArgMax", network.multiply_one(normed, words), output=NEXT_TOKEN, axis=-1, keepdims=0)
-    network.add_output(NEXT_TOKEN, np.int64, [1, 1])
+    network.apply("ArgMax", network.multiply_few(normed, words), output=NEXT_TOKEN, axis=-1, keepdims=0)
+    network.add_output(NEXT_TOKEN, np.int64, [1, "count"])
     for name in PRESENT:
         network.add_output(name, np.float32, [1, HEADS, "tokens_now", HEAD_WIDTH])
     return network
@@ -157,25 +157,27 @@ def _embed(network: Network, embedding: Matrix, token: str) -> str:
 
 
 def _look_back(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
-    """Attention to the tokens so far."""
+    """Attention to the tokens up to each."""
     at = f"layers.{layer}/self_attn"
-    projected = network.multiply_one(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
+    projected = network.multiply_few(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
     # Query and key are rotated together, as if they had twice the heads.
     both, value = network.split(projected, [2 * WIDTH, WIDTH])
     query, key = network.split(rotate(both), [WIDTH, WIDTH])
     found = f"attention.{layer}"
     inputs = (query, key, value, "", "", "", *_of(layer, PAST))
     outputs = [found, *_of(layer, PRESENT)]
-    network.apply_all("MultiHeadAttention", *inputs, outputs=outputs, domain=MICROSOFT, num_heads=HEADS)
-    return network.multiply_one(found, weights.matrix(f"{at}/dense/MatMul"))
+    network.apply_all(
+        "MultiHeadAttention", *inputs, outputs=outputs, domain=MICROSOFT, num_heads=HEADS, unidirectional=1
+    )
+    return network.multiply_few(found, weights.matrix(f"{at}/dense/MatMul"))
 
 
 def _think(network: Network, weights: Weights, normed: str, at: str) -> str:
     """SwiGLU. What onnxruntime calls QuickGelu is, with this alpha, SiLU."""
-    up = network.multiply_one(normed, weights.matrix(f"{at}/up_proj/MatMul"), bias=weights.vector(f"{at}/up_proj/Add"))
+    up = network.multiply_few(normed, weights.matrix(f"{at}/up_proj/MatMul"), bias=weights.vector(f"{at}/up_proj/Add"))
     value, gate = network.split(up, [4 * WIDTH, 4 * WIDTH])
     gated = network.apply("Mul", network.apply("QuickGelu", gate, domain=MICROSOFT, alpha=1.0), value)
-    return network.multiply_one(
+    return network.multiply_few(
         gated, weights.matrix(f"{at}/down_proj/MatMul"), bias=weights.vector(f"{at}/down_proj/Add")
     )
 

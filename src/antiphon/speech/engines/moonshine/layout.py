@@ -16,6 +16,6 @@ _PARTS: Final = tuple(f"{layer}.{part}" for layer in range(LAYERS) for part in (
 CROSS: Final = tuple(f"cross.{part}" for part in _PARTS)
 """What the decoder looks up in the audio: from the encoder, the same for all tokens."""
 PAST: Final = tuple(f"past.{part}" for part in _PARTS)
-"""What it looks up in the tokens so far. At the first token they are empty."""
+"""What it looks up in the tokens before. At the first token they are empty."""
 PRESENT: Final = tuple(f"present.{part}" for part in _PARTS)
-"""The past of the next token."""
+"""The past of the tokens after."""

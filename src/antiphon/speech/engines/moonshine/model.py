@@ -12,6 +12,7 @@ from onnxruntime import OrtValue
 
 from antiphon.audio.pcm import Signal
 from antiphon.speech.base import INPUT_HZ, SpeechError
+from antiphon.speech.engines.moonshine.drafts import Drafts
 from antiphon.speech.engines.moonshine.files import DECODER, ENCODER, ModelFiles, open_graphs
 from antiphon.speech.engines.moonshine.layout import (
     AUDIO,
@@ -34,6 +35,9 @@ LOOP_TOKENS: Final = 12
 LOOP_ROUNDS: Final = 4
 """What comes so often in a row, and fills so many tokens, was not said. "Zero zero zero zero" may have been."""
 
+DRAFTED: Final = 8
+"""Tokens of a draft that are checked at a time. On an EPYC without VNNI that takes as long as three without a draft."""
+
 _ERRORS_ONLY: Final = 3
 
 
@@ -49,29 +53,46 @@ class Moonshine:
                 f"{files.tokenizer} cannot be read ({error}). Remove it and get it again: `antiphon models pull`."
             ) from error
         self._encoder, self._decoder = open_graphs(files, _open)
-        self._start = OrtValue.ortvalue_from_numpy(np.array([[START]]))
+        self._drafts = Drafts()
         self._no_past = OrtValue.ortvalue_from_numpy(np.zeros((1, HEADS, 0, HEAD_WIDTH), np.float32))
 
     def transcribe(self, signal: Signal, abandoned: Event) -> str:
         """From 56 ms, the least that the network can take, to 24 s. Looks at the event between tokens, and stops."""
         limit = len(signal) * TOKENS_PER_S // INPUT_HZ + SPARE_TOKENS
         cross = self._encoder.run_with_ort_values(CROSS, {AUDIO: OrtValue.ortvalue_from_numpy(signal[np.newaxis])})
-        return self._tokens.write(self._decode(cross, limit, abandoned))
+        tokens = self._decode(cross, self._drafts.find(signal), limit, abandoned)
+        self._drafts.keep(signal, tokens)
+        return self._tokens.write(tokens)
 
-    def _decode(self, cross: Sequence[OrtValue], limit: int, abandoned: Event) -> list[int]:
-        """Greedy. The tensors go round as they are: to make arrays of them takes half a millisecond a token."""
+    def _decode(self, cross: Sequence[OrtValue], draft: Sequence[int], limit: int, abandoned: Event) -> Sequence[int]:
+        """Greedy. The draft changes nothing but the time: where the network says the same, its tokens come by eights.
+
+        The tensors go round as they are: to make arrays of them takes half a millisecond a token.
+        """
         tokens: list[int] = []
-        feed = dict(zip(CROSS, cross, strict=True)) | dict.fromkeys(PAST, self._no_past) | {TOKEN: self._start}
+        last = START
+        feed = dict(zip(CROSS, cross, strict=True)) | dict.fromkeys(PAST, self._no_past)
         while len(tokens) < limit and not abandoned.is_set():
-            feed[TOKEN], *present = self._decoder.run_with_ort_values((NEXT_TOKEN, *PRESENT), feed)
+            guessed = draft[len(tokens) : len(tokens) + DRAFTED - 1]
+            feed[TOKEN] = OrtValue.ortvalue_from_numpy(np.array([[last, *guessed]]))
+            following, *present = self._decoder.run_with_ort_values((NEXT_TOKEN, *PRESENT), feed)
+            said = following.numpy()[0].tolist()
+            agreed = next((place for place, guess in enumerate(guessed) if guess != said[place]), len(guessed))
+            if agreed < len(guessed):
+                draft, present = (), [_cut(each, len(tokens) + agreed + 1) for each in present]
             feed.update(zip(PAST, present, strict=True))
-            token = int(feed[TOKEN].numpy().item())
-            if token == END:
-                break
-            tokens.append(token)
-            if (kept := find_loop(tokens)) is not None:
-                return tokens[:kept]
+            for last in said[: agreed + 1]:
+                if last == END:
+                    return tokens
+                tokens.append(last)
+                if (kept := find_loop(tokens)) is not None:
+                    return tokens[:kept]
         return tokens
+
+
+def _cut(looked_up: OrtValue, tokens: int) -> OrtValue:
+    """Without those after the first tokens."""
+    return OrtValue.ortvalue_from_numpy(np.ascontiguousarray(looked_up.numpy()[:, :, :tokens]))
 
 
 def find_loop(tokens: Sequence[int]) -> int | None:

@@ -72,8 +72,8 @@ class Network:
             inputs.append(self.constant(bias))
         return self.apply("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
 
-    def multiply_one(self, row: str, *matrices: Matrix, bias: NDArray[np.float32] | None = None) -> str:
-        """For a single row, by matrices side by side. Each 32 of its values are rounded by a scale of their own.
+    def multiply_few(self, rows: str, *matrices: Matrix, bias: NDArray[np.float32] | None = None) -> str:
+        """For a row or a few, by matrices side by side. Each 32 values of a row are rounded by a scale of their own.
 
         What takes the time is to read the matrices, so that int8 is four times as fast as float.
         """
@@ -85,7 +85,7 @@ class Network:
             values.append(unsigned.T.reshape(-1, blocks, _BLOCK))
             scales.append(np.full((unsigned.shape[1], blocks), each.scale, np.float32))
             zeros.append(np.full((unsigned.shape[1], blocks), each.zero + _UNSIGNED_ZERO, np.uint8))
-        inputs = [row, *(self.constant(np.concatenate(each)) for each in (values, scales, zeros))]
+        inputs = [rows, *(self.constant(np.concatenate(each)) for each in (values, scales, zeros))]
         if bias is not None:
             inputs += ["", self.constant(bias)]
         return self.apply(

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from antiphon.audio.pcm import Signal
+from antiphon.speech.base import INPUT_HZ
+from antiphon.speech.engines.moonshine.drafts import BEGINNING, FRESH_S, MAX_DRAFTS, Drafts
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def drafts(clock: Clock) -> Drafts:
+    return Drafts(clock)
+
+
+def sound(seed: int, seconds: float = 2.0) -> Signal:
+    return np.random.default_rng(seed).normal(0, 0.1, int(seconds * INPUT_HZ)).astype(np.float32)
+
+
+def test_speech_that_goes_on_is_known_by_its_beginning(drafts: Drafts) -> None:
+    drafts.keep(sound(1)[:INPUT_HZ], [5, 6, 7])
+    assert drafts.find(sound(1)) == [5, 6]
+
+
+def test_other_speech_is_not(drafts: Drafts) -> None:
+    drafts.keep(sound(1), [5, 6, 7])
+    assert drafts.find(sound(2)) == ()
+    assert drafts.find(sound(1)[1:]) == ()
+
+
+def test_the_newest_draft_counts(drafts: Drafts) -> None:
+    drafts.keep(sound(1)[:INPUT_HZ], [5, 6, 7])
+    drafts.keep(sound(1), [5, 8, 9, 10])
+    assert drafts.find(sound(1)) == [5, 8, 9]
+
+
+def test_a_draft_is_soon_forgotten(drafts: Drafts, clock: Clock) -> None:
+    drafts.keep(sound(1), [5, 6, 7])
+    clock.s += FRESH_S
+    assert drafts.find(sound(1)) == ()
+
+
+@pytest.mark.parametrize("samples", [0, 1, BEGINNING - 1])
+def test_what_is_too_short_to_be_known_again_is_not_kept(drafts: Drafts, samples: int) -> None:
+    drafts.keep(sound(1)[:samples], [5, 6, 7])
+    assert drafts.find(sound(1)[:samples]) == ()
+
+
+@pytest.mark.parametrize("tokens", [[], [5]])
+def test_a_draft_may_be_empty(drafts: Drafts, tokens: list[int]) -> None:
+    drafts.keep(sound(1), tokens)
+    assert list(drafts.find(sound(1))) == []
+
+
+def test_the_oldest_give_way(drafts: Drafts) -> None:
+    sounds = [sound(seed, 0.5) for seed in range(MAX_DRAFTS + 1)]
+    for each in sounds:
+        drafts.keep(each, [5, 6])
+    assert drafts.find(sounds[0]) == ()
+    assert drafts.find(sounds[1]) == drafts.find(sounds[-1]) == [5]
