@@ -292,11 +292,15 @@ class Runner:
         self._brain.set_voice(self.preferences.voice, self.preferences.voice_speed / 100)
 
     async def _tools_done(self, turn: int, answers: list[ToolAnswer]) -> None:
-        await self.keeper.keep_runs(answers)
+        keeping = self.keeper.keep_runs(answers)
         if self.tools.state.ending is After.IMMEDIATE and self.session.mode is Mode.VOICE:
+            await keeping
             await self._voice.end(*self._work.goodbye)
         elif turn == self.session.turn:
-            await self._brain.tell(answers)
+            # The model goes on while they are stored. What it says waits in the mailbox until they are.
+            await asyncio.gather(keeping, self._brain.tell(answers))
+        else:
+            await keeping
 
     # The end of a turn, and of everything.
 
