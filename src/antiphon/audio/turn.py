@@ -13,10 +13,14 @@ from antiphon.audio.pcm import SAMPLE_BYTES, Signal, to_signal
 from antiphon.audio.smart_turn import COUNTS, FEATURES, PLACES, rewrite
 
 HZ: Final = 16_000
-HEARD_S: Final = 8
-"""Loudness is measured over so much, from the end; what is before does not count."""
+HEARD_S: Final = 1.45
+"""So much is heard, from the end, as if nothing had been said before. That tells no less than all of a turn, in half
+the time. For three times 300 pauses in sentences and 240 ends, of five synthetic voices, the area under the curve (0.5
+is chance) is 0.77 for all of the turn, and 0.78 for this; for 46 pauses and 14 ends of people, it is 0.80 and 0.81."""
 
-_SAMPLES: Final = HEARD_S * HZ
+_HEARD: Final = round(HEARD_S * HZ)
+_SAMPLES: Final = 8 * HZ
+"""What the model was made for."""
 _WINDOW: Final = 400
 _HOP: Final = 160
 _EDGE: Final = _WINDOW // 2
@@ -25,8 +29,6 @@ _MELS: Final = 80
 _TINY: Final = 1e-7
 
 _PLACES: Final = _FRAMES // 2
-_MOST_PLACES: Final = 225
-"""4.5 s. What was said before tells little of whether a turn is over, and would take as long again."""
 _NEAR: Final = 4
 """So many silent places just before the sound are heard one by one."""
 _FAR: Final = 8
@@ -48,7 +50,7 @@ class TurnDetector:
         """
         if len(pcm) < SAMPLE_BYTES:
             raise AudioError("There is no sound in which a turn could be complete.")
-        signal = to_signal(pcm[-_SAMPLES * SAMPLE_BYTES :])
+        signal = to_signal(pcm[-_HEARD * SAMPLE_BYTES :])
         places, counts = choose_places(len(signal))
         heard = features(signal, 2 * len(places) + 2)
         (probabilities,) = self._session.run(None, {FEATURES: heard[np.newaxis], PLACES: places, COUNTS: counts})
@@ -68,7 +70,7 @@ def choose_places(samples: int) -> tuple[NDArray[np.int64], Signal]:
         borders = np.linspace(0, silent - _NEAR, _FAR + 1).round().astype(np.int64)
         places = np.concatenate([(borders[:-1] + borders[1:] - 1) // 2, places[silent - _NEAR :]])
         counts = np.concatenate([np.diff(borders).astype(np.float32), counts[silent - _NEAR :]])
-    return places[-_MOST_PLACES:], counts[-_MOST_PLACES:]
+    return places, counts
 
 
 def features(signal: Signal, count: int) -> Signal:
