@@ -103,7 +103,7 @@ class Speech(Section):
     tts: Mouth = "piper"
     voice: VoiceId = "joe"
     interim_captions: When = "auto"
-    short_silence_ms: Silence = 250
+    short_silence_ms: Silence = 225
     middle_silence_ms: Silence = 650
     long_silence_ms: Silence = 900
 

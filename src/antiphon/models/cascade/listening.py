@@ -44,6 +44,8 @@ class Listening:
         self._guess: asyncio.Task[str] | None = None
         """The text of the turn as it was at the last pause, or is at its end."""
         self._guessed_bytes = 0
+        self._early: asyncio.Task[str] | None = None
+        """A guess that was begun with the first silent frame, in case it is not the last."""
         self._of_pause = Chores()
         """What goes on because of a pause, and is given up if it was only that."""
         self._aside = Chores()
@@ -108,7 +110,7 @@ class Listening:
                 self._hearer.on_speech(goes_on=False)
         self._take(sign)
         if self._ear.is_speaking:
-            self._recognize_aside()
+            self._listen_on()
         self._wait_for_more()
 
     def _doubt(self, is_open: bool) -> None:
@@ -122,7 +124,7 @@ class Listening:
                 # A vote on the last turn may still be out.
                 self._of_pause.cancel()
                 self._wording = Wording(self._senses.recognizer)
-                self._guess = None
+                self._guess = self._early = None
                 self._interim_at_ms = INTERIM_EVERY_MS
             case Sign.PAUSED:
                 self._pause()
@@ -138,10 +140,26 @@ class Listening:
             case Sign.DISCARDED:
                 self._tell_nothing()
 
+    def _listen_on(self) -> None:
+        if not self._ear.silence_ms:
+            self._give_up_early()
+            self._recognize_aside()
+        elif not self._aside:
+            # Nine times in ten another one follows, and the recogniser is a frame ahead then.
+            self._early = self._make_guess(Urgency.IDLE)
+
     def _pause(self) -> None:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
         self._aside.cancel()
-        self._of_pause.start(self._judge(self._make_guess(Urgency.SOON)))
+        guess, self._early = self._early, None
+        if guess is None or (guess.done() and result_of(guess) is None):
+            guess = self._make_guess(Urgency.SOON)
+        self._of_pause.start(self._judge(guess))
+
+    def _give_up_early(self) -> None:
+        if self._early is not None:
+            self._early.cancel()
+            self._early = self._guess = None
 
     def _go_on(self) -> None:
         """It was only a pause."""
@@ -150,7 +168,7 @@ class Listening:
             self._ear.forget(self._guessed_bytes)
             self._interim_at_ms = 0
         self._of_pause.cancel()
-        self._guess = self._finishing = None
+        self._guess = self._early = self._finishing = None
         self._hearer.on_more()
 
     def _wait_for_more(self) -> None:
@@ -251,7 +269,7 @@ class Listening:
         self._aside.start(self._let_go() if self._ear.turn_ms >= MAX_TURN_MS else self._tell_interim())
 
     async def _tell_interim(self) -> None:
-        if text := await self._wording.recognize(self._ear.turn, Urgency.IDLE):
+        if text := await self._wording.recognize(self._ear.turn, Urgency.IDLE, for_the_eye=True):
             self._hearer.on_guess(self._wording.join(text), is_pausing=False)
 
     async def _let_go(self) -> None:

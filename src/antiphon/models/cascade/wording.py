@@ -25,12 +25,12 @@ class Wording:
         self._recognizer = recognizer
         self._known: list[str] = []
 
-    async def recognize(self, audio: bytes, urgency: Urgency) -> str:
+    async def recognize(self, audio: bytes, urgency: Urgency, *, for_the_eye: bool = False) -> str:
         """What is said in this audio, which follows on the known part. Raises `SpeechError`."""
         began_s = asyncio.get_running_loop().time()
         # Audio that was cut off from what came before begins with speech, and the first word of that gets lost.
         text = await self._recognizer.recognize(LEAD + audio if self._known else audio, urgency)
-        if urgency is not Urgency.IDLE:
+        if not for_the_eye:
             self.stt_ms += (asyncio.get_running_loop().time() - began_s) * 1_000
         return text
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.ear import FRAME_MS
+from antiphon.models.cascade.ear import FRAME_MS, FRAME_SAMPLES
 from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S
 from antiphon.models.completeness import Completeness
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
@@ -154,6 +154,41 @@ async def test_the_text_grows_while_somebody_speaks(talk: Talk) -> None:
     assert all("one two three four five six seven eight".startswith(text) for text in shown)
     assert talk.told.interims == shown
     assert talk.told.turns == ["one two three four five six seven eight"]
+
+
+async def test_a_recogniser_with_time_to_spare_begins_with_the_first_silent_frame(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    said_s = await talk.say("stop it")
+    guessed_s = [at_s for what, at_s in zip(talk.told.what, talk.told.at_s, strict=True) if what == "guess"]
+    assert guessed_s[-1] - said_s == pytest.approx(0.032 + 0.08, abs=TOLERANCE_S / 2)
+    assert talk.body.recognizer.heard[-1] == ("stop it", Urgency.IDLE)
+    assert talk.body.recognizer.asked(Urgency.SOON) == []
+    assert talk.told.turns == ["stop it"]
+    assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10)
+
+
+async def test_what_it_began_is_given_up_if_that_frame_was_the_only_one(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    talk.body.recognizer.delay_s = 0.2
+    await talk.be_silent(512)
+    await talk.sound(talk.body.words.say("stop")[: 2 * FRAME_SAMPLES * 5])
+    await talk.sound(bytes(2 * FRAME_SAMPLES))
+    await talk.speak("it now")
+    await talk.be_silent(1_500)
+    assert talk.body.recognizer.given_up == 1
+    assert talk.told.turns == talk.told.guesses == ["stop it now"]
+
+
+@pytest.mark.parametrize("delay_s", [0.01, 0.3])
+async def test_the_end_of_the_audio_after_one_silent_frame_is_told_once(talk: Talk, delay_s: float) -> None:
+    talk.body.recognizer.tells_interim = True
+    talk.body.recognizer.delay_s = delay_s
+    await talk.be_silent(512)
+    await talk.speak("stop it")
+    await talk.be_silent(40)
+    await talk.listening.end()
+    await asyncio.sleep(5)
+    assert talk.told.turns == ["stop it"]
 
 
 # Turns that are long.

@@ -50,7 +50,7 @@ async def test_the_time_that_recognition_took_is_counted(words: Vocabulary, reco
 
 async def test_what_is_only_for_the_eye_does_not_count(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
     wording = Wording(recognizer)
-    await wording.recognize(QUIET + words.say("one"), Urgency.IDLE)
+    await wording.recognize(QUIET + words.say("one"), Urgency.IDLE, for_the_eye=True)
     assert wording.stt_ms == 0
 
 
