@@ -63,6 +63,11 @@ class Figures(Struct, frozen=True):
     def cpu_a_session(self) -> float:
         return self.server_cpu / self.load.sessions
 
+    @property
+    def judged_p99_ms(self) -> float:
+        """Of the undisturbed ones, unless they are too few to stand for all."""
+        return (self.undisturbed_ms if 4 * self.undisturbed_ms.count >= self.took_ms.count else self.took_ms).p99
+
     def count(self, kind: str) -> int:
         return self.took_ms_by_kind[kind].count if kind in self.took_ms_by_kind else 0
 

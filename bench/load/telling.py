@@ -47,7 +47,7 @@ class Found(Struct):
 def judge(found: Found) -> Iterator[tuple[str, float, float]]:
     """Each target that was measured: what is asked, the figure, and the most that it may be."""
     for figures in found.runs:
-        p99_ms, each_kb = figures.undisturbed_ms.p99, figures.rss_kb_a_session
+        p99_ms, each_kb = figures.judged_p99_ms, figures.rss_kb_a_session
         if figures.load == Load(CARRIED):
             yield f"{CARRIED} sessions on one core: ms of added latency, p99", p99_ms, P99_MS
             yield "KB a streaming session", each_kb, STREAMING_KB
@@ -69,6 +69,7 @@ def report(console: Console, found: Found) -> None:
         console.print(_tell_scripted(scripted), _tell_kinds(max(stored, key=lambda figures: figures.load.sessions)))
     if with_ears := found.with_ears(True):
         console.print(_tell_ears(with_ears))
+    console.print(_tell_costs(found.runs))
     if found.peers:
         console.print(_tell_peers(found.peers))
     console.print(_tell_host(found.runs), soft_wrap=True)
@@ -90,25 +91,38 @@ def write_json(path: Path, found: Found) -> None:
 
 
 def _tell_scripted(runs: Sequence[Figures]) -> Table:
-    headings = ("sessions", "p50", "p99", "quiet p99", "turns", *_COST)
-    table = _table(*headings, title="A scripted voice on one core, added latency in ms")
+    table = _table(*_LATENCY, title="A scripted voice on one core, added latency in ms")
     for figures in runs:
-        took = figures.took_ms
-        latency = [f"{took.p50:,.1f}", f"{took.p99:,.1f}", f"{figures.undisturbed_ms.p99:,.1f}", str(figures.turns)]
-        is_streaming = figures.load.streaming
-        table.add_row(str(figures.load), *(latency if is_streaming else [""] * len(latency)), *_tell_cost(figures))
+        if figures.load.streaming:
+            table.add_row(str(figures.load), *_tell_latency(figures), str(figures.turns))
     return table
 
 
 def _tell_ears(runs: Sequence[Figures]) -> Table:
-    headings = ("sessions", "p50", "p99", "quiet p99", "turns", "answered", "short", "middle", "long", *_COST)
+    headings = (*_LATENCY, "answered", "short", "middle", "long")
     table = _table(*headings, title="Real ears on one core, added latency in ms")
     for figures in runs:
-        took = figures.took_ms
         counts = (figures.begun, figures.turns, *map(figures.count, SILENCES))
-        delays_ms = (took.p50, took.p99, figures.undisturbed_ms.p99)
-        latency = (*(f"{each:,.1f}" for each in delays_ms), *map(str, counts))
-        table.add_row(str(figures.load), *latency, *_tell_cost(figures))
+        table.add_row(str(figures.load), *_tell_latency(figures), *map(str, counts))
+    return table
+
+
+def _tell_latency(figures: Figures) -> Iterator[str]:
+    for each in (figures.took_ms.p50, figures.took_ms.p99, figures.undisturbed_ms.p99):
+        yield f"{each:,.1f}"
+
+
+def _tell_costs(runs: Sequence[Figures]) -> Table:
+    table = _table("sessions", "CPU", "each", "KB each", "our CPU", "our p99", title="What they cost")
+    for figures in runs:
+        table.add_row(
+            f"{figures.load}{' with ears' if figures.load.ears else ''}",
+            f"{figures.server_cpu:.0%}",
+            f"{figures.cpu_a_session:.2%}",
+            f"{figures.rss_kb_a_session:,.0f}",
+            f"{figures.generator_cpu:.0%}",
+            f"{figures.generator_late_ms.p99:.1f}" if figures.load.streaming else "",
+        )
     return table
 
 
@@ -139,17 +153,7 @@ def _tell_peers(peers: Sequence[PeerFigures]) -> Table:
     return table
 
 
-_COST: Final = ("CPU", "each", "KB each", "our CPU", "our p99")
-
-
-def _tell_cost(figures: Figures) -> tuple[str, ...]:
-    return (
-        f"{figures.server_cpu:.0%}",
-        f"{figures.cpu_a_session:.2%}",
-        f"{figures.rss_kb_a_session:,.0f}",
-        f"{figures.generator_cpu:.0%}",
-        f"{figures.generator_late_ms.p99:.1f}" if figures.load.streaming else "",
-    )
+_LATENCY: Final = ("sessions", "p50", "p99", "quiet p99", "turns")
 
 
 def _table(first: str, *headings: str, title: str) -> Table:
