@@ -11,12 +11,19 @@ _HANGS: Final = re.compile(
 )
 """Nobody ends with such a word, or hardly ever: whoever does is waited for a little longer."""
 
+_GROWS: Final = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|(?!10\b)\d*[1-9]0+)[\s.!?]*$",
+    re.IGNORECASE,
+)
+"""Months get days, and round numbers get more digits: "until March … the sixteenth", "two hundred … and five"."""
+
 
 class Completeness(Enum):
     OVER = auto()
     """A whole request, and nothing that is known begins like it and goes on."""
     WHOLE = auto()
-    """One that could go on: "what time is it", before "in Tokyo"."""
+    """One that could go on: "what time is it", before "in Tokyo", or "until March", before "the sixteenth"."""
     BEGUN = auto()
     """The beginning of one."""
     UNKNOWN = auto()
@@ -29,3 +36,8 @@ def hangs(text: str) -> bool:
     A full stop says nothing: it is put behind unfinished sentences too.
     """
     return _HANGS.search(text) is not None
+
+
+def could_grow(text: str) -> bool:
+    """Whether its last word is whole, but often only the beginning of a date or of a number."""
+    return _GROWS.search(text) is not None

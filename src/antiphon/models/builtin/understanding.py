@@ -11,7 +11,7 @@ from hassil import RangeSlotList
 from antiphon.models.builtin import speech
 from antiphon.models.builtin.courtesy import without_courtesy
 from antiphon.models.builtin.nearness import CLEARLY_CLOSER, SMALL_WORDS, Nearness
-from antiphon.models.completeness import Completeness, hangs
+from antiphon.models.completeness import Completeness, could_grow, hangs
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.sentences import parse
 from antiphon.tools.sentences.grammar import SLOT, Match, Matcher, Template, match_template
@@ -91,7 +91,7 @@ class Understanding:
         tools = self._allowed[mode]
         is_open = hangs(text) or any(self._matcher.could_go_on(phrase, tools) for phrase in without_courtesy(text))
         if self._match(text, tools) is not None:
-            return Completeness.WHOLE if is_open else Completeness.OVER
+            return Completeness.WHOLE if is_open or could_grow(text) else Completeness.OVER
         if _is_short_remark(text):
             return Completeness.WHOLE
         return Completeness.BEGUN if is_open else Completeness.UNKNOWN

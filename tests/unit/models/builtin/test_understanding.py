@@ -258,6 +258,7 @@ def test_a_tool_without_sentences_is_left_out() -> None:
         ("Okay, what time is it?", Completeness.WHOLE),
         ("what time is it in Toronto", Completeness.OVER),
         ("tell me a joke,", Completeness.WHOLE),
+        ("what time is it in May", Completeness.WHOLE),
         ("yes", Completeness.WHOLE),
         ("Thank you.", Completeness.WHOLE),
         ("what time is", Completeness.BEGUN),

@@ -1,0 +1,49 @@
+import pytest
+
+from antiphon.models.completeness import could_grow, hangs
+
+
+@pytest.mark.parametrize(
+    "text", ["remind me to", "I would like a table for.", "I was wondering,", "Because the", "well…", "Turn OFF my"]
+)
+def test_some_words_leave_something_open(text: str) -> None:
+    assert hangs(text)
+
+
+@pytest.mark.parametrize("text", ["", "stop", "what is it for me?", "into it", "Tell me a joke."])
+def test_others_do_not(text: str) -> None:
+    assert not hangs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how many days until March?",
+        "forty six plus two hundred",
+        "until May.",
+        "times twenty",
+        "plus 200?",
+        "17 times 30",
+    ],
+)
+def test_a_month_gets_a_day_and_a_round_number_more_of_it(text: str) -> None:
+    assert could_grow(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ten",
+        "times 10",
+        "plus 105",
+        "March the sixteenth",
+        "plus seven",
+        "maybe",
+        "in Marching",
+        "0",
+        "two hundred and",
+    ],
+)
+def test_other_words_are_as_long_as_they_get(text: str) -> None:
+    assert not could_grow(text)
