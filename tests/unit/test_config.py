@@ -290,10 +290,10 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "silences_ms"),
     [
-        ("", (250, 650, 900)),
-        ("long_silence_ms = 500", (250, 500, 500)),
+        ("", (225, 650, 900)),
+        ("long_silence_ms = 500", (225, 500, 500)),
         ("short_silence_ms = 800", (800, 800, 900)),
-        ("middle_silence_ms = 300", (250, 300, 900)),
+        ("middle_silence_ms = 300", (225, 300, 900)),
     ],
 )
 def test_whoever_sets_the_outer_silences_need_not_think_of_the_middle_one(
