@@ -12,6 +12,8 @@ import pytest
 
 from antiphon.client import Incoming, Mode, connect
 from antiphon.client.speaking import FRAME_BYTES, OUTPUT_HZ, QUIET, Exchange
+from antiphon.config import Speech
+from antiphon.models.cascade.ear import FRAME_MS, enough_frames
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.speech.spoken import speakable
@@ -134,7 +136,7 @@ def test_every_turn_is_measured(talks: list[Talk]) -> None:
         assert metrics.first_audio_ms is not None
         assert metrics.total_ms is not None
         parts_ms = metrics.end_of_turn_ms + metrics.first_token_ms + metrics.first_audio_ms
-        assert metrics.end_of_turn_ms >= 250
+        assert metrics.end_of_turn_ms >= enough_frames(Speech().short_silence_ms) * FRAME_MS
         assert metrics.total_ms >= parts_ms - 1
     print(_latencies([talk.exchange for talk in talks]))
 
