@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Generic, TypeVar, cast
 
-from antiphon.models.cascade.chores import Chores
+from antiphon.models.cascade.chores import Chores, has_failed
 
 Item = TypeVar("Item")
 
@@ -24,7 +24,7 @@ class Begun(Generic[Item]):
 
     @property
     def has_failed(self) -> bool:
-        return self._making.done() and (self._making.cancelled() or self._making.exception() is not None)
+        return has_failed(self._making)
 
     def give_up(self) -> None:
         self._making.cancel()

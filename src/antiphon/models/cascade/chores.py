@@ -45,8 +45,11 @@ class Chores:
             log.error("chore_failed", exc_info=error)
 
 
+def has_failed(task: "asyncio.Task[Any]") -> bool:
+    """Whether it is over and has given nothing."""
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
 def result_of(task: "asyncio.Task[Done] | None") -> Done | None:
     """What it has given, if it is over and did not fail."""
-    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
-        return None
-    return task.result()
+    return None if task is None or not task.done() or has_failed(task) else task.result()

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from antiphon.audio.barge import BargeIn
-from antiphon.models.cascade.chores import Chores, result_of
+from antiphon.models.cascade.chores import Chores, has_failed, result_of
 from antiphon.models.cascade.ear import Ear, Sign
 from antiphon.models.cascade.senses import Hearer, Senses
 from antiphon.models.cascade.wording import Wording, find_cut
@@ -152,7 +152,7 @@ class Listening:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
         self._aside.cancel()
         guess, self._early = self._early, None
-        if guess is None or (guess.done() and result_of(guess) is None):
+        if guess is None or has_failed(guess):
             guess = self._make_guess(Urgency.SOON)
         self._of_pause.start(self._judge(guess))
 
@@ -233,7 +233,7 @@ class Listening:
 
     async def _understand(self) -> str:
         """The last guess, if there is one. One that failed while there was time is no verdict."""
-        if self._guess is None or (self._guess.done() and result_of(self._guess) is None):
+        if self._guess is None or has_failed(self._guess):
             return await self._make_guess(Urgency.NOW)
         return await self._guess
 

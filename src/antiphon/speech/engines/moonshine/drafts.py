@@ -26,17 +26,19 @@ class Drafts:
 
     def find(self, signal: Signal) -> Sequence[int]:
         """Tokens that speech with this beginning probably begins with."""
+        key = _key(signal)
         with self._looking:
-            at_s, tokens = self._drafts.get(_key(signal), (0.0, ()))
+            at_s, tokens = self._drafts.get(key, (0.0, ()))
             return tokens if self._now_s() < at_s + FRESH_S else ()
 
     def keep(self, signal: Signal, tokens: Sequence[int]) -> None:
         if len(signal) < BEGINNING:
             return
+        key = _key(signal)
         with self._looking:
             # The last one is mostly a full stop, put where the speech broke off.
-            self._drafts[_key(signal)] = (self._now_s(), tokens[:-1])
-            self._drafts.move_to_end(_key(signal))
+            self._drafts[key] = (self._now_s(), tokens[:-1])
+            self._drafts.move_to_end(key)
             if len(self._drafts) > MAX_DRAFTS:
                 self._drafts.popitem(last=False)
 
