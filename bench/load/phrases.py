@@ -33,19 +33,28 @@ _AFTER_STEPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """Of a turn, in frames of the ear."""
+
+    hush: int
+    """With which the sound stops, so that the server asks what was said."""
+    pause: int
+    """That makes it a silence."""
+
+
+@dataclass(frozen=True, slots=True)
 class Phrase:
     recording: Recording
-    pause: int
-    """The frame of the ear that makes a pause, at which the server asks what was said."""
+    end: End
 
     @property
-    def paused_at(self) -> int:
-        """The frame of the microphone that makes it, counted from the phrase's first."""
-        return _sent_at(self.pause)
+    def hushed_at(self) -> int:
+        """The frame of the microphone with which the sound stops, counted from the phrase's first."""
+        return _sent_at(self.end.hush)
 
     def silent_at(self, silence_ms: int) -> int:
         """The frame of the microphone that makes so much silence."""
-        return _sent_at(self.pause + enough_frames(silence_ms) - PAUSE_FRAMES)
+        return _sent_at(self.end.pause + enough_frames(silence_ms) - PAUSE_FRAMES)
 
 
 def record(folder: Path, models_dir: Path) -> Iterator[int]:
@@ -74,17 +83,17 @@ def try_ears(recordings: Sequence[Recording], vad: Vad, long_silence_ms: int) ->
         room_before, after = _room_for(steps), _room_for(_AFTER_STEPS)
         others = [recordings[place - number].pcm if number else b"" for place in range(len(recordings))]
         before = [other + room_before for other in others]
-        heard = _hear(vad, [early + recording.pcm + after for early, recording in zip(before, recordings, strict=True)])
+        sounds = [early + recording.pcm + after for early, recording in zip(before, recordings, strict=True)]
         tries.append(
             [
-                _find_pause(each[len(early) // FRAME_BYTES :], long_silence_ms)
-                for each, early in zip(heard, before, strict=True)
+                _find_end(heard[len(early) // FRAME_BYTES :], sound[len(early) :], long_silence_ms)
+                for heard, sound, early in zip(_hear(vad, sounds), sounds, before, strict=True)
             ]
         )
     return [
-        Phrase(recording, paused)
-        for recording, paused, *again in zip(recordings, *tries, strict=True)
-        if paused is not None and set(again) == {paused}
+        Phrase(recording, end)
+        for recording, end, *again in zip(recordings, *tries, strict=True)
+        if end is not None and set(again) == {end}
     ]
 
 
@@ -110,18 +119,21 @@ def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
     return heard
 
 
-def _find_pause(heard: Sequence[float], long_silence_ms: int) -> int | None:
-    """The frame of the ear that makes the pause; None unless the ear hears one turn without a pause in it."""
+def _find_end(heard: Sequence[float], sound: bytes, long_silence_ms: int) -> End | None:
+    """None unless the ear hears one turn without a pause in it."""
     ear = Ear(long_silence_ms)
-    paused: int | None = None
+    hushed = paused = 0
     for place, probability in enumerate(heard):
-        match ear.hear(probability, bytes(FRAME_BYTES)):
+        sign = ear.hear(probability, sound[place * FRAME_BYTES : (place + 1) * FRAME_BYTES])
+        if ear.is_speaking and not ear.is_hushed:
+            hushed = place + 1
+        match sign:
             case Sign.PAUSED:
                 paused = place
             case Sign.RESUMED | Sign.DISCARDED:
                 return None
             case Sign.ENDED:
-                return paused
+                return End(hushed, paused)
     return None
 
 

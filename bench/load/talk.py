@@ -35,8 +35,8 @@ class Times:
 @dataclass(slots=True)
 class _Turn:
     phrase: Phrase
-    paused_ns: int = 0
-    """When the frame that makes the pause was sent."""
+    hushed_ns: int = 0
+    """When the frame with which the sound stops was sent."""
     silent_ns: list[int] = field(default_factory=list)
     """When each of the silences was complete."""
     answered_ns: int = 0
@@ -92,8 +92,8 @@ class Talk(Line):
         return self._turn.phrase.recording
 
     def _mark(self, turn: _Turn, at: int, now_ns: int) -> None:
-        if at == turn.phrase.paused_at:
-            turn.paused_ns = now_ns
+        if at == turn.phrase.hushed_at:
+            turn.hushed_ns = now_ns
             self.ledger.begun += self.ledger.covers(now_ns)
         for silence_ms in self._times.silences_ms:
             if at == turn.phrase.silent_at(silence_ms):
@@ -102,14 +102,14 @@ class Talk(Line):
     def _note(self, silence_ms: float) -> None:
         """Which silence has ended the turn, the server tells when the answer was played."""
         turn, self._answered = self._answered, None
-        if turn is None or not self.ledger.covers(turn.paused_ns):
+        if turn is None or not self.ledger.covers(turn.hushed_ns):
             return
         enough_ms = [enough_frames(each) * FRAME_MS for each in self._times.silences_ms]
         which = max(0, sum(each <= silence_ms for each in enough_ms) - 1)
         if which >= len(turn.silent_ns):
             # The ears have heard its end a frame sooner than when they were tried.
             return
-        text_ns = turn.paused_ns + self._times.stt_ms * 1_000_000
+        text_ns = turn.hushed_ns + self._times.stt_ms * 1_000_000
         # The first sound can be made during the silence, as soon as there is a text.
         due_ns = max(turn.silent_ns[which], text_ns + self._times.tts_ms * 1_000_000)
         self.ledger.turns += 1

@@ -18,9 +18,10 @@ class Told:
         self.answering = False
         self.what: list[str] = []
         self.at_s: list[float] = []
+        self.words: list[str] = []
+        """So far."""
         self.guesses: list[str] = []
         """At pauses."""
-        self.interims: list[str] = []
         self.turns: list[str] = []
         self.goes_on: list[bool] = []
         self.timings: list[Timings] = []
@@ -39,9 +40,12 @@ class Told:
     def on_speech(self, *, goes_on: bool) -> None:
         self._note("goes on" if goes_on else "speech")
 
-    def on_guess(self, text: str, *, is_pausing: bool) -> None:
+    def on_words(self, text: str) -> None:
+        self.words.append(text)
+
+    def on_guess(self, text: str) -> None:
         self._note("guess")
-        (self.guesses if is_pausing else self.interims).append(text)
+        self.guesses.append(text)
 
     def on_more(self) -> None:
         self._note("more")

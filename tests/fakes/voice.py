@@ -16,6 +16,7 @@ from antiphon.audio.pcm import Samples, to_samples
 from antiphon.audio.vad import VadStream
 from antiphon.models.base import TextModel
 from antiphon.models.cascade.cascade import Cascade
+from antiphon.models.cascade.ear import SPEECH, STILL_SPEECH
 from antiphon.models.cascade.hearing import Hearing
 from antiphon.models.cascade.senses import Senses, Silences
 from antiphon.models.completeness import Completeness
@@ -92,6 +93,9 @@ class LoudnessVad:
     def __init__(self) -> None:
         self.batches: list[int] = []
         self.fails = False
+        self.lag_frames = 0
+        """After the end of speech, for which it still hears some. Real ones do."""
+        self._lagging: dict[VadStream, int] = {}
 
     def stream(self) -> VadStream:
         return VadStream()
@@ -100,7 +104,13 @@ class LoudnessVad:
         self.batches.append(len(batch))
         if self.fails:
             raise RuntimeError("no ears")
-        return [min(1.0, int(np.abs(to_samples(frame).astype(np.int32)).max()) / CERTAIN) for _, frame in batch]
+        return [self._hear(stream, frame) for stream, frame in batch]
+
+    def _hear(self, stream: VadStream, frame: bytes | Samples) -> float:
+        likely = min(1.0, int(np.abs(to_samples(frame).astype(np.int32)).max()) / CERTAIN)
+        left = self._lagging.get(stream, 0)
+        self._lagging[stream] = self.lag_frames if likely >= SPEECH else max(0, left - 1)
+        return max(likely, STILL_SPEECH) if left else likely
 
 
 class VirtualThreads(Executor):

@@ -220,7 +220,7 @@ async def test_the_model_is_asked_ahead_where_that_costs_nothing(
     async with open_voice(settings, model, judge) as voice:
         cascade = voice.make_model()
         assert isinstance(cascade, Cascade)
-        cascade.on_guess("what time is it", is_pausing=True)
+        cascade.on_guess("what time is it")
     assert asked == ["what time is it"] * thinks_ahead
 
 

@@ -148,9 +148,11 @@ class Cascade:
             self._take_back()
         self._give_way()
 
-    def on_guess(self, text: str, *, is_pausing: bool) -> None:
+    def on_words(self, text: str) -> None:
         self._emit(InputTranscript(text, is_final=False))
-        if is_pausing and self._thinks_ahead:
+
+    def on_guess(self, text: str) -> None:
+        if self._thinks_ahead:
             self._mind.think_ahead(text)
 
     def on_more(self) -> None:

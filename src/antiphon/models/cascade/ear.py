@@ -7,6 +7,8 @@ from collections import deque
 from enum import Enum, auto
 from typing import Final
 
+from antiphon.audio.hush import Hush
+
 FRAME_SAMPLES: Final = 512
 FRAME_BYTES: Final = 2 * FRAME_SAMPLES
 FRAME_MS: Final = 32
@@ -21,6 +23,8 @@ PAUSE_FRAMES: Final = 2
 """So much silence makes it worth asking what was said, and whether it was all. Within fluent speech there is hardly
 ever so much: once in 20 sentences of synthetic voices. With another frame it is once in 80, and all answers that were
 not ready during the silence come 32 ms later."""
+MOST_HUSHED_FRAMES: Final = 5
+"""Then it is soft speech, if it is still taken for speech at all. In 160 sentences that were over, it was 4 at most."""
 TAIL_FRAMES: Final = 5
 """Of silence belong to what somebody has said. How it ends is heard best with so much of it."""
 MIN_SPEECH_FRAMES: Final = 5
@@ -71,6 +75,9 @@ class Ear:
         self._silent = 0
         """Frames since the last of speech."""
         self._spoken = 0
+        self._hush = Hush()
+        self._hushed = 0
+        """Frames in which nothing was to be heard, up to this one, whatever they were taken for."""
         self._enough = self._longest
         """Frames of silence that end the turn, after what was said."""
 
@@ -106,6 +113,11 @@ class Ear:
     def is_speaking(self) -> bool:
         return self._state is _State.SPEAKING
 
+    @property
+    def is_hushed(self) -> bool:
+        """Whether the sound has stopped, though it may be too soon to call that a silence."""
+        return self._silent > 0 or 0 < self._hushed <= MOST_HUSHED_FRAMES
+
     def hear(self, probability: float, frame: bytes, *, may_start: bool = True) -> Sign | None:
         """One frame, and how likely it is speech. `may_start` is false while it takes more than that to begin."""
         threshold = STILL_SPEECH if self._state is _State.SPEAKING else SPEECH
@@ -115,6 +127,7 @@ class Ear:
             return self.start() if may_start and self._run >= ONSET_FRAMES else None
         self._turn += frame
         self._spoken += self._run > 0
+        self._hushed = self._hushed + 1 if self._hush.hear(frame) else 0
         self._silent = 0 if self._run and self.is_speaking else self._silent + 1
         if self.is_speaking:
             return self._pause() if self._silent >= PAUSE_FRAMES else None
@@ -130,6 +143,7 @@ class Ear:
         if sign is Sign.STARTED:
             self._turn.clear()
             self._spoken = 0
+            self._hush = Hush()
         kept = min(len(self._recent), self._run + PREROLL_FRAMES)
         self._turn += b"".join(list(self._recent)[-kept:])
         self._spoken += self._run
@@ -165,7 +179,7 @@ class Ear:
 
     def _go_on(self, sign: Sign) -> Sign:
         self._state = _State.SPEAKING
-        self._silent = 0
+        self._silent = self._hushed = 0
         return sign
 
     def _end_if_due(self) -> Sign | None:

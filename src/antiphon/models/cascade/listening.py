@@ -1,13 +1,14 @@
 """One session's ears: from microphone audio to what was said, with guesses on the way that save the waiting."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from antiphon.audio.barge import BargeIn
 from antiphon.models.cascade.chores import Chores, has_failed, result_of
 from antiphon.models.cascade.ear import Ear, Sign
 from antiphon.models.cascade.senses import Hearer, Senses
-from antiphon.models.cascade.wording import Wording, find_cut
+from antiphon.models.cascade.wording import Recognized, Wording, find_cut
 from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
@@ -15,7 +16,8 @@ from antiphon.speech.base import SpeechError, Urgency
 COMPLETE: Final = 0.7
 """What the turn detector must say. Of pauses it then takes 26 % for ends, and of ends 71 % (synthetic voices). At 0.5
 that is 33 and 78 %, at 0.9 it is 14 and 55 %."""
-INTERIM_EVERY_MS: Final = 640
+LOOK_EVERY_MS: Final = 800
+"""At the least: wherever the sound stops there is another look. In a sentence of 2.8 s there are five in all."""
 SETTLED_MS: Final = 6_000
 """Of a turn that is longer than this, what was said before a pause is not recognised again after it."""
 MAX_TURN_MS: Final = 20_000
@@ -30,6 +32,18 @@ TELLING_S: Final = 2.0
 NOT_UNDERSTOOD: Final = "What you said could not be recognised. Please say it again."
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """At what was said up to a moment."""
+
+    task: "asyncio.Task[Recognized]"
+    heard_bytes: int
+
+    @property
+    def has_failed(self) -> bool:
+        return has_failed(self.task)
+
+
 class Listening:
     def __init__(self, senses: Senses, hearer: Hearer) -> None:
         self._senses = senses
@@ -41,16 +55,17 @@ class Listening:
         self._client_plays = False
         self._is_in_doubt = False
         self._wording = Wording(senses.recognizer)
-        self._guess: asyncio.Task[str] | None = None
-        """The text of the turn as it was at the last pause, or is at its end."""
-        self._guessed_bytes = 0
-        self._early: asyncio.Task[str] | None = None
-        """A guess that was begun with the first silent frame, in case it is not the last."""
+        self._glance: _Look | None = None
+        """The last one while somebody speaks."""
+        self._is_all = False
+        """Whether nothing was to be heard since then."""
+        self._guess: _Look | None = None
+        """The last one at a pause, or at the end."""
         self._of_pause = Chores()
         """What goes on because of a pause, and is given up if it was only that."""
         self._aside = Chores()
         """What goes on while somebody speaks."""
-        self._interim_at_ms = 0
+        self._look_at_ms = 0
         self._finishing: asyncio.Task[None] | None = None
         self._told_s = -TELLING_S
         self._is_awaited = False
@@ -124,8 +139,8 @@ class Listening:
                 # A vote on the last turn may still be out.
                 self._of_pause.cancel()
                 self._wording = Wording(self._senses.recognizer)
-                self._guess = self._early = None
-                self._interim_at_ms = INTERIM_EVERY_MS
+                self._guess = None
+                self._look_at_ms = LOOK_EVERY_MS
             case Sign.PAUSED:
                 self._pause()
             case Sign.RESUMED:
@@ -135,40 +150,55 @@ class Listening:
                     self._hearer.on_speech(goes_on=True)
                 self._go_on()
             case Sign.ENDED:
-                self._aside.cancel()
+                self._guess = self._guess or self._take_glance()
                 self._finishing = self._of_pause.start(self._finish(self._ear.silence_ms))
             case Sign.DISCARDED:
+                self._aside.cancel()
                 self._tell_nothing()
 
     def _listen_on(self) -> None:
-        if not self._ear.silence_ms:
-            self._give_up_early()
-            self._recognize_aside()
-        elif not self._aside:
-            # Nine times in ten another one follows, and the recogniser is a frame ahead then.
-            self._early = self._make_guess(Urgency.IDLE)
+        """Now and then, what was said so far is recognised, for the eye; and wherever the sound stops, since that may
+        have been all: most of it is done, then, before the silence is known as one."""
+        self._is_all = self._is_all and self._ear.is_hushed
+        if self._ear.is_hushed and self._ear.turn_ms < MAX_TURN_MS:
+            if not self._is_all or self._glance is None or self._glance.has_failed:
+                self._look_aside()
+                self._is_all = True
+        elif not self._aside and self._ear.turn_ms >= self._look_at_ms:
+            self._look_aside()
+
+    def _look_aside(self) -> None:
+        self._look_at_ms = self._ear.turn_ms + LOOK_EVERY_MS
+        if self._ear.turn_ms >= MAX_TURN_MS:
+            self._aside.start(self._let_go())
+            return
+        # What was seen before is old by now.
+        self._aside.cancel()
+        audio = self._ear.turn
+        self._glance = _Look(self._aside.start(self._tell_words(audio)), len(audio))
+
+    def _take_glance(self) -> _Look | None:
+        """The last one, if it has seen all."""
+        glance, self._glance = self._glance, None
+        if self._is_all and glance is not None and not glance.has_failed:
+            return glance
+        self._aside.cancel()
+        return None
 
     def _pause(self) -> None:
         """The turn may be over. What was said is recognised now, and whether it was all is judged."""
-        self._aside.cancel()
-        guess, self._early = self._early, None
-        if guess is None or has_failed(guess):
-            guess = self._make_guess(Urgency.SOON)
-        self._of_pause.start(self._judge(guess))
-
-    def _give_up_early(self) -> None:
-        if self._early is not None:
-            self._early.cancel()
-            self._early = self._guess = None
+        self._guess = self._take_glance() or self._look(Urgency.SOON)
+        self._of_pause.start(self._judge(self._guess))
 
     def _go_on(self) -> None:
         """It was only a pause."""
-        if self._ear.turn_ms > SETTLED_MS and (text := result_of(self._guess)):
-            self._wording.keep(text)
-            self._ear.forget(self._guessed_bytes)
-            self._interim_at_ms = 0
+        guess = self._guess
+        if self._ear.turn_ms > SETTLED_MS and guess is not None and (part := result_of(guess.task)) and part.text:
+            self._wording.keep(part)
+            self._ear.forget(guess.heard_bytes)
+            self._look_at_ms = 0
         self._of_pause.cancel()
-        self._guess = self._early = self._finishing = None
+        self._guess = self._finishing = None
         self._hearer.on_more()
 
     def _wait_for_more(self) -> None:
@@ -189,12 +219,13 @@ class Listening:
 
     # What was said.
 
-    async def _judge(self, guess: "asyncio.Task[str]") -> None:
+    async def _judge(self, guess: _Look) -> None:
         """How much silence is enough. Where the words do not tell, the turn detector does, by the melody."""
-        text = self._wording.join(await guess)
+        text = self._wording.join((await guess.task).text)
         if not text or not self._ear.is_open:
             return
-        self._hearer.on_guess(text, is_pausing=True)
+        self._show(text)
+        self._hearer.on_guess(text)
         silences = self._senses.silences
         match self._senses.completeness(text):
             case Completeness.OVER:
@@ -213,14 +244,14 @@ class Listening:
         ended_s = self._loop.time()
         wording = self._wording
         try:
-            text = wording.join(await self._understand())
+            recognized = await self._understand()
         except Exception as error:
             self._ear.settle()
             self._hearer.on_failure(str(error) if isinstance(error, SpeechError) else NOT_UNDERSTOOD)
             self._tell_nothing()
             return
         # A turn that has gone on has words, even if they are not understood a second time.
-        text = text or wording.told or ""
+        text = wording.join(recognized.text) or wording.told or ""
         if not text:
             self._ear.settle()
             self._tell_nothing()
@@ -228,20 +259,18 @@ class Listening:
         goes_on, wording.told = wording.told is not None, text
         self._is_awaited = False
         self._told_s = self._loop.time()
-        timings = Timings(silence_ms, wording.stt_ms, (self._told_s - ended_s) * 1_000)
+        timings = Timings(silence_ms, wording.known_ms + recognized.took_ms, (self._told_s - ended_s) * 1_000)
         self._hearer.on_turn(text, timings, goes_on=goes_on)
 
-    async def _understand(self) -> str:
+    async def _understand(self) -> Recognized:
         """The last guess, if there is one. One that failed while there was time is no verdict."""
-        if self._guess is None or has_failed(self._guess):
-            return await self._make_guess(Urgency.NOW)
-        return await self._guess
+        if self._guess is None or self._guess.has_failed:
+            self._guess = self._look(Urgency.NOW)
+        return await self._guess.task
 
-    def _make_guess(self, urgency: Urgency) -> "asyncio.Task[str]":
+    def _look(self, urgency: Urgency) -> _Look:
         audio = self._ear.turn
-        self._guessed_bytes = len(audio)
-        self._guess = self._of_pause.start(self._wording.recognize(audio, urgency))
-        return self._guess
+        return _Look(self._of_pause.start(self._wording.recognize(audio, urgency)), len(audio))
 
     @property
     def _is_finishing(self) -> bool:
@@ -258,29 +287,27 @@ class Listening:
             self._is_awaited = False
             self._hearer.on_nothing()
 
-    def _recognize_aside(self) -> None:
-        """Now and then while somebody speaks: the text as it grows, for the eye.
+    async def _tell_words(self, audio: bytes) -> Recognized:
+        recognized = await self._wording.recognize(audio, Urgency.IDLE)
+        if recognized.text:
+            self._show(self._wording.join(recognized.text))
+        return recognized
 
-        Of a turn without an end it is the text to keep, and the audio goes.
-        """
-        if self._aside or self._ear.turn_ms < self._interim_at_ms:
-            return
-        self._interim_at_ms = self._ear.turn_ms + INTERIM_EVERY_MS
-        self._aside.start(self._let_go() if self._ear.turn_ms >= MAX_TURN_MS else self._tell_interim())
-
-    async def _tell_interim(self) -> None:
-        if text := await self._wording.recognize(self._ear.turn, Urgency.IDLE, for_the_eye=True):
-            self._hearer.on_guess(self._wording.join(text), is_pausing=False)
+    def _show(self, text: str) -> None:
+        if text != self._wording.shown:
+            self._wording.shown = text
+            self._hearer.on_words(text)
 
     async def _let_go(self) -> None:
+        """Of a turn without an end, the older part is recognised and kept as text."""
         audio = self._ear.turn
         audio = audio[: find_cut(audio)]
         try:
-            text = await self._wording.recognize(audio, Urgency.NOW)
+            part = await self._wording.recognize(audio, Urgency.NOW)
         except SpeechError:
             if self._ear.turn_ms < MAX_UNKNOWN_MS:
                 return
-            text = ""
-        self._wording.keep(text)
+            part = Recognized("", 0.0)
+        self._wording.keep(part)
         self._ear.forget(len(audio))
-        self._interim_at_ms = 0
+        self._look_at_ms = 0

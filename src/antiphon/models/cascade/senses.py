@@ -58,8 +58,12 @@ class Hearer(Protocol):
         """Somebody speaks over the answer, or goes on with a turn that was told as final."""
         ...
 
-    def on_guess(self, text: str, *, is_pausing: bool) -> None:
-        """What was said so far, with more to come perhaps."""
+    def on_words(self, text: str) -> None:
+        """What was said so far."""
+        ...
+
+    def on_guess(self, text: str) -> None:
+        """It is perhaps all: the speaker pauses."""
         ...
 
     def on_more(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from antiphon.models.cascade.ear import FRAME_BYTES, PREROLL_FRAMES
 from antiphon.speech.base import Recognizer, Urgency
@@ -14,29 +15,35 @@ WINDOW_SAMPLES: Final = 800
 """A twentieth of a second."""
 
 
+class Recognized(Struct, frozen=True):
+    text: str
+    took_ms: float
+
+
 class Wording:
     """Of a long turn the older part is known, and its audio gone."""
 
     def __init__(self, recognizer: Recognizer) -> None:
-        self.stt_ms = 0.0
-        """What recognition has taken so far, without what was only for the eye."""
+        self.known_ms = 0.0
+        """What it took to recognise the known part."""
+        self.shown = ""
+        """All of it, as it was last told."""
         self.told: str | None = None
         """The text that was told as final. If the turn goes on after that, there will be another."""
         self._recognizer = recognizer
         self._known: list[str] = []
 
-    async def recognize(self, audio: bytes, urgency: Urgency, *, for_the_eye: bool = False) -> str:
+    async def recognize(self, audio: bytes, urgency: Urgency) -> Recognized:
         """What is said in this audio, which follows on the known part. Raises `SpeechError`."""
         began_s = asyncio.get_running_loop().time()
         # Audio that was cut off from what came before begins with speech, and the first word of that gets lost.
         text = await self._recognizer.recognize(LEAD + audio if self._known else audio, urgency)
-        if not for_the_eye:
-            self.stt_ms += (asyncio.get_running_loop().time() - began_s) * 1_000
-        return text
+        return Recognized(text, (asyncio.get_running_loop().time() - began_s) * 1_000)
 
-    def keep(self, text: str) -> None:
+    def keep(self, part: Recognized) -> None:
         """This is known now."""
-        self._known.append(text)
+        self._known.append(part.text)
+        self.known_ms += part.took_ms
 
     def join(self, text: str) -> str:
         """All of the turn, with this as its end."""

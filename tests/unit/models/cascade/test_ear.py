@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.models.cascade.ear import FRAME_BYTES, FRAME_MS, PREROLL_FRAMES, Ear, Sign
+from antiphon.models.cascade.ear import FRAME_BYTES, FRAME_MS, MOST_HUSHED_FRAMES, PREROLL_FRAMES, Ear, Sign
 
 SPEECH, SILENCE = 0.9, 0.05
 SHORT_MS = 300
@@ -46,6 +46,31 @@ def heard() -> Heard:
 
 def numbers(pcm: bytes) -> list[int]:
     return [int.from_bytes(pcm[at : at + 2], "little") for at in range(0, len(pcm), FRAME_BYTES)]
+
+
+LOUD, SOFT = (level.to_bytes(2, "little") * (FRAME_BYTES // 2) for level in (9_000, 90))
+
+
+def test_the_sound_stops_before_the_silence_is_known_as_one() -> None:
+    ear = Ear(900)
+    hushed = []
+    for probability, sound in [(SPEECH, LOUD)] * 5 + [(SPEECH, SOFT)] * 2 + [(SILENCE, SOFT)]:
+        ear.hear(probability, sound)
+        hushed.append(ear.is_hushed)
+    assert hushed == [False] * 5 + [True] * 3
+    assert ear.silence_ms == FRAME_MS
+
+
+def test_a_soft_sound_that_goes_on_as_speech_is_speech() -> None:
+    ear = Ear(900)
+    for probability, sound in [(SPEECH, LOUD)] * 5 + [(SPEECH, SOFT)] * (MOST_HUSHED_FRAMES + 1):
+        ear.hear(probability, sound)
+    assert not ear.is_hushed
+
+
+def test_the_silence_before_somebody_goes_on_is_over_then(heard: Heard) -> None:
+    heard.speak(960).be_silent(320).speak(64)
+    assert not heard.ear.is_hushed
 
 
 def test_silence_is_no_turn(heard: Heard) -> None:

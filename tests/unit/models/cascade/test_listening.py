@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.ear import FRAME_MS, FRAME_SAMPLES
+from antiphon.models.cascade.ear import FRAME_MS, FRAME_SAMPLES, MIN_SPEECH_FRAMES, MOST_HUSHED_FRAMES, PAUSE_FRAMES
 from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S
 from antiphon.models.completeness import Completeness
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
@@ -148,11 +148,11 @@ async def test_the_text_grows_while_somebody_speaks(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
     await talk.be_silent(500)
     await talk.speak("one two three four five six seven eight")
-    shown = list(talk.told.interims)
+    shown = list(talk.told.words)
     await talk.be_silent(1_500)
     assert len(shown) >= 3
     assert all("one two three four five six seven eight".startswith(text) for text in shown)
-    assert talk.told.interims == shown
+    assert talk.told.words == [*shown, "one two three four five six seven eight"]
     assert talk.told.turns == ["one two three four five six seven eight"]
 
 
@@ -167,16 +167,55 @@ async def test_a_recogniser_with_time_to_spare_begins_with_the_first_silent_fram
     assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10)
 
 
-async def test_what_it_began_is_given_up_if_that_frame_was_the_only_one(talk: Talk) -> None:
+async def test_it_begins_when_the_sound_stops_though_the_ears_still_hear_speech(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
-    talk.body.recognizer.delay_s = 0.2
+    talk.body.vad.lag_frames = 3
+    said_s = await talk.say("stop it")
+    assert talk.told.when("guess") - said_s == pytest.approx((3 + PAUSE_FRAMES) * 0.032, abs=TOLERANCE_S / 2)
+    assert talk.body.recognizer.heard[-1] == ("stop it", Urgency.IDLE)
+    assert talk.told.turns == ["stop it"]
+
+
+async def test_soft_speech_after_a_loud_word_is_not_left_out(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    talk.body.vad.lag_frames = MOST_HUSHED_FRAMES + 3
+    said_s = await talk.say("stop it")
+    assert talk.body.recognizer.heard[-1] == ("stop it", Urgency.IDLE)
+    looked_at_s = talk.told.when("guess") - talk.told.timings[0].stt_ms / 1_000
+    assert looked_at_s - said_s > MOST_HUSHED_FRAMES * 0.032, "what was said in the meantime is recognised too"
+
+
+async def test_what_was_seen_when_the_sound_stopped_is_a_caption_if_it_goes_on(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
     await talk.be_silent(512)
     await talk.sound(talk.body.words.say("stop")[: 2 * FRAME_SAMPLES * 5])
     await talk.sound(bytes(2 * FRAME_SAMPLES))
     await talk.speak("it now")
     await talk.be_silent(1_500)
-    assert talk.body.recognizer.given_up == 1
+    assert talk.told.words == ["stop", "stop it now"]
     assert talk.told.turns == talk.told.guesses == ["stop it now"]
+    assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10), "captions do not count"
+
+
+async def test_the_same_words_are_not_told_twice(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    await talk.be_silent(500)
+    await talk.speak("what time")
+    await talk.be_silent(200)
+    await talk.sound(wave(320, CERTAIN))
+    await talk.be_silent(1_500)
+    assert talk.told.words == ["what time"]
+    assert talk.told.guesses == ["what time", "what time"]
+
+
+async def test_a_noise_that_was_looked_at_leaves_nothing_behind(talk: Talk) -> None:
+    talk.body.recognizer.tells_interim = True
+    talk.body.recognizer.delay_s = 2.0
+    await talk.be_silent(512)
+    await talk.sound(wave(FRAME_MS * (MIN_SPEECH_FRAMES - 1), CERTAIN))
+    await talk.be_silent(1_200)
+    assert talk.body.recognizer.given_up == 1
+    assert talk.told.what == []
 
 
 @pytest.mark.parametrize("delay_s", [0.01, 0.3])

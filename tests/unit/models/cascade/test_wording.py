@@ -1,10 +1,14 @@
 import pytest
 
-from antiphon.models.cascade.wording import Wording, find_cut
+from antiphon.models.cascade.wording import Recognized, Wording, find_cut
 from antiphon.speech.base import SpeechError, Urgency
 from tests.fakes.voice import GAP_MS, HZ, PerfectRecognizer, Vocabulary, wave
 
 QUIET = bytes(2 * HZ * 300 // 1_000)
+
+
+def said(text: str) -> Recognized:
+    return Recognized(text, took_ms=50)
 
 
 @pytest.fixture
@@ -19,39 +23,40 @@ def recognizer(words: Vocabulary) -> PerfectRecognizer:
 
 async def test_what_is_known_comes_before_what_is_recognised(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
     wording = Wording(recognizer)
-    wording.keep("one two")
-    assert wording.join(await wording.recognize(words.say("three"), Urgency.NOW)) == "one two three"
+    wording.keep(said("one two"))
+    assert wording.join((await wording.recognize(words.say("three"), Urgency.NOW)).text) == "one two three"
 
 
 async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
     words: Vocabulary, recognizer: PerfectRecognizer
 ) -> None:
     wording = Wording(recognizer)
-    assert await wording.recognize(words.say("one two"), Urgency.NOW) == "two", "the fake is as deaf as the real ones"
-    wording.keep("zero")
-    assert await wording.recognize(words.say("one two"), Urgency.NOW) == "one two"
+    recognized = await wording.recognize(words.say("one two"), Urgency.NOW)
+    assert recognized.text == "two", "the fake is as deaf as the real ones"
+    wording.keep(said("zero"))
+    recognized = await wording.recognize(words.say("one two"), Urgency.NOW)
+    assert recognized.text == "one two"
 
 
 async def test_nothing_is_not_joined(recognizer: PerfectRecognizer) -> None:
     wording = Wording(recognizer)
     assert wording.join("") == ""
-    wording.keep("")
+    wording.keep(said(""))
     assert wording.join("yes") == "yes"
-    wording.keep("one")
+    wording.keep(said("one"))
     assert wording.join("") == "one"
 
 
-async def test_the_time_that_recognition_took_is_counted(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
-    wording = Wording(recognizer)
-    for urgency in (Urgency.SOON, Urgency.NOW):
-        await wording.recognize(QUIET + words.say("one"), urgency)
-    assert wording.stt_ms == pytest.approx(500, abs=20)
+async def test_the_time_that_recognition_took_is_told(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+    recognized = await Wording(recognizer).recognize(QUIET + words.say("one"), Urgency.SOON)
+    assert recognized.took_ms == pytest.approx(250, abs=10)
 
 
-async def test_what_is_only_for_the_eye_does_not_count(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+async def test_the_time_for_what_is_known_adds_up(recognizer: PerfectRecognizer) -> None:
     wording = Wording(recognizer)
-    await wording.recognize(QUIET + words.say("one"), Urgency.IDLE, for_the_eye=True)
-    assert wording.stt_ms == 0
+    for text in ("one", "two"):
+        wording.keep(said(text))
+    assert wording.known_ms == 100
 
 
 async def test_what_the_recogniser_raises_is_raised(recognizer: PerfectRecognizer) -> None:

@@ -17,9 +17,10 @@ from antiphon.speech.workers import Workers
 
 LEAST_MS: Final = 100
 """There is no word in less."""
-TAIL_MS: Final = 256
+TAIL_MS: Final = 320
 """Of silence, put behind what is said. The model was taught with sentences that end in it: of 200 clips that were cut
-off a tenth of a second after the last word, 40 words are wrong with it and 63 without, and none ends with a comma."""
+off a tenth of a second after the last word, 40 words are wrong with 256 ms of it and 63 without, and none ends with a
+comma. Of 500 that were cut off within a twentieth, 189 are wrong with 256 ms, and 173 with this."""
 
 _TAIL: Final = np.zeros(TAIL_MS * INPUT_HZ // 1_000, np.float32)
 
