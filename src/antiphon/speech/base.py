@@ -48,6 +48,14 @@ class Voice(Struct, frozen=True):
     """As in "en-US"."""
 
 
+class Wanted(Struct, frozen=True):
+    """A text, and how it is to be spoken."""
+
+    text: str
+    voice: str | None
+    speed: float
+
+
 class Sound(Struct, frozen=True):
     """The next stretch of a text that is being spoken."""
 

@@ -4,9 +4,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from antiphon.speech.base import Sound, Synthesizer, Urgency, Voice
+from antiphon.speech.base import Sound, Synthesizer, Urgency, Voice, Wanted
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 
@@ -16,19 +14,13 @@ LONGEST: Final = 1 / 8
 """Of all the room: what takes more is hardly said twice, and would drive out what is."""
 
 
-class _Said(Struct, frozen=True):
-    text: str
-    voice: str | None
-    speed: float
-
-
 class Phrases:
     """Wraps any synthesiser, and closes it with itself. It forgets first what was not spoken for longest."""
 
     def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
         self._synthesizer = synthesizer
         self._max_bytes = max_bytes
-        self._sounds: OrderedDict[_Said, tuple[Sound, ...]] = OrderedDict()
+        self._sounds: OrderedDict[Wanted, tuple[Sound, ...]] = OrderedDict()
         self._bytes = 0
         self._fixed: set[str] = set()
         """Texts that will be wanted again: others are forgotten before them."""
@@ -63,7 +55,7 @@ class Phrases:
         urgency: Urgency = Urgency.NOW,
         goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
-        said = _Said(text, self._known(voice), speed)
+        said = Wanted(text, self._known(voice), speed)
         if (known := self._sounds.get(said)) is not None:
             self._sounds.move_to_end(said)
             for sound in known:
@@ -90,7 +82,7 @@ class Phrases:
         ids = [each.id for each in self.voices]
         return voice if voice in ids else next(iter(ids), None)
 
-    def _keep(self, said: _Said, sounds: tuple[Sound, ...]) -> None:
+    def _keep(self, said: Wanted, sounds: tuple[Sound, ...]) -> None:
         if not sounds or _bytes(sounds) > self._max_bytes * LONGEST:
             return
         self._bytes += _bytes(sounds) - _bytes(self._sounds.get(said, ()))
