@@ -104,7 +104,7 @@ class Speech(Section):
     voice: VoiceId = "joe"
     interim_captions: When = "auto"
     short_silence_ms: Silence = 225
-    middle_silence_ms: Silence = 650
+    middle_silence_ms: Silence = 750
     long_silence_ms: Silence = 900
 
     @property

@@ -290,7 +290,7 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "silences_ms"),
     [
-        ("", (225, 650, 900)),
+        ("", (225, 750, 900)),
         ("long_silence_ms = 500", (225, 500, 500)),
         ("short_silence_ms = 800", (800, 800, 900)),
         ("middle_silence_ms = 300", (225, 300, 900)),
