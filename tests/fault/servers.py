@@ -16,7 +16,8 @@ from typing import Any, Final
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.fakes.tree import PYTHON_PATH, ROOT
+
 PATIENCE_S: Final = 15.0
 """For one message. Other tests may have the machine's cores."""
 LOOK_FIRST: Final = "look first and "
@@ -61,7 +62,7 @@ class Servers:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": PYTHON_PATH},
             )
         assert process.stdout is not None
         port = await process.stdout.readline()

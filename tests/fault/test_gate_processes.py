@@ -14,11 +14,11 @@ from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.testing import StillClock
 from tests.fakes.gates import Gate, make_action
+from tests.fakes.tree import PYTHON_PATH, ROOT
 
 pytestmark = pytest.mark.real_time
 
 CHILD = Path(__file__).with_name("gate_child.py")
-ROOT = Path(__file__).parents[2]
 
 
 class Aftermath:
@@ -35,7 +35,7 @@ class Aftermath:
             str(self.ledger),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,
-            env={"PYTHONPATH": str(ROOT)},
+            env={"PYTHONPATH": PYTHON_PATH},
         )
         assert process.stdout is not None
         assert await process.stdout.readline() == b"in the handler\n"

@@ -24,10 +24,10 @@ from antiphon.security.tokens import hash_token, make_token
 from antiphon.storage.people import TokenRecord
 from antiphon.storage.sql import open_database
 from tests.fakes.scripted_live import Step
+from tests.fakes.tree import PYTHON_PATH, ROOT
 
 URL_VARIABLE: Final = "WIRE_URL"
 """Tests that need nothing but the wire are run against this server, if it is set."""
-ROOT: Final = Path(__file__).parents[2]
 
 UNLIMITED: Final[Mapping[Kind, Limit]] = {}
 
@@ -101,7 +101,7 @@ def serve(
             stdout=subprocess.PIPE,
             stderr=log,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": PYTHON_PATH},
         )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -113,9 +113,15 @@ class TestAudio(ClientMessage, frozen=True, tag="test_audio"):
 
 
 class TextMessage(ClientMessage, frozen=True, tag="text_message"):
-    """A typed message, in either mode, also during a call."""
+    """A typed message, in either mode, also during a call. While an answer is being made, it waits (`queued`)."""
 
     text: Text
+
+
+class Unqueue(ClientMessage, frozen=True, tag="unqueue"):
+    """Takes back a typed message that still waits. Answered by `queued`."""
+
+    id: Id
 
 
 class Playback(ClientMessage, frozen=True, tag="playback"):

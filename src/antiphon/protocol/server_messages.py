@@ -82,6 +82,19 @@ class ResponseChunk(ServerMessage, frozen=True, tag="response_chunk"):
     is_first: bool
 
 
+class QueuedMessage(Struct, frozen=True):
+    """A typed message that waits for its turn."""
+
+    id: str
+    text: str
+
+
+class Queued(ServerMessage, frozen=True, tag="queued"):
+    """The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none."""
+
+    messages: tuple[QueuedMessage, ...]
+
+
 class Response(ServerMessage, frozen=True, tag="response"):
     """The whole answer, after its chunks: it replaces them. Audio may come before it."""
 
@@ -216,6 +229,8 @@ class ConfirmationRequest(ServerMessage, frozen=True, tag="confirmation_request"
     """What will happen, in words."""
     expires_at: int
     """Unix time in milliseconds."""
+    id: str | None = None
+    """The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same."""
 
 
 class ConfirmationResolved(ServerMessage, frozen=True, tag="confirmation_resolved"):

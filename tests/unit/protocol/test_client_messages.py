@@ -28,6 +28,7 @@ from antiphon.protocol.client_messages import (
     StopListening,
     TestAudio,
     TextMessage,
+    Unqueue,
 )
 from antiphon.protocol.codec import decode, encode_client
 from antiphon.protocol.errors import ErrorCode, ProtocolError
@@ -77,6 +78,7 @@ WRITTEN: list[tuple[dict[str, Any], ClientMessage]] = [
     ({"type": "test_audio"}, TestAudio()),
     ({"type": "test_audio", "voice": "joe"}, TestAudio("joe")),
     ({"type": "text_message", "text": "What time is it?"}, TextMessage("What time is it?")),
+    ({"type": "unqueue", "id": "q1"}, Unqueue("q1")),
     ({"type": "playback", "turn": 3, "played_ms": 800}, Playback(3, 800)),
     ({"type": "confirm", "confirmation_token": "t", "approved": True}, Confirm("t", True)),
     ({"type": "start_voice"}, StartVoice()),

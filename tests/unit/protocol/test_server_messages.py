@@ -29,6 +29,8 @@ from antiphon.protocol.server_messages import (
     NoticeKind,
     Outcome,
     Pong,
+    Queued,
+    QueuedMessage,
     Reminder,
     Response,
     ResponseChunk,
@@ -74,7 +76,7 @@ ADDED: list[tuple[ServerMessage, str, set[str]]] = [
     (
         ConfirmationRequest("t", "tool", {"a": 1}, "It does this.", 1),
         "confirmation_request",
-        {"confirmation_token", "tool", "args", "preview", "expires_at"},
+        {"confirmation_token", "tool", "args", "preview", "expires_at", "id"},
     ),
     (ConfirmationResolved("t", Outcome.DENIED), "confirmation_resolved", {"confirmation_token", "outcome"}),
     (
@@ -97,6 +99,7 @@ ADDED: list[tuple[ServerMessage, str, set[str]]] = [
         {"theme", "voice_speed", "volume", "voice", "greeting", "captions"},
     ),
     (Pong(1), "pong", {"t"}),
+    (Queued((QueuedMessage("q1", "And tomorrow?"),)), "queued", {"messages"}),
 ]
 
 ALL: list[ServerMessage] = [each[0] for each in FIRST_VERSION] + [each[0] for each in ADDED]

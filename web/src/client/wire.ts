@@ -23,7 +23,7 @@ export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean
   4429: { reason: "messages come too fast, or audio is more than 30 s ahead of speech", comeBack: true },
 };
 
-export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "internal" | "unauthenticated" | "blocked" | "too_fast";
+export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "internal" | "unauthenticated" | "blocked" | "too_fast";
 
 /** Who the client is and what it wants. Optional, and the first message if it comes at all. */
 export interface HelloMessage {
@@ -108,10 +108,16 @@ export interface TestAudioMessage {
   voice?: string | null;
 }
 
-/** A typed message, in either mode, also during a call. */
+/** A typed message, in either mode, also during a call. While an answer is being made, it waits (`queued`). */
 export interface TextMessage {
   type: "text_message";
   text: string;
+}
+
+/** Takes back a typed message that still waits. Answered by `queued`. */
+export interface UnqueueMessage {
+  type: "unqueue";
+  id: string;
 }
 
 /** How much was heard. At most four a second. */
@@ -183,6 +189,20 @@ export interface ResponseChunkMessage {
   is_first: boolean;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
+}
+
+/** The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none. */
+export interface QueuedMessage {
+  type: "queued";
+  messages: QueuedMessage[];
+  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  n: number;
+}
+
+/** A typed message that waits for its turn. */
+export interface QueuedMessage {
+  id: string;
+  text: string;
 }
 
 /** The whole answer, after its chunks: it replaces them. Audio may come before it. */
@@ -345,6 +365,8 @@ export interface ConfirmationRequestMessage {
   preview: string;
   /** Unix time in milliseconds. */
   expires_at: number;
+  /** The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same. */
+  id: string | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
@@ -484,6 +506,7 @@ export interface ClientMessages {
   clear_conversation: ClearConversationMessage;
   test_audio: TestAudioMessage;
   text_message: TextMessage;
+  unqueue: UnqueueMessage;
   playback: PlaybackMessage;
   confirm: ConfirmMessage;
   start_voice: StartVoiceMessage;
@@ -499,6 +522,7 @@ export interface ServerMessages {
   state: StateChangedMessage;
   transcript: TranscriptMessage;
   response_chunk: ResponseChunkMessage;
+  queued: QueuedMessage;
   response: ResponseMessage;
   audio: AudioMessage;
   tool_call: ToolCallMessage;
@@ -527,4 +551,4 @@ export interface ServerMessages {
 export type ServerMessage = ServerMessages[keyof ServerMessages];
 
 /** Clients ignore the types that are not among these. */
-export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "response", "audio", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);
+export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);
