@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.storage.base import Confirmation, ConfirmationStore
 
@@ -95,3 +96,30 @@ async def test_sweep_forgets_the_expired_and_counts_them(confirmations: Confirma
 async def test_sweeping_nothing_counts_nothing(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     assert await confirmations.sweep(now_ms=100) == 0
+
+
+async def test_another_token_takes_the_place_of_the_old_one(confirmations: ConfirmationStore) -> None:
+    for each in (confirmation("t1"), confirmation("t2")):
+        await confirmations.put(each)
+    assert await confirmations.rehash("t1", "new", "s1", "ann") is True
+    assert await confirmations.take("t1", "s1", "ann") is None
+    renamed = replace(confirmation("t1"), token_hash="new")
+    assert list(await confirmations.pending("s1", "ann", now_ms=0)) == [renamed, confirmation("t2")]
+    assert await confirmations.take("new", "s1", "ann") == renamed
+
+
+@pytest.mark.parametrize("wrong", [("other", "s1", "ann"), ("t1", "s2", "ann"), ("t1", "s1", "bob")])
+async def test_what_is_not_there_gets_no_other_token(
+    confirmations: ConfirmationStore, wrong: tuple[str, str, str]
+) -> None:
+    await confirmations.put(confirmation())
+    old, session_id, user = wrong
+    assert await confirmations.rehash(old, "new", session_id, user) is False
+    assert await confirmations.take("new", "s1", "ann") is None
+    assert await confirmations.take("t1", "s1", "ann") == confirmation()
+
+
+async def test_a_token_is_replaced_once(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation())
+    replaced = await asyncio.gather(*(confirmations.rehash("t1", f"new{n}", "s1", "ann") for n in range(20)))
+    assert replaced.count(True) == 1

@@ -238,8 +238,8 @@ class LiveModel(Protocol):
         ...
 
     async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
-        """All results of one `ToolCalls`, once. Those of a void answer change nothing now; a model that can, knows
-        of them in the next turn."""
+        """All results of one `ToolCalls`, once. Those of a void answer, and of calls that it did not make, change
+        nothing now; a model that can, knows of them in the next turn."""
         ...
 
     async def interrupt(self, heard: str | None = None) -> None:

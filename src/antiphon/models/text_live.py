@@ -116,8 +116,10 @@ class TextLiveModel:
             if answer.call in self._open:
                 self._open.remove(answer.call)
                 self._answers.append(answer)
-            elif answer.call in self._void:
-                self._void.remove(answer.call)
+            elif answer not in self._late:
+                # Of a void answer, or of none: a person let it run, or another process had the conversation before.
+                if answer.call in self._void:
+                    self._void.remove(answer.call)
                 self._late.append(answer)
         if not self._open:
             self._answered.set()

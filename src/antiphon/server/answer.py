@@ -1,6 +1,6 @@
 """What `POST /api/chat` takes and gives, and how a turn of the wire becomes one answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -14,7 +14,6 @@ from antiphon.server.desk import Block, Refusal, RefusalCode
 from antiphon.tools.result import Citation, ConfirmationRequest
 
 SWITCHING: Final = "Let's switch to voice mode."
-DECLINED: Final = "All right, nothing was done."
 
 
 class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,11 +48,13 @@ class ToolRun(Struct, frozen=True):
 
     name: str
     args: Any
-    """As the model gave them; null for a call of an earlier turn that was approved in this one."""
+    """As the model gave them."""
     result: Any
     """The tool's data, or {"error": …}."""
     ok: bool
     duration_ms: float | None
+    id: str | None = None
+    """The same for a call that waits for a yes as for its run. The `confirmationRequest` has it too."""
 
 
 class ChatAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -87,8 +88,12 @@ class Collector:
     def close(self, close: Close) -> None:
         self.closed = close
 
-    def answer(self, conversation_id: str, citations: tuple[Citation, ...]) -> ChatAnswer:
+    def answer(
+        self, conversation_id: str, citations: tuple[Citation, ...], approved: Mapping[str, Any] | None = None
+    ) -> ChatAnswer:
+        """`approved` has the arguments of calls that earlier answers have shown, by their ids."""
         calls: dict[str | None, Any] = {}
+        calls.update(approved or {})
         runs: list[ToolRun] = []
         texts: list[str] = []
         found: dict[str, Any] = {}
@@ -97,7 +102,7 @@ class Collector:
                 case s.ToolCall(id=id, args=args):
                     calls[id] = args
                 case s.ToolResult(name=name, result=result, id=id, ok=ok, duration_ms=duration_ms):
-                    runs.append(ToolRun(name, calls.get(id), result, ok, duration_ms))
+                    runs.append(ToolRun(name, calls.get(id), result, ok, duration_ms, id))
                 case s.Response(text=text):
                     texts.append(text)
                 case s.VoiceSessionStart(pending_request=pending_request):
@@ -105,8 +110,6 @@ class Collector:
                 case s.ConfirmationRequest():
                     request = msgspec.convert(message, ConfirmationRequest, from_attributes=True)
                     found.setdefault("confirmation_request", request)
-                case s.ConfirmationResolved(outcome=s.Outcome.DENIED):
-                    texts.append(DECLINED)
                 case s.Timeout(until=until, duration_seconds=duration_s, message=why):
                     found["timeout"] = Block(until, duration_s, why)
         said = "\n\n".join(text.strip() for text in texts if text.strip())

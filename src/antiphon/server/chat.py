@@ -66,7 +66,8 @@ class Visit:
         refusal = self.link.refusal()
         if refusal is not None:
             raise self._refuse(refusal)
-        return self.link.answer(self.conversation_id, tuple(self._live.runner.citations))
+        runner = self._live.runner
+        return self.link.answer(self.conversation_id, tuple(runner.citations), runner.approved)
 
     async def _say_all(self) -> None:
         confirm, text = self._wanted.confirm, self._wanted.message

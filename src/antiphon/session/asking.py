@@ -1,19 +1,20 @@
 """How a model is asked: with the conversation so far, with what a yes of the user lets run, with what came late."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
 
 from antiphon.models.base import ModelError
-from antiphon.models.live import Foresee, LiveContext, LiveModel
+from antiphon.models.live import Foresee, LiveContext, LiveModel, ToolAnswer
 from antiphon.prompts.composer import compose
-from antiphon.protocol.server_messages import Error
 from antiphon.session import events as e
 from antiphon.session.brain import Brain
 from antiphon.session.keeper import Keeper
 from antiphon.session.machine import RESTING
-from antiphon.session.outbox import Outbox
 from antiphon.session.state import Phase, Session
 from antiphon.session.toolwork import ToolWork
 from antiphon.session.voice import Voice
+from antiphon.tools.gate import DECLINED
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
@@ -40,7 +41,6 @@ class Asking:
         voice: Voice,
         work: ToolWork,
         keeper: Keeper,
-        outbox: Outbox,
         session: Callable[[], Session],
         step: Callable[[e.Event], Awaitable[None]],
     ) -> None:
@@ -48,21 +48,23 @@ class Asking:
         self._voice = voice
         self._work = work
         self._keeper = keeper
-        self._outbox = outbox
         self._session = session
         self._step = step
         self.is_behind = False
         """Whether other sessions have added to the conversation what the model has not been told."""
+        self._approved_turn: int | None = None
+        """The answer that waits for the run of an approved call, which it will tell of."""
+        self._outcomes: list[ToolAnswer] = []
+        """What came of approved calls during other answers. The next one tells it."""
+        self._was_declined = False
+        """Whether a call was declined by a button, and that is still to be acknowledged."""
 
     async def ask(self, text: str) -> None:
         """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
+        self._approved_turn = None
         try:
             await self.catch_up()
             await self._voice.wake()
-            late = self._work.take_late()
-            if late:
-                await self._keeper.keep_runs(late)
-                await self._brain.tell(late)
             ran = await self._work.hear(text)
             if ran:
                 await self._keeper.keep_runs(ran)
@@ -70,26 +72,75 @@ class Asking:
         except ModelError as error:
             await self._step(e.Failed(str(error), error.retryable))
 
+    async def tell_late(self) -> None:
+        """Before a new turn of the user: adds what came of calls that nobody has told of to the conversation."""
+        late = [*self._work.take_late(), *self._outcomes]
+        self._outcomes, self._was_declined = [], False
+        if late:
+            await self._brain.tell(late)
+            await self._keeper.keep_runs(late)
+
     async def confirm(self, token: str, approved: bool) -> None:
-        """The person's answer by a button. What comes of a yes is told as a turn of ours."""
-        answer = await self._work.confirm(token, approved)
-        if answer is None:
+        """The person's answer by a button. What comes of it is told as a turn of ours, once no other is under way."""
+        decision = await self._work.decide(token, approved)
+        if decision is None:
             return
-        awake = False
+        if not approved:
+            self._was_declined = True
+            await self.tell_outcomes()
+            return
+        turn, failure = None, None
         if self._session().phase in RESTING:
-            try:
-                # Before the run is kept: the history that a model begins with must not have it yet.
-                await self._voice.wake()
-                awake = True
-            except ModelError as error:
-                self._outbox.send(Error(str(error), "model_failed", error.retryable))
-        await self._keeper.keep_runs([answer])
-        if awake:
+            failure = await self._begin()
+            self._approved_turn = turn = self._session().turn
+        # Beside the mailbox: a client that sends a ping while the call runs is answered.
+        self._work.start_approved(decision, partial(self._tell_approved, turn, failure))
+
+    async def tell_outcomes(self) -> None:
+        """Tells what was decided by buttons during the answer that is over now."""
+        if self._session().phase not in RESTING:
+            return
+        if self._outcomes:
+            failure = await self._begin()
+            answers, self._outcomes = self._outcomes, []
+            await self._answer_with(answers, failure)
+        elif self._was_declined:
+            self._was_declined = False
+            failure = await self._begin()
+            await self._attempt(self._brain.say(DECLINED), failure)
+
+    async def _tell_approved(self, turn: int | None, failure: ModelError | None, answer: ToolAnswer) -> None:
+        """Tells of a run in the answer that waits for it; if that was given up, or there is none, in the next one."""
+        session = self._session()
+        if turn is not None and turn == self._approved_turn == session.turn and session.phase not in RESTING:
+            self._approved_turn = None
+            await self._answer_with([answer], failure)
+        else:
+            self._outcomes.append(answer)
+            await self.tell_outcomes()
+
+    async def _begin(self) -> ModelError | None:
+        """Begins a turn of ours. Gives what went wrong if there is no model for it."""
+        try:
+            # Before anything is kept: the history that a model begins with must not have what it is about to be told.
+            await self._voice.wake()
+            return None
+        except ModelError as error:
+            return error
+        finally:
             await self._step(e.SpeakFirst())
-            try:
-                await self._brain.ask("", [answer])
-            except ModelError as error:
-                await self._step(e.Failed(str(error), error.retryable))
+
+    async def _answer_with(self, answers: list[ToolAnswer], failure: ModelError | None) -> None:
+        await self._keeper.keep_runs(answers)
+        await self._attempt(self._brain.ask("", answers), failure)
+
+    async def _attempt(self, asking: Coroutine[Any, Any, None], failure: ModelError | None) -> None:
+        try:
+            await asking
+        except ModelError as error:
+            failure = error
+        if failure is not None:
+            await self._step(e.Failed(str(failure), failure.retryable))
 
     async def catch_up(self) -> None:
         """A model that is behind is given up; the next one begins with all of the conversation."""

@@ -264,6 +264,8 @@ class Hub:
         except BaseException:
             self._forget(live)
             raise
+        # Letters, since they are to come after what is repeated, and after the history.
+        live.runner.post(lambda: self.executor.confirm_again(live.runner.tools))
         if live.runner.keeper.unanswered is not None:
             live.runner.post(c.TextMessage(live.runner.keeper.unanswered))
         return live

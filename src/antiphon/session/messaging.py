@@ -9,6 +9,7 @@ from antiphon.protocol.errors import ProtocolError
 from antiphon.protocol.server_messages import ConfirmationRequest, ConfirmationResolved, Error, Outcome, Timeout
 from antiphon.session.keeper import Stores
 from antiphon.session.outbox import Outbox
+from antiphon.tools.confirm import Decision, hash_of
 from antiphon.tools.errors import ErrorType, ToolError
 
 
@@ -20,7 +21,7 @@ class ClientMessages:
         self._stores = stores
         self._user = user
         self._asked: dict[str, str] = {}
-        """The newest question about each tool, by its token."""
+        """The tokens of the questions that the client shows, by their hashes."""
         self.farewell: Timeout | None = None
         """A block that has begun; its message waits for the farewell to be heard."""
 
@@ -35,14 +36,17 @@ class ClientMessages:
             self.farewell = told
             return
         if isinstance(told, ConfirmationRequest):
-            self._asked[told.tool] = told.confirmation_token
+            self._asked[hash_of(told.confirmation_token)] = told.confirmation_token
+            # Whoever holds the token may approve the call, so it must not be on disk.
+            self._outbox.send(told, secret=True)
+            return
         self._outbox.send(told)
 
-    def resolve(self, tool: str, *, approved: bool) -> None:
-        """The person has answered in words; the client may close the question that it shows."""
-        token = self._asked.pop(tool, None)
+    def resolve(self, decision: Decision, token: str | None = None) -> None:
+        """The person has answered, by a button or in words: the client may close the question that it shows."""
+        token = self._asked.pop(decision.confirmation.token_hash, token)
         if token is not None:
-            outcome = Outcome.APPROVED if approved else Outcome.DENIED
+            outcome = Outcome.APPROVED if decision.approved else Outcome.DENIED
             self._outbox.send(ConfirmationResolved(token, outcome))
 
     def tell_farewell(self) -> None:

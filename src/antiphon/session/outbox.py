@@ -68,13 +68,17 @@ class Outbox:
     def link(self) -> Link | None:
         return self._link
 
-    def send(self, message: ServerMessage, *, once: bool = False) -> None:
-        """What is sent `once` is neither kept nor stored: it holds a secret, or is worth nothing later."""
+    def send(self, message: ServerMessage, *, once: bool = False, secret: bool = False) -> None:
+        """What is sent `once` is neither kept nor stored: it holds a secret, or is worth nothing later.
+
+        What is `secret` is kept in memory for a client that comes back to this process, and not stored.
+        """
         self.last_n += 1
         frame = codec.encode(message, self.last_n)
         if self._keeps and not once:
-            self._unsaved.add(self.last_n, frame)
             self._kept.add(self.last_n, frame)
+            if not secret:
+                self._unsaved.add(self.last_n, frame)
         self._deliver(frame)
 
     def send_audio(self, turn: int, seq: int, pcm: bytes, *, last: bool = False, once: bool = False) -> None:

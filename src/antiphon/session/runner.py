@@ -1,9 +1,9 @@
 """The runner of a session: its one mailbox, and the place where the machine's wishes come true."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import asdict
@@ -76,7 +76,7 @@ class Runner:
         self._work = ToolWork(executor, tools, outbox, self._client, self.post)
         self._calls = CallLog(keeper.stores.voice_calls, keeper, clock)
         self._voice = Voice(self._brain, self._calls, tools, outbox, lambda: self.session, self._step)
-        self._asking = Asking(self._brain, self._voice, self._work, keeper, outbox, lambda: self.session, self._step)
+        self._asking = Asking(self._brain, self._voice, self._work, keeper, lambda: self.session, self._step)
         self._microphone = Microphone(self._brain, self._voice, lambda: self.session, self.post)
         self._sampler = None if make_sample is None else Sampler(make_sample, outbox, self._voice.refuse)
         self._stopwatch = Stopwatch()
@@ -103,6 +103,11 @@ class Runner:
     def citations(self) -> Sequence[Citation]:
         """What the tools of the last turn found their answers in."""
         return self._work.citations
+
+    @property
+    def approved(self) -> Mapping[str, Any]:
+        """The arguments of the calls that the person has approved, by the ids under which they are shown."""
+        return self._work.approved
 
     async def rest(self) -> None:
         """Returns when no answer is under way."""
@@ -276,6 +281,7 @@ class Runner:
         # Before the turn is counted: whoever makes its answer anew counts it by itself.
         self._describe_standing()
         if not turn.goes_on:
+            await self._asking.tell_late()
             self._work.begin_turn()
         self._stopwatch.ask(self._clock.now_ms(), turn.timings)
         self._asking.is_behind |= await self.keeper.keep_user(turn.text, spoken=turn.spoken, goes_on=turn.goes_on)
@@ -321,6 +327,7 @@ class Runner:
         if self.tools.state.ending is not None:
             await self._voice.end(*self._work.goodbye)
         await self._voice.start_if_wanted()
+        await self._asking.tell_outcomes()
 
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""

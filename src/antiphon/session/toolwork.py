@@ -1,8 +1,10 @@
 """The tools of a session at work: each call through the gate, the client told before and after, the model told last."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
+
+import msgspec
 
 from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer
@@ -12,6 +14,7 @@ from antiphon.session.brain import Work
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.outbox import Outbox
 from antiphon.tools import call as tool_call
+from antiphon.tools.confirm import Decision
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
 from antiphon.tools.gate import refuse
@@ -49,15 +52,28 @@ class ToolWork:
         self.citations: list[Citation] = []
         """Of the results of one turn."""
         self._cited_turn = 0
+        self.approved: dict[str, Any] = {}
+        """The arguments of the calls that were approved, by the ids under which they are shown."""
 
     def begin_turn(self) -> None:
         self._executor.begin_turn(self._session)
 
     def start(self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]) -> None:
         """All calls of one model message at once, beside the mailbox; what came of them comes into it."""
-        task = asyncio.create_task(self._run_all(calls, done))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._start(self._run_all(calls, done))
+
+    def start_approved(self, decision: Decision, done: Callable[[ToolAnswer], Awaitable[None]]) -> None:
+        """A call that the person has approved by a button, beside the mailbox."""
+
+        async def run() -> None:
+            answer = await self._carry_out(decision)
+
+            async def tell() -> None:
+                await done(answer)
+
+            self._post(tell)
+
+        self._start(run())
 
     async def foresee(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
         """What the calls of one model message would give, if nobody can tell that they were tried."""
@@ -87,37 +103,50 @@ class ToolWork:
         return [self._tell(call, result) for call, result in unheard]
 
     async def hear(self, text: str) -> list[ToolAnswer]:
-        """The user's words, before a model has them: what they let run, if they are a yes or no to a question."""
-        heard = await self._executor.hear(text, self._session)
-        if heard is None:
+        """The user's words, before a model has them: what came of them, if they are a yes or no to a question."""
+        decision = await self._executor.hear(text, self._session)
+        if decision is None:
             return []
-        call, result = heard
-        answer = self._tell(call, result)
-        self._client.resolve(call.name, approved=result.meta is not None)
-        return [answer]
+        self._client.resolve(decision)
+        return [await self._carry_out(decision)]
 
-    async def confirm(self, token: str, approved: bool) -> ToolAnswer | None:
-        """The person's answer by a button: what came of the call, if it is run."""
-        result = await self._executor.resolve(token, approved, self._session)
-        expired = result.error is not None and result.meta is None and approved
-        outcome = Outcome.EXPIRED if expired else Outcome.APPROVED if approved else Outcome.DENIED
-        self._outbox.send(ConfirmationResolved(token, outcome))
-        if result.meta is None:
+    async def decide(self, token: str, approved: bool) -> Decision | None:
+        """The person's answer by a button; None if there is nothing that it could answer. A yes is still to be run."""
+        decision = await self._executor.decide(token, approved, self._session)
+        if decision is None:
+            self._outbox.send(ConfirmationResolved(token, Outcome.EXPIRED))
             return None
-        return self._tell(tool_call.ToolCall(None, result.meta.tool, {}), result)
+        self._client.resolve(decision, token)
+        if not approved:
+            await self._executor.carry_out(decision, self._session)
+        return decision
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry_out(self, decision: Decision) -> ToolAnswer:
+        result = await self._executor.carry_out(decision, self._session)
+        # The model's own id has its answer already, that the person must be asked. This run gets another.
+        call = msgspec.structs.replace(decision.call, id=None)
+        if not decision.approved:
+            return _answer(call, result)
+        self.approved[decision.shown_id] = call.args
+        return self._tell(call, result, decision.shown_id)
 
     async def _run_all(
         self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]
     ) -> None:
-        answers = list(await asyncio.gather(*(self._run(place, call) for place, call in enumerate(calls))))
+        answers = list(await asyncio.gather(*(self._run(call) for call in calls)))
 
         async def tell() -> None:
             await done(answers)
 
         self._post(tell)
 
-    async def _run(self, place: int, call: tool_call.ToolCall) -> ToolAnswer:
-        shown_id = call.id or f"{self._session.turn}.{place}"
+    async def _run(self, call: tool_call.ToolCall) -> ToolAnswer:
+        shown_id = tool_call.shown_id(call, self._session.turn)
         self._outbox.send(ToolCall(call.name, call.args, shown_id))
         wait_s = 0.0 if call.name in NEVER_REFUSED else self.toll()
         result = _over_quota(wait_s) if wait_s else await self._executor.execute(call, self._session)
@@ -127,6 +156,9 @@ class ToolWork:
 
     def _tell(self, call: tool_call.ToolCall, result: Result, shown_id: str | None = None) -> ToolAnswer:
         """Shows what came of a call to the client, and gives it in the model's words."""
+        if shown_id is None:
+            turn = self._session.turn if result.meta is None else result.meta.turn
+            shown_id = tool_call.shown_id(call, turn)
         answer = _answer(call, result)
         self._cite(result.citations)
         if result.flyout is not None:
@@ -134,7 +166,7 @@ class ToolWork:
             kind = FlyoutType(flyout.flyout_type)
             self._outbox.send(Flyout(kind, flyout.content, flyout.language, flyout.title))
         duration_ms = None if result.meta is None else result.meta.duration_ms
-        self._outbox.send(ToolResult(call.name, answer.content, shown_id or call.id, result.ok, duration_ms))
+        self._outbox.send(ToolResult(call.name, answer.content, shown_id, result.ok, duration_ms))
         return answer
 
     def _note_goodbye(self, data: Any) -> None:

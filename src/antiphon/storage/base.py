@@ -91,6 +91,13 @@ class ConfirmationStore(Protocol):
         """Those that still wait, oldest first."""
         ...
 
+    async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
+        """Gives a waiting confirmation another token; False if the old one is unknown, used, or another's.
+
+        The old token finds nothing afterwards. The confirmation keeps its place among those that wait.
+        """
+        ...
+
     async def sweep(self, now_ms: int) -> int:
         """Forgets the expired ones, and says how many there were."""
         ...

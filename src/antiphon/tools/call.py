@@ -49,7 +49,7 @@ class Keys:
         if self._content is None:
             # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
             call, turn = self._call, self._turn
-            whole = b'{"args":%b,"tool":"%b","turn":%d}' % (self._args, call.name.encode(), turn)
+            whole = b'{"args":%b,"tool":"%b","turn":%d}' % (self._args, call.name.encode("utf-8", "replace"), turn)
             suffix = f"#{call.occurrence}" if call.occurrence else ""
             self._content = f"hash:{turn}:{sha256(whole).hexdigest()[:16]}{suffix}"
         return self._content
@@ -77,6 +77,21 @@ def fingerprint(tool: str, canonical_args: bytes) -> str:
 def is_usable(call_id: str) -> bool:
     """Whether a provider's id can tell a second delivery from a second call."""
     return MIN_ID_CHARS <= len(call_id) <= MAX_ID_CHARS and "temp" not in call_id and call_id.isprintable()
+
+
+def shown_id(call: ToolCall, turn: int) -> str:
+    """The id under which clients are shown a call: the provider's if it is usable, else one made of the call's content.
+
+    Whoever knows the call and its turn gets the same id: the process that approves it later need not be the one that
+    asked.
+    """
+    if call.id is not None and is_usable(call.id):
+        return call.id
+    try:
+        args = canonical(call.args)
+    except UnusableArguments:
+        args = b"null"
+    return Keys(call, args, turn).content
 
 
 def number(calls: Iterable[ToolCall]) -> list[ToolCall]:

@@ -1,16 +1,17 @@
 """Confirmation: what a person must approve waits in the store, bound to them, for one use and five minutes."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from antiphon.clock import Clock
 from antiphon.storage.base import Confirmation, ConfirmationStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.attempt import Attempt
-from antiphon.tools.call import canonical
+from antiphon.tools.call import ToolCall, canonical, shown_id
 from antiphon.tools.result import ConfirmationRequest
 from antiphon.tools.session import ToolSession
 from antiphon.tools.tool import Tool
@@ -19,6 +20,21 @@ EXPIRES_AFTER_MS: Final = 5 * 60 * 1000
 MAX_PREVIEW_CHARS: Final = 1_000
 
 log = get_logger(__name__)
+
+
+class Decision(Struct, frozen=True):
+    """What a person has decided about a call that waited for them. Their confirmation is used up by it."""
+
+    confirmation: Confirmation
+    approved: bool
+
+    @property
+    def call(self) -> ToolCall:
+        return call_of(self.confirmation)
+
+    @property
+    def shown_id(self) -> str:
+        return shown_id(self.call, self.confirmation.turn)
 
 
 class Confirmations:
@@ -51,16 +67,32 @@ class Confirmations:
                 expires_ms=expires_ms,
             )
         )
-        return ConfirmationRequest(tool.id, attempt.args, preview, token, expires_ms)
+        return ConfirmationRequest(
+            tool.id, attempt.args, preview, token, expires_ms, shown_id(attempt.call, attempt.turn)
+        )
+
+    async def pending(self, session: ToolSession) -> Sequence[Confirmation]:
+        """Those that still wait for this person, oldest first, of tools that are as they were."""
+        waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
+        return [one for one in waiting if _is_current(one, session)]
+
+    async def reissue(self, waiting: Confirmation, args: dict[str, Any]) -> ConfirmationRequest | None:
+        """Puts a new token in the place of the old one, which is dead from then on; None if it was used meanwhile.
+
+        `args` are the arguments as the call would run with them.
+        """
+        token = self._new_token()
+        if not await self._store.rehash(waiting.token_hash, hash_of(token), waiting.session_id, waiting.user):
+            return None
+        shown = shown_id(call_of(waiting), waiting.turn)
+        return ConfirmationRequest(waiting.tool, args, waiting.preview, token, waiting.expires_ms, shown)
 
     async def take(self, token_hash: str, session: ToolSession) -> Confirmation | None:
         """The confirmation behind a token, used up by this; None if there is none for this person to give."""
         found = await self._store.take(token_hash, session.id, session.user)
         if found is None or found.expires_ms <= self._clock.now_ms():
             return None
-        tool = session.snapshot.tools.get(found.tool)
-        # The person approved what the tool was; if it has changed since, they must be asked anew.
-        return found if tool is not None and tool.digest == found.tool_digest else None
+        return found if _is_current(found, session) else None
 
     async def asked_last_turn(self, session: ToolSession) -> Confirmation | None:
         """The one call that a plain yes or no of this turn can mean: asked in the turn before, and alone."""
@@ -69,8 +101,20 @@ class Confirmations:
         return next(iter(recent.values())) if len(recent) == 1 else None
 
 
+def call_of(confirmation: Confirmation) -> ToolCall:
+    """The call that waits, as it came."""
+    args = msgspec.json.decode(confirmation.args)
+    return ToolCall(confirmation.call_id, confirmation.tool, args, confirmation.occurrence)
+
+
 def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _is_current(confirmation: Confirmation, session: ToolSession) -> bool:
+    """Whether the tool is what the person was asked about; if it has changed since, they must be asked anew."""
+    tool = session.snapshot.tools.get(confirmation.tool)
+    return tool is not None and tool.digest == confirmation.tool_digest
 
 
 def _preview(tool: Tool, args: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from random import Random, SystemRandom
 from typing import Any, Final
 from uuid import uuid4
 
-import msgspec
 from opentelemetry import trace
 
 from antiphon.clock import Clock
@@ -19,11 +18,11 @@ from antiphon.tools.affirmation import verdict
 from antiphon.tools.attempt import Attempt
 from antiphon.tools.audit import AuditLog
 from antiphon.tools.call import ToolCall, fingerprint
-from antiphon.tools.confirm import Confirmations, hash_of
+from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
 from antiphon.tools.foresight import foresee
-from antiphon.tools.gate import Desk, check, declined, not_found, refuse
+from antiphon.tools.gate import Desk, check, confirm_again, declined, not_found, refuse
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
 from antiphon.tools.recording import record, record_answer
@@ -88,30 +87,56 @@ class Executor:
         """
         return await foresee(self._desk, Attempt(call, session, self._desk.clock.monotonic(), 0, None))
 
-    async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
-        """The person's answer to a confirmation request. Approved, the call runs as it was shown."""
+    async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
+        """The person's answer to a confirmation request, which is used up by it; None if there is none to answer."""
         taken = await self._desk.confirmations.take(hash_of(token), session)
         if taken is None:
             record_answer(self._desk, session, None, "expired")
-            failure = Failure(
-                ErrorType.NOT_FOUND,
-                "That confirmation is unknown, used or expired; nothing was done.",
-                suggestion="Ask for the action again.",
-            )
-            return refuse(failure)
-        return await self._answer(taken, approved, session)
+            return None
+        return Decision(taken, approved)
 
-    async def hear(self, text: str, session: ToolSession) -> tuple[ToolCall, ToolResult] | None:
+    async def hear(self, text: str, session: ToolSession) -> Decision | None:
         """The user's own words of a new turn, before a model sees them: a yes or no to what was asked just before.
 
-        The call that they decided, and what came of it; None if they are no plain answer to one question.
+        None if they are no plain answer to one question.
         """
         answer = verdict(text)
         if answer is None:
             return None
         asked = await self._desk.confirmations.asked_last_turn(session)
         taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
-        return None if taken is None else (_call_of(taken), await self._answer(taken, answer, session))
+        return None if taken is None else Decision(taken, answer)
+
+    async def carry_out(self, decision: Decision, session: ToolSession) -> ToolResult:
+        """Runs an approved call as it was shown. A declined one is not run."""
+        if decision.approved:
+            return await self._execute(decision.call, session, approved=decision.confirmation)
+        taken = decision.confirmation
+        session.ledger.denied.add(fingerprint(taken.tool, taken.args))
+        record_answer(self._desk, session, taken, "denied")
+        return declined()
+
+    async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
+        """`decide` and `carry_out` in one."""
+        decision = await self.decide(token, approved, session)
+        if decision is None:
+            failure = Failure(
+                ErrorType.NOT_FOUND,
+                "That confirmation is unknown, used or expired; nothing was done.",
+                suggestion="Ask for the action again.",
+            )
+            return refuse(failure)
+        return await self.carry_out(decision, session)
+
+    async def confirm_again(self, session: ToolSession) -> None:
+        """Asks anew about every call that waits for this person: each gets a new token, and the old one is dead.
+
+        For a session that comes from another process: tokens are in no store, so the client may not have them.
+        """
+        for waiting in await self._desk.confirmations.pending(session):
+            attempt = Attempt(call_of(waiting), session, self._desk.clock.monotonic(), 0, waiting)
+            assert attempt.tool is not None
+            await confirm_again(self._desk, attempt, attempt.tool, waiting)
 
     def begin_turn(self, session: ToolSession) -> bool:
         """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
@@ -195,13 +220,6 @@ class Executor:
 
         return call_tool
 
-    async def _answer(self, taken: Confirmation, approved: bool, session: ToolSession) -> ToolResult:
-        if approved:
-            return await self._execute(_call_of(taken), session, approved=taken)
-        session.ledger.denied.add(fingerprint(taken.tool, taken.args))
-        record_answer(self._desk, session, taken, "denied")
-        return refuse(declined(session.snapshot.tools[taken.tool]))
-
     def _allow_other_version(self, session: ToolSession) -> None:
         """In development, tools that change under a session are a mistake to be seen at once."""
         if self._desk.environment == DEVELOPMENT:
@@ -242,10 +260,6 @@ def _check_capabilities(registry: Registry, offered: Mapping[Capability, object]
                 f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
                 f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
             )
-
-
-def _call_of(taken: Confirmation) -> ToolCall:
-    return ToolCall(taken.call_id, taken.tool, msgspec.json.decode(taken.args), taken.occurrence)
 
 
 def _gate_failed(tool: Tool) -> ToolResult:

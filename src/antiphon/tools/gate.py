@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
+from msgspec.structs import asdict
 from rapidfuzz import process
 
 from antiphon.clock import Clock
+from antiphon.storage.base import Confirmation
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt
@@ -18,6 +21,8 @@ from antiphon.tools.journal import Journal
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
+
+DECLINED: Final = "All right, I won't do that."
 
 log = get_logger(__name__)
 
@@ -130,7 +135,7 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
-        return refuse(declined(tool))
+        return declined()
     request = await desk.confirmations.ask(attempt, tool)
     attempt.confirmation = "requested"
     await _tell_client(attempt, request)
@@ -143,25 +148,27 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     return refuse(failure)
 
 
-def declined(tool: Tool) -> Failure:
-    return Failure(
+async def confirm_again(desk: Desk, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
+    """Shows a call that waits to a client that has lost its token, which is in no store."""
+    if validate(attempt, tool) is None:
+        clamp(attempt, tool)
+        request = await desk.confirmations.reissue(waiting, attempt.args)
+        if request is not None:
+            await _tell_client(attempt, request)
+
+
+def declined() -> ToolResult:
+    failure = Failure(
         ErrorType.PERMANENT,
-        f"The user declined {tool.id}; nothing was done.",
-        suggestion="Do not try it again unless the user asks for it.",
+        "This was declined, and nothing was done.",
+        suggestion="Say in one short sentence that you won't do it. Do not try it again unless you are asked to.",
     )
+    return ToolResult(False, error=failure, spoken=DECLINED)
 
 
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
     """Shows the question to the person. Without a client it stays in the result, and in the store."""
-    message = {
-        "type": "confirmation_request",
-        "confirmation_token": request.confirmation_token,
-        "tool": request.tool,
-        "args": request.args,
-        "preview": request.preview,
-        "expires_at": request.expires_at,
-    }
     try:
-        await attempt.session.messaging.send(message)
+        await attempt.session.messaging.send({"type": "confirmation_request", **asdict(request)})
     except Exception as error:
         log.warning("confirmation_not_shown", tool=request.tool, error=str(error))

@@ -63,6 +63,8 @@ class ConfirmationRequest(Struct, frozen=True):
     confirmation_token: str
     expires_at: int
     """Unix time in milliseconds."""
+    id: str | None = None
+    """The id under which the client is shown the call."""
 
 
 class Failure(Struct, frozen=True):

@@ -216,7 +216,7 @@ async def test_a_declined_call_does_not_run(houses: Houses) -> None:
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": False}
     answer = (await web.chat(conversation_id=conversation_id, confirm=confirm)).json()
-    assert (answer["message"], handler.runs) == ("All right, nothing was done.", 0)
+    assert (answer["message"], handler.runs) == ("All right, I won't do that.", 0)
 
 
 async def test_a_typed_yes_in_the_next_message_approves(houses: Houses) -> None:

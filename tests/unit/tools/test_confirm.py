@@ -191,7 +191,8 @@ async def test_a_spoken_yes_in_the_next_turn_approves(asked: Asked) -> None:
     asked.gate.next_turn()
     heard = await asked.gate.executor.hear("Yes, please.", asked.gate.session)
     assert heard is not None
-    assert (heard[0].name, heard[1].ok) == ("book", True)
+    assert (heard.call.name, heard.call.args, heard.approved) == ("book", {"title": "tea"}, True)
+    assert (await asked.gate.executor.carry_out(heard, asked.gate.session)).ok
     assert asked.handler.runs == 1
 
 
@@ -202,15 +203,16 @@ async def test_a_text_only_action_may_be_approved_by_voice_after_the_switch() ->
     asked.gate.next_turn()
     heard = await asked.gate.executor.hear("yes", asked.gate.session)
     assert heard is not None
-    assert heard[1].ok
+    assert (await asked.gate.executor.carry_out(heard, asked.gate.session)).ok
 
 
 async def test_a_spoken_no_denies(asked: Asked) -> None:
     asked.gate.next_turn()
     heard = await asked.gate.executor.hear("no thanks", asked.gate.session)
     assert heard is not None
-    assert not heard[1].ok
+    assert not (await asked.gate.executor.carry_out(heard, asked.gate.session)).ok
     assert not (await asked.answer()).ok
+    assert asked.handler.runs == 0
 
 
 @pytest.mark.parametrize("words", ["what time is it", "yes but for three people", "", "the page says yes"])

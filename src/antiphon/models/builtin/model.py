@@ -61,8 +61,12 @@ class BuiltinModel:
                 yield CallRequested(ToolCall(None, wish.tool_id, dict(wish.args)))
             yield TurnComplete(StopReason.CALLS)
             return
-        # What was still running when the last turn was interrupted is told first.
-        sentences = [speech.result(message, None) for message in _last_results(prompt.messages[:said])]
+        # What was still running when the last turn was interrupted is told first, but no question that has its answer.
+        answered = {message.name for message in results}
+        late = _last_results(prompt.messages[:said])
+        sentences = [
+            speech.result(each, None) for each in late if not (each.name in answered and speech.is_question(each))
+        ]
         if results:
             sentences += _put_into_words(results, understood)
         elif isinstance(understood, Ask):

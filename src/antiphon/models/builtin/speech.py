@@ -76,6 +76,14 @@ def result(message: ToolMessage, say: str | None) -> str:
     return (say and _filled(say, message.content)) or message.spoken or _plain(message.content)
 
 
+def is_question(message: ToolMessage) -> bool:
+    """Whether a call waits for the user's yes."""
+    match message.content:
+        case {"error": {"type": ErrorType.CONFIRMATION_REQUIRED}}:
+            return not message.ok
+    return False
+
+
 def _failure(message: ToolMessage) -> str:
     match message.content:
         case {"error": {"type": ErrorType.CONFIRMATION_REQUIRED, "preview": str(preview)}}:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from antiphon.storage.base import Confirmation
 
 
@@ -26,6 +28,15 @@ class MemoryConfirmationStore:
     async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
         waiting = self._waiting.get((session_id, user))
         return [one for one in waiting.values() if one.expires_ms > now_ms] if waiting else ()
+
+    async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
+        waiting = self._waiting.get((session_id, user), {})
+        if old_hash not in waiting:
+            return False
+        renamed = {new_hash if key == old_hash else key: one for key, one in waiting.items()}
+        renamed[new_hash] = replace(waiting[old_hash], token_hash=new_hash)
+        self._waiting[session_id, user] = renamed
+        return True
 
     async def sweep(self, now_ms: int) -> int:
         expired = [one for waiting in self._waiting.values() for one in waiting.values() if one.expires_ms <= now_ms]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import asdict
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from antiphon.storage.base import Confirmation
 from antiphon.storage.sql.connections import Connections
@@ -22,6 +22,16 @@ _TAKE: Final = (
 )
 _PENDING: Final = (
     select(*_FIELDS).where(*_OWNED, confirmations.c.expires_ms > bindparam("now_ms")).order_by(confirmations.c.seq)
+)
+_REHASH: Final = (
+    update(confirmations)
+    .where(
+        # A column's own name is not free for a condition of an UPDATE.
+        confirmations.c.token_hash == bindparam("old_hash"),
+        confirmations.c.session_id == bindparam("of_session"),
+        confirmations.c.user == bindparam("of_user"),
+    )
+    .values(token_hash=bindparam("new_hash"))
 )
 _SWEEP: Final = delete(confirmations).where(confirmations.c.expires_ms <= bindparam("now_ms"))
 
@@ -41,6 +51,10 @@ class SqlConfirmationStore:
     async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
         keys = {"session_id": session_id, "user": user, "now_ms": now_ms}
         return [Confirmation(*row) for row in await self._connections.fetch(_PENDING, keys)]
+
+    async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
+        keys = {"old_hash": old_hash, "new_hash": new_hash, "of_session": session_id, "of_user": user}
+        return bool(await self._connections.change(_REHASH, keys))
 
     async def sweep(self, now_ms: int) -> int:
         return await self._connections.change(_SWEEP, {"now_ms": now_ms})

@@ -138,6 +138,13 @@ async def test_a_call_that_needs_a_yes_is_shown_and_asked_about(preview: str, as
     assert await answer(*failed(ToolResult(False, error=failure))) == asked
 
 
+async def test_a_question_that_was_cut_off_is_not_put_again_with_what_came_of_the_yes() -> None:
+    request = ConfirmationRequest("get_time", {}, "Look at the clock?", "secret", 0)
+    failure = Failure(ErrorType.CONFIRMATION_REQUIRED, "Needs confirmation.", confirmation_request=request)
+    asked = failed(ToolResult(False, error=failure))
+    assert await answer(*asked, *called("yes", "get_time", {}, spoken="It is noon.")) == "It is noon."
+
+
 async def test_a_result_that_came_after_a_yes_is_said() -> None:
     messages: list[Message] = [
         UserMessage("yes"),
