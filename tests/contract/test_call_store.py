@@ -215,3 +215,40 @@ async def test_calls_of_earlier_times_are_deleted_in_every_session_and_their_key
     assert await calls.delete_before(100) == 1_003
     assert await calls.find("s1", "p2", None) == kept
     assert await calls.start(record("again", "p1", "h1")) is None
+
+
+async def test_a_renewed_run_has_a_longer_lease_and_nothing_else_is_changed(calls: CallStore) -> None:
+    one, two, other = record("a", "p1", "h1"), record("b", "p2", "h2", session_id="s2"), record("c", "p3", "h3")
+    for each in (one, two, other):
+        await calls.start(each)
+    await calls.renew([one, two], 99_000)
+    assert (
+        await calls.find("s1", "p1", None) == await calls.find("s1", None, "h1") == replace(one, lease_until_ms=99_000)
+    )
+    assert await calls.find("s2", "p2", None) == replace(two, lease_until_ms=99_000)
+    assert await calls.find("s1", "p3", None) == other
+
+
+async def test_a_finished_or_forgotten_run_is_not_renewed(calls: CallStore) -> None:
+    started = record("a", "p1", "h1")
+    await calls.start(started)
+    await calls.finish(finished(started))
+    await calls.renew([started, record("gone", "p9", "h9"), record("gone", "p9", "h9", session_id="s9")], 99_000)
+    assert await calls.find("s1", "p1", "h1") == finished(started)
+    assert await calls.find("s1", "p9", "h9") is None
+
+
+async def test_a_run_that_was_renewed_is_not_restarted(calls: CallStore) -> None:
+    old = record("a", "p1", "h1")
+    await calls.start(old)
+    await calls.renew([old], 99_000)
+    assert await calls.restart(old, record("b", "p1", "h1")) is False
+
+
+async def test_the_unfinished_runs_of_a_session_are_listed_oldest_first(calls: CallStore) -> None:
+    newer, older = record("b", "p2", "h2", started_ms=2_000), record("a", "p1", "h1")
+    for each in (newer, older, record("c", "p3", "h3", session_id="s2")):
+        await calls.start(each)
+    await calls.finish(record("d", "p4", "h4", result=b"{}"))
+    assert list(await calls.unfinished("s1")) == [older, newer]
+    assert list(await calls.unfinished("nobody")) == []

@@ -1,8 +1,8 @@
-"""A whole server with a slow model: `python -m tests.fault.server_child FOLDER DRAIN_S`. It says its port, and serves.
+"""A whole server: `python -m tests.fault.server_child FOLDER DRAIN_S MODEL`. It says its port, and serves.
 
-The model does what the last typed words say. "tell NAME COUNT" is answered by so many numbered words, a tenth of a
-second each. With "look first" before it, the time is looked up once. "who said what" is answered by the roles of all
-messages that the model was given.
+The model is the offline assistant (`builtin`), or a slow one (`storyteller`) that does what the last typed words say.
+"tell NAME COUNT" is answered by so many numbered words, a tenth of a second each. With "look first" before it, the time
+is looked up once. "who said what" is answered by the roles of all messages that the model was given.
 """
 
 import os
@@ -14,6 +14,7 @@ from antiphon.clock import SystemClock
 from antiphon.compose import open_house
 from antiphon.config import Settings
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
+from antiphon.models.builtin.model import BuiltinModel
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
 from antiphon.server import loop
@@ -24,7 +25,7 @@ from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.paced import Paced
-from tests.fault.servers import LOOK_FIRST, RESTARTING, ROLES, story
+from tests.fault.servers import BUILTIN, LOOK_FIRST, RESTARTING, ROLES, story
 
 NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
 
@@ -46,12 +47,13 @@ class Storyteller:
         yield TurnComplete(StopReason.DONE)
 
 
-async def main(folder: Path, drain_s: float) -> None:
+async def main(folder: Path, drain_s: float, model: str) -> None:
     log.configure(json=True, level="info")
     async with open_house(Settings(project_dir=folder, data_dir=folder)) as house:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
-        hub = house.hub(Paced(Storyteller()))
+        builtin = BuiltinModel(house.executor.registry.snapshot())
+        hub = house.hub(builtin if model == BUILTIN else Paced(Storyteller()))
         door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
         app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
@@ -65,4 +67,4 @@ async def main(folder: Path, drain_s: float) -> None:
 
 
 if __name__ == "__main__":
-    loop.run(main(Path(sys.argv[1]), float(sys.argv[2])))
+    loop.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

@@ -23,6 +23,8 @@ PATIENCE_S: Final = 15.0
 LOOK_FIRST: Final = "look first and "
 ROLES: Final = "who said what"
 RESTARTING: Final = "The server restarts."
+STORYTELLER: Final = "storyteller"
+BUILTIN: Final = "builtin"
 
 Message = dict[str, Any]
 
@@ -55,10 +57,10 @@ class Servers:
         self.folder = folder
         self._started: list[Served] = []
 
-    async def start(self, *, drain_s: float = 5.0) -> Served:
+    async def start(self, *, drain_s: float = 5.0, model: str = STORYTELLER) -> Served:
         with (self.folder / "log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s)),
+                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s), model),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,

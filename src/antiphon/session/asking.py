@@ -55,7 +55,7 @@ class Asking:
         self._approved_turn: int | None = None
         """The answer that waits for the run of an approved call, which it will tell of."""
         self._outcomes: list[ToolAnswer] = []
-        """What came of approved calls during other answers. The next one tells it."""
+        """What came of calls that no answer has told of. The next one does."""
         self._was_declined = False
         """Whether a call was declined by a button, and that is still to be acknowledged."""
 
@@ -97,7 +97,7 @@ class Asking:
         self._work.start_approved(decision, partial(self._tell_approved, turn, failure))
 
     async def tell_outcomes(self) -> None:
-        """Tells what was decided by buttons during the answer that is over now."""
+        """Tells what came of calls that were decided or left by others, if no answer is under way."""
         if self._session().phase not in RESTING:
             return
         if self._outcomes:
@@ -109,6 +109,14 @@ class Asking:
             failure = await self._begin()
             await self._attempt(self._brain.say(DECLINED), failure)
 
+    def watch_left(self) -> None:
+        """Sees to it that what came of calls that another process has left running is told."""
+        self._work.watch_left(self._tell_outcome)
+
+    async def _tell_outcome(self, answer: ToolAnswer) -> None:
+        self._outcomes.append(answer)
+        await self.tell_outcomes()
+
     async def _tell_approved(self, turn: int | None, failure: ModelError | None, answer: ToolAnswer) -> None:
         """Tells of a run in the answer that waits for it; if that was given up, or there is none, in the next one."""
         session = self._session()
@@ -116,8 +124,7 @@ class Asking:
             self._approved_turn = None
             await self._answer_with([answer], failure)
         else:
-            self._outcomes.append(answer)
-            await self.tell_outcomes()
+            await self._tell_outcome(answer)
 
     async def _begin(self) -> ModelError | None:
         """Begins a turn of ours. Gives what went wrong if there is no model for it."""

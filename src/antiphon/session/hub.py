@@ -6,6 +6,8 @@ that are over, since the client may have seen less than was stored, or more. An 
 the user's turn is told once more by its `transcript`, and the first chunk of the answer `is_first`. That turn is not
 stored a second time, and for the gate it has the same number, so that it recalls what was done instead of doing it
 again. A client that puts `history` in the place of all that it shows, a half answer included, shows nothing twice.
+Calls that wait for the person are asked about once more, since no token is stored. What came of calls that the earlier
+process has left running is told as soon as it is known, or known to be unknown.
 """
 
 import asyncio
@@ -37,6 +39,8 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
+LEFT_S: Final = 4.0
+"""How long a visit waits for a call that an earlier one has left running: until it is known whether anybody runs it."""
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
@@ -109,10 +113,20 @@ class Hub:
         live.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
             await live.runner.keeper.load()
+            if stored:
+                await self._tell_left(live.runner.tools)
         except BaseException:
             await self.depart(live)
             raise
         return live
+
+    async def _tell_left(self, tools: ToolSession) -> None:
+        """What an earlier visit has left running is told by this one, unless it still runs."""
+        await self.executor.find_left(tools)
+        for record in list(tools.left.values()):
+            left = await self.executor.await_left(record, tools, patience_s=LEFT_S)
+            if left is not None:
+                tools.unheard.append(left)
 
     async def depart(self, live: Live) -> None:
         """The end of a visit. What is under way is given up; what was done is stored."""
@@ -261,6 +275,7 @@ class Hub:
         live.runner.restore(record)
         try:
             await live.runner.keeper.restore()
+            await self.executor.find_left(live.runner.tools)
         except BaseException:
             self._forget(live)
             raise
@@ -268,6 +283,8 @@ class Hub:
         live.runner.post(lambda: self.executor.confirm_again(live.runner.tools))
         if live.runner.keeper.unanswered is not None:
             live.runner.post(c.TextMessage(live.runner.keeper.unanswered))
+        else:
+            live.runner.post(live.runner.follow_up)
         return live
 
     # Going on, and ending.

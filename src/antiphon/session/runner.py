@@ -317,9 +317,9 @@ class Runner:
         self._client.tell_farewell()
         await self.save()
         # A letter, since the effects of the event that has ended the turn may not all be done.
-        self.post(self._follow_up)
+        self.post(self.follow_up)
 
-    async def _follow_up(self) -> None:
+    async def follow_up(self) -> None:
         """What has waited for the end of a turn. If another has begun, it waits for the end of that."""
         if self.session.phase in BUSY:
             return
@@ -327,6 +327,7 @@ class Runner:
         if self.tools.state.ending is not None:
             await self._voice.end(*self._work.goodbye)
         await self._voice.start_if_wanted()
+        self._asking.watch_left()
         await self._asking.tell_outcomes()
 
     async def hang_up(self) -> None:

@@ -13,6 +13,7 @@ from antiphon.security.quota import Account, Kind, Quota
 from antiphon.session.brain import Work
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.outbox import Outbox
+from antiphon.storage.base import CallRecord
 from antiphon.tools import call as tool_call
 from antiphon.tools.confirm import Decision
 from antiphon.tools.errors import ErrorType
@@ -46,6 +47,8 @@ class ToolWork:
         self._client = client
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watchers: set[asyncio.Task[None]] = set()
+        """Of calls that run elsewhere. No interruption concerns them."""
         self.toll: Toll = lambda: 0.0
         self.goodbye: tuple[str, str | None] = ("user_request", None)
         """Why a tool has ended the call, and its last words."""
@@ -93,9 +96,28 @@ class ToolWork:
             task.cancel()
 
     async def stop(self) -> None:
-        tasks = list(self._tasks)
-        self.cancel()
+        tasks = [*self._tasks, *self._watchers]
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def watch_left(self, done: Callable[[ToolAnswer], Awaitable[None]]) -> None:
+        """Waits, beside the mailbox, for what came of calls that another process has left running."""
+        if not self._watchers:
+            for record in list(self._session.left.values()):
+                task = asyncio.create_task(self._await_left(record, done))
+                self._watchers.add(task)
+                task.add_done_callback(self._watchers.discard)
+
+    async def _await_left(self, record: CallRecord, done: Callable[[ToolAnswer], Awaitable[None]]) -> None:
+        left = await self._executor.await_left(record, self._session)
+        if left is not None:
+            answer = self._tell(*left)
+
+            async def tell() -> None:
+                await done(answer)
+
+            self._post(tell)
 
     def take_late(self) -> list[ToolAnswer]:
         """Results of actions that went on when their turn was interrupted."""

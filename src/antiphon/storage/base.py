@@ -28,7 +28,7 @@ class CallRecord(Struct, frozen=True):
     turn: int
     started_ms: int
     lease_until_ms: int
-    """Until then a record without a result is a run in progress; later it is one whose outcome is unknown."""
+    """Whoever runs it renews this. If nobody does, a record without a result is a run whose outcome is unknown."""
     result: bytes | None = None
 
 
@@ -46,6 +46,14 @@ class CallStore(Protocol):
 
     async def restart(self, old: CallRecord, new: CallRecord) -> bool:
         """Puts `new` in the place of an unfinished `old`. Of concurrent calls with one `old`, one gets True."""
+        ...
+
+    async def renew(self, records: Sequence[CallRecord], lease_until_ms: int) -> None:
+        """Extends the leases of those of these records that have no result yet."""
+        ...
+
+    async def unfinished(self, session_id: str) -> Sequence[CallRecord]:
+        """The session's records without a result, oldest first."""
         ...
 
     async def finish(self, record: CallRecord) -> None:

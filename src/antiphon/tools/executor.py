@@ -1,6 +1,7 @@
 """The executor: the only gate to a tool, for every caller."""
 
 import asyncio
+import math
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
@@ -11,7 +12,7 @@ from uuid import uuid4
 from opentelemetry import trace
 
 from antiphon.clock import Clock
-from antiphon.storage.base import AuditStore, CallStore, Confirmation, ConfirmationStore
+from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmation, ConfirmationStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
@@ -138,6 +139,23 @@ class Executor:
             assert attempt.tool is not None
             await confirm_again(self._desk, attempt, attempt.tool, waiting)
 
+    async def find_left(self, session: ToolSession) -> None:
+        """Notes in `session.left` which calls were running when another process had the session for the last time."""
+        session.left = {record.id: record for record in await self._desk.journal.left_running(session.id)}
+
+    async def await_left(
+        self, record: CallRecord, session: ToolSession, *, patience_s: float = math.inf
+    ) -> tuple[ToolCall, ToolResult] | None:
+        """What came of one of `session.left`, which is told by whoever gets it here; None if somebody else has told it.
+
+        Its arguments are not known any more. None, too, if it still runs after that time.
+        """
+        result = await self._desk.journal.outcome(record, patience_s=patience_s)
+        if result is None or session.left.pop(record.id, None) is None:
+            return None
+        key = record.provider_key or record.hash_key or record.id
+        return ToolCall(key.removeprefix("provider:"), record.tool, {}), result
+
     def begin_turn(self, session: ToolSession) -> bool:
         """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
 
@@ -153,6 +171,7 @@ class Executor:
         """Lets the actions under way come to their end, and makes the audit durable."""
         if self._actions:
             await asyncio.wait(set(self._actions))
+        self._desk.journal.aclose()
         await self._desk.audit.aclose()
 
     def _execute(

@@ -16,11 +16,23 @@ from antiphon.tools.policy import deadline_ms
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.tool import Tool
 
-LEASE_GRACE_MS: Final = 5_000
-"""Added to a tool's time limit before a run without a result is given up: clocks of two nodes may differ."""
+LEASE_MS: Final = 3_000
+"""How long a run whose lease nobody renews is believed to go on."""
+RENEWED_EVERY_S: Final = 1.0
+"""How often a process renews the leases of its runs. A run that is over sooner costs nothing."""
+MAX_CLOCK_SKEW_MS: Final = 5_000
+"""How far the clocks of two nodes may differ. A lease that has been over for longer need not be watched."""
 
 FIRST_POLL_S: Final = 0.02
-LONGEST_POLL_S: Final = 0.5
+LONGEST_POLL_S: Final = 0.25
+
+UNKNOWN: Final = (
+    "I was interrupted while doing that, and I don't know whether it worked. Please check before asking again."
+)
+UNKNOWN_LATER: Final = (
+    "Something you asked me to do earlier was interrupted, and I don't know whether it worked. "
+    "Please check before asking again."
+)
 
 log = get_logger(__name__)
 
@@ -37,6 +49,10 @@ class Journal:
         self._clock = clock
         self._new_id = new_id
         self._running: dict[tuple[str, str], Attempt] = {}
+        self._held: dict[str, CallRecord] = {}
+        """Announced runs of this process that are not over. Their leases are renewed."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
 
     async def recall(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
         """The result of an earlier or running delivery of this call; None if this one is to go on.
@@ -69,11 +85,15 @@ class Journal:
         attempt.record = record = self._record(attempt, tool)
         if attempt.unfinished is not None:
             if await self._store.restart(attempt.unfinished, record):
+                self._hold(record)
                 return None
             other = await self._store.find(record.session_id, record.provider_key, record.hash_key)
         else:
             other = await self._store.start(record)
-        return None if other is None else await self._answer(attempt, tool, other)
+        if other is None:
+            self._hold(record)
+            return None
+        return await self._answer(attempt, tool, other)
 
     async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult, encoded: bytes) -> None:
         """Stores a handler's outcome, as `encode` has made it."""
@@ -89,6 +109,29 @@ class Journal:
             # The handler has run, and its result is told all the same; a later delivery finds "outcome unknown".
             log.error("outcome_not_stored", tool=tool.id, key=attempt.key, error=str(error))
 
+    def end(self, attempt: Attempt) -> None:
+        """The handler's run is over, whether or not its outcome is stored: its lease is not renewed any more."""
+        if attempt.record is not None:
+            self._held.pop(attempt.record.id, None)
+
+    def aclose(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def left_running(self, session_id: str) -> list[CallRecord]:
+        """The runs of a session without an outcome, except those that a tool among them has called."""
+        unfinished = await self._store.unfinished(session_id)
+        callers = {f"provider:{record.provider_key or record.hash_key}" for record in unfinished}
+        return [record for record in unfinished if (record.provider_key or "").rpartition("/")[0] not in callers]
+
+    async def outcome(self, record: CallRecord, *, patience_s: float) -> ToolResult | None:
+        """What came of a run that was left to itself; None if it still goes on after that time."""
+        watched = await self._watch(record, patience_s)
+        if watched is None:
+            return None
+        result = await self._give_up(watched) if watched.result is None else _decode(watched.result)
+        return msgspec.structs.replace(result, spoken=UNKNOWN_LATER) if result.spoken == UNKNOWN else result
+
     def release(self, attempt: Attempt, result: ToolResult | None) -> None:
         """Gives the keys up, and the result to those who wait for it."""
         running, session_id = self._running, attempt.session.id
@@ -102,7 +145,6 @@ class Journal:
         assert attempt.keys is not None
         provider, content = attempt.looked_up
         now_ms = self._clock.now_ms()
-        lease_until_ms = now_ms + tool.spec.timeout_ms + LEASE_GRACE_MS
         return CallRecord(
             self._new_id(),
             attempt.session.id,
@@ -112,7 +154,7 @@ class Journal:
             tool.id,
             attempt.turn,
             now_ms,
-            lease_until_ms,
+            now_ms + LEASE_MS,
             result,
         )
 
@@ -147,29 +189,79 @@ class Journal:
 
     async def _answer(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
         """What an existing record says to a new delivery of its call."""
-        waited_s, pause_s = 0.0, FIRST_POLL_S
+        watched = await self._watch(record, deadline_ms(tool, attempt.mode) / 1000)
+        if watched is None:
+            return _still_running(tool)
+        # From here on this delivery tells of it, and nobody else has to.
+        attempt.session.left.pop(watched.id, None)
+        if watched.result is None and tool.spec.idempotent:
+            attempt.unfinished = watched
+            return None
+        if watched.result is None:
+            return await self._give_up(watched)
+        attempt.cache_hit = True
+        return _decode(watched.result)
+
+    async def _watch(self, record: CallRecord, patience_s: float) -> CallRecord | None:
+        """Waits for the outcome of a run. A record without one means that its owner is gone; None, that time is up.
+
+        That an owner lives is seen by its renewals, which needs no clock but our own.
+        """
+        waited_s = unrenewed_s = 0.0
+        pause_s = FIRST_POLL_S
         while record.result is None:
-            if self._clock.now_ms() >= record.lease_until_ms:
-                if not tool.spec.idempotent:
-                    return _outcome_unknown(tool)
-                attempt.unfinished = record
+            is_over = self._clock.now_ms() >= record.lease_until_ms + MAX_CLOCK_SKEW_MS
+            if is_over or unrenewed_s * 1000 >= LEASE_MS:
+                return record
+            if waited_s >= patience_s:
                 return None
-            if waited_s * 1000 >= deadline_ms(tool, attempt.mode):
-                return _still_running(tool)
             await asyncio.sleep(pause_s)
             waited_s += pause_s
+            unrenewed_s += pause_s
             pause_s = min(pause_s * 2, LONGEST_POLL_S)
             found = await self._store.find(record.session_id, record.provider_key, record.hash_key)
             if found is None:
-                return _outcome_unknown(tool)
+                return record
+            if found.lease_until_ms != record.lease_until_ms:
+                unrenewed_s = 0.0
             record = found
-        attempt.cache_hit = True
-        return msgspec.json.decode(record.result, type=ToolResult)
+        return record
+
+    async def _give_up(self, record: CallRecord) -> ToolResult:
+        """Stores that an outcome is unknown, so that it is told once. An owner that lives after all replaces it."""
+        unknown = _outcome_unknown(record.tool)
+        if not await self._store.restart(record, msgspec.structs.replace(record, result=encode(unknown))):
+            found = await self._store.find(record.session_id, record.provider_key, record.hash_key)
+            if found is not None and found.result is not None:
+                return _decode(found.result)
+        return unknown
+
+    def _hold(self, record: CallRecord) -> None:
+        self._held[record.id] = record
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(RENEWED_EVERY_S, self._renew_held)
+
+    def _renew_held(self) -> None:
+        self._timer = None
+        if self._held:
+            self._timer = asyncio.get_running_loop().call_later(RENEWED_EVERY_S, self._renew_held)
+            if self._renewing is None or self._renewing.done():
+                self._renewing = asyncio.create_task(self._renew(list(self._held.values())))
+
+    async def _renew(self, records: list[CallRecord]) -> None:
+        try:
+            await self._store.renew(records, self._clock.now_ms() + LEASE_MS)
+        except Exception as error:
+            log.warning("call_leases_not_renewed", calls=len(records), error=str(error))
 
 
 def encode(result: ToolResult) -> bytes:
     """A result as it is stored. Raises if a handler's data is no JSON."""
     return msgspec.json.encode(_repeatable(result))
+
+
+def _decode(result: bytes) -> ToolResult:
+    return msgspec.json.decode(result, type=ToolResult)
 
 
 def _repeatable(result: ToolResult) -> ToolResult:
@@ -186,16 +278,16 @@ def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:
     return keys.provider, None
 
 
-def _outcome_unknown(tool: Tool) -> ToolResult:
+def _outcome_unknown(tool_id: str) -> ToolResult:
     failure = Failure(
         ErrorType.CONFLICT,
-        f"An earlier run of {tool.id} was started and its outcome is not known, so it is not run again.",
+        f"An earlier run of {tool_id} was started and its outcome is not known, so it is not run again.",
         suggestion="Find out whether it took effect before asking for it anew.",
         details={"outcome": "unknown"},
         idempotency_required=True,
         partial_side_effects=True,
     )
-    return ToolResult(False, error=failure)
+    return ToolResult(False, error=failure, spoken=UNKNOWN)
 
 
 def _still_running(tool: Tool) -> ToolResult:

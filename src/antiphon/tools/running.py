@@ -37,16 +37,19 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
             return shared
     attempt.ran = True
     context = make_context(desk, attempt, tool, caller)
-    result = _recall_foreseen(desk, attempt) or await run_once(attempt, tool, context)
-    if result.error is not None and _may_retry(attempt, tool, result.error):
-        result = await run_once(attempt, tool, context)
     try:
-        encoded = encode(result)
-    except Exception as error:
-        log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
-        result = refuse(_internal(tool))
-        encoded = encode(result)
-    await desk.journal.finish(attempt, tool, result, encoded)
+        result = _recall_foreseen(desk, attempt) or await run_once(attempt, tool, context)
+        if result.error is not None and _may_retry(attempt, tool, result.error):
+            result = await run_once(attempt, tool, context)
+        try:
+            encoded = encode(result)
+        except Exception as error:
+            log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
+            result = refuse(_internal(tool))
+            encoded = encode(result)
+        await desk.journal.finish(attempt, tool, result, encoded)
+    finally:
+        desk.journal.end(attempt)
     return result
 
 

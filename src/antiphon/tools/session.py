@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from antiphon.storage.base import CallRecord
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Messaging, SessionView
 from antiphon.tools.errors import ErrorType, ToolError
@@ -54,6 +55,8 @@ class ToolSession:
     ledger: Ledger = field(default_factory=Ledger)
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn; to be told in the next one."""
+    left: dict[str, CallRecord] = field(default_factory=dict)
+    """Runs that another process has begun for this session and that nobody has told of, by the ids of their records."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
     """By tool and arguments: what calls would give that the next turn will probably make."""
 

@@ -1,26 +1,44 @@
 """Idempotency: one delivery runs, every other one of the same call gets its result."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.base import CallRecord
+from antiphon.storage.memory import MemoryCallStore, MemoryDatabase
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
+from antiphon.tools.journal import LEASE_MS
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Mode, SideEffects
 from antiphon.tools.testing import StillClock
+from tests.fakes.calls import LoopClock
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 
 ONE, OTHER = "call_aaaaaaaaa", "call_bbbbbbbbb"
 
 
-def slow() -> Counted:
+def taking(seconds: float) -> Counted:
     async def answer(args: Args, context: Context) -> ToolResult:
-        await asyncio.sleep(1)
+        await asyncio.sleep(seconds)
         return ok("done")
 
     return Counted(answer)
+
+
+def slow() -> Counted:
+    return taking(1)
+
+
+class RenewedCalls(MemoryCallStore):
+    """Counts how often leases are renewed."""
+
+    renewals = 0
+
+    async def renew(self, records: Sequence[CallRecord], lease_until_ms: int) -> None:
+        self.renewals += 1
+        await super().renew(records, lease_until_ms)
 
 
 async def test_a_redelivered_call_gets_the_stored_result() -> None:
@@ -152,13 +170,63 @@ async def test_a_started_call_of_unknown_outcome_is_never_run_again() -> None:
     assert crashed.handler.runs == 0
 
 
-async def test_while_it_might_still_run_elsewhere_a_duplicate_waits_and_then_says_so() -> None:
-    crashed = Crashed(timeout_ms=2_000)
+async def test_a_duplicate_waits_no_longer_than_a_lease_for_an_owner_that_is_gone() -> None:
+    crashed = Crashed()
+    began = asyncio.get_running_loop().time()
     result = await crashed.call(seconds_later=0)
+    assert asyncio.get_running_loop().time() - began < 2 * LEASE_MS / 1000
     assert result.error is not None
-    assert result.error.type is ErrorType.TRANSIENT
-    assert result.error.retryable
+    assert result.error.details == {"outcome": "unknown"}
     assert crashed.handler.runs == 0
+
+
+async def test_an_outcome_that_was_told_as_unknown_stays_so() -> None:
+    crashed = Crashed()
+    await crashed.call(seconds_later=0)
+    again = await Gate(crashed.tool, database=crashed.database, clock=crashed.clock).call("write_it", id=ONE)
+    assert again.error is not None
+    assert again.error.details == {"outcome": "unknown"}
+    assert await crashed.database.calls.unfinished("s1") == []
+    assert crashed.handler.runs == 0
+
+
+async def test_a_duplicate_in_another_process_waits_for_an_owner_that_lives() -> None:
+    database, handler = MemoryDatabase(), Counted()
+    one = Gate(make_action("write_it", taking(20)), database=database, clock=LoopClock())  # type: ignore[arg-type]
+    two = Gate(make_action("write_it", handler), database=database, clock=LoopClock())  # type: ignore[arg-type]
+    owner = asyncio.create_task(one.call("write_it", id=ONE))
+    await asyncio.sleep(0.1)
+    assert (await two.call("write_it", id=ONE)).data == "done"
+    assert (await owner).ok
+    assert handler.runs == 0
+
+
+@pytest.mark.parametrize("ahead_ms", [-60_000, 4_000])
+async def test_a_duplicate_knows_an_owner_by_its_renewals_and_not_by_the_clock(ahead_ms: int) -> None:
+    class OtherClock(LoopClock):
+        def now_ms(self) -> int:
+            return super().now_ms() + ahead_ms
+
+    database, handler = MemoryDatabase(), Counted()
+    one = Gate(make_action("write_it", taking(20)), database=database, clock=LoopClock())  # type: ignore[arg-type]
+    two = Gate(make_action("write_it", handler), database=database, clock=OtherClock())  # type: ignore[arg-type]
+    owner = asyncio.create_task(one.call("write_it", id=ONE))
+    await asyncio.sleep(0.1)
+    assert (await two.call("write_it", id=ONE)).data == "done"
+    assert (await owner).ok
+    assert handler.runs == 0
+
+
+async def test_only_a_run_that_takes_long_is_renewed() -> None:
+    calls = RenewedCalls()
+    gate = Gate(make_action("quick", taking(0.5)), make_action("slow", taking(3.5)), clock=LoopClock())  # type: ignore[arg-type]
+    gate.executor._desk.journal._store = calls
+    await gate.call("quick")
+    await asyncio.sleep(5)
+    assert calls.renewals == 0
+    await gate.call("slow")
+    await asyncio.sleep(5)
+    assert calls.renewals == 3
 
 
 async def test_a_call_that_can_be_repeated_is_run_again() -> None:

@@ -1,8 +1,11 @@
 """Runs of tools."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
 
@@ -81,6 +84,18 @@ class MemoryCallStore:
         session.drop(stored)
         session.put(new)
         return True
+
+    async def renew(self, records: Sequence[CallRecord], lease_until_ms: int) -> None:
+        for record in records:
+            session = self._sessions.get(record.session_id)
+            stored = None if session is None else session.by_id.get(record.id)
+            if session is not None and stored is not None and stored.result is None:
+                session.put(replace(stored, lease_until_ms=lease_until_ms))
+
+    async def unfinished(self, session_id: str) -> Sequence[CallRecord]:
+        session = self._sessions.get(session_id)
+        records = [] if session is None else [each for each in session.by_id.values() if each.result is None]
+        return sorted(records, key=lambda record: record.started_ms)
 
     async def finish(self, record: CallRecord) -> None:
         session = self._use(record.session_id)

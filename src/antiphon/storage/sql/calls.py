@@ -1,5 +1,6 @@
 """Runs of tools. The unique keys of the table decide who is first, in however many processes."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import asdict
@@ -32,6 +33,17 @@ _RESTART: Final = update(calls).where(
     calls.c.id == bindparam("old_id"),
     calls.c.lease_until_ms == bindparam("old_lease_until_ms"),
     calls.c.result.is_(None),
+)
+
+_RENEW: Final = (
+    update(calls)
+    .where(calls.c.id == bindparam("of_id"), calls.c.result.is_(None))
+    .values(lease_until_ms=bindparam("until_ms"))
+)
+_UNFINISHED: Final = (
+    select(calls)
+    .where(calls.c.session_id == bindparam("session_id"), calls.c.result.is_(None))
+    .order_by(calls.c.started_ms)
 )
 
 _FINISHED: Final = and_(calls.c.session_id == bindparam("session"), calls.c.result.is_not(None))
@@ -76,6 +88,14 @@ class SqlCallStore:
             return bool(await self._connections.change(_RESTART, asdict(new) | places))
         except KeyTakenError:
             return False
+
+    async def renew(self, records: Sequence[CallRecord], lease_until_ms: int) -> None:
+        leases = [{"of_id": record.id, "until_ms": lease_until_ms} for record in records]
+        await self._connections.change_all(_RENEW, leases)
+
+    async def unfinished(self, session_id: str) -> Sequence[CallRecord]:
+        rows = await self._connections.fetch(_UNFINISHED, {"session_id": session_id})
+        return [CallRecord(*row) for row in rows]
 
     async def finish(self, record: CallRecord) -> None:
         try:
