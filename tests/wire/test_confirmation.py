@@ -240,6 +240,19 @@ async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(
         assert said(await press(back, again, approved=True)) == [DONE]
 
 
+async def test_a_token_that_is_sent_to_another_session_is_not_stored_by_it(served: Served, garden: Path) -> None:
+    folder = garden.parents[1]
+    async with call(served.url, {"mode": "text"}) as caller, call(served.url, {"mode": "text"}) as other:
+        question = await ask_to_water(caller)
+        await other.ask("what is 2 plus 3")
+        await other.send("confirm", confirmation_token=question["confirmation_token"], approved=True)
+        assert (await other.until("confirmation_resolved"))["outcome"] == "expired"
+        assert await other.ask("what is 3 plus 4") == "3 plus 4 is 7."
+        assert await other.is_answered()
+        assert files_with(folder, question["confirmation_token"]) == []
+        assert said(await press(caller, question, approved=True)) == [DONE]
+
+
 async def test_another_process_asks_anew_with_a_token_of_its_own(tmp_path: Path) -> None:
     garden = write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:

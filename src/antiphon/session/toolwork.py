@@ -136,7 +136,8 @@ class ToolWork:
         """The person's answer by a button; None if there is nothing that it could answer. A yes is still to be run."""
         decision = await self._executor.decide(token, approved, self._session)
         if decision is None:
-            self._outbox.send(ConfirmationResolved(token, Outcome.EXPIRED))
+            # It may be the token of a question of another session, which still waits.
+            self._outbox.send(ConfirmationResolved(token, Outcome.EXPIRED), secret=True)
             return None
         self._client.resolve(decision, token)
         if not approved:
