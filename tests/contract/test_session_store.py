@@ -44,9 +44,7 @@ async def rotate(
 
 async def test_a_handle_gives_its_session_and_gives_way_to_the_next(sessions: SessionStore) -> None:
     await sessions.begin(session())
-    renewed = replace(
-        session(), handle_hash="h2", previous_handle_hash="h1", handle_expires_ms=9_000, updated_ms=2_000
-    )
+    renewed = replace(session(), handle_hash="h2", previous_handle_hash="h1", handle_expires_ms=9_000, updated_ms=2_000)
     assert await rotate(sessions) == renewed
     assert await rotate(sessions, "h2", "h3") == replace(renewed, handle_hash="h3", previous_handle_hash="h2")
 
