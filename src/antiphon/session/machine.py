@@ -188,7 +188,9 @@ def _begin_queued(session: Session) -> Step:
     """The typed message that has waited longest."""
     first, *left = session.queue
     begun = session.begin().with_queue(tuple(left))
-    return begun, [TellQueue(begun.queue), *_typed(first.text)]
+    # The state first: a client that sees an empty queue at rest may believe that all is answered.
+    said, *rest = _typed(first.text)
+    return begun, [said, TellQueue(begun.queue), *rest]
 
 
 def _empty_queue(session: Session, effects: Sequence[Effect]) -> Step:

@@ -213,7 +213,7 @@ def test_processing_a_second_typed_message_waits_for_the_end_of_the_answer(proce
     assert processing.do(e.TextMessage("then?")) == [TellQueue((first, second))]
     processing.do(e.TurnOver())
     effects = processing.do(e.NextQueued())
-    assert effects == [TellQueue((second,)), Say(PROCESSING), KeepUser("and?", spoken=False), Ask("and?")]
+    assert effects == [Say(PROCESSING), TellQueue((second,)), KeepUser("and?", spoken=False), Ask("and?")]
 
 
 def test_a_message_that_waits_is_taken_back(processing: Talk) -> None:
@@ -247,8 +247,8 @@ def test_what_has_waited_longer_comes_before_what_is_typed_into_the_answer(proce
     processing.do(e.TextMessage("first"), e.Said("Noon."), e.Voiced(b"\0\0", 1_000, "Noon."))
     effects = processing.do(e.TextMessage("second"))
     assert effects[-4:] == [
-        TellQueue((QueuedMessage("q2", "second"),)),
         Say(PROCESSING),
+        TellQueue((QueuedMessage("q2", "second"),)),
         KeepUser("first", spoken=False),
         Ask("first"),
     ]
