@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.fakes.toolbox import document, write_tool
-from tests.fault.servers import BUILTIN, PATIENCE_S, Client, Served, Servers, leaving, servers_in
+from tests.fault.servers import PATIENCE_S, Client, Served, Servers, leaving, servers_in
 from tests.wire.served import Served as WholeServer
 from tests.wire.served import serve
 
@@ -83,13 +83,13 @@ def bank(tmp_path: Path) -> Bank:
 
 
 async def start(servers: Servers) -> tuple[Served, Served]:
-    return await asyncio.gather(servers.start(model=BUILTIN), servers.start(model=BUILTIN))
+    return await asyncio.gather(servers.start(model="builtin"), servers.start(model="builtin"))
 
 
 async def transfer_and_die(servers: Servers, bank: Bank) -> tuple[Client, Served]:
     """A client whose server was killed in the middle of the action, and a server to come back to."""
     victim, heir = await start(servers)
-    client = await Client().connect(victim)
+    client = await Client().connect(victim, mode="text")
     await client.send("text_message", text=WISH)
     await client.until("tool_call")
     await bank.is_transferring()
@@ -120,7 +120,7 @@ async def test_who_waits_is_told_at_once_that_the_outcome_is_unknown(servers: Se
 
 async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank: Bank) -> None:
     client, heir = await transfer_and_die(servers, bank)
-    third = await servers.start(model=BUILTIN)
+    third = await servers.start(model="builtin")
     async with leaving([client]):
         await client.resume(heir)
         await client.until("state", state="processing")
@@ -143,7 +143,7 @@ async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank
 
 async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(servers: Servers, bank: Bank) -> None:
     one, two = await start(servers)
-    client = await Client().connect(one)
+    client = await Client().connect(one, mode="text")
     async with leaving([client]):
         await client.send("text_message", text=WISH)
         await bank.is_transferring()
@@ -160,7 +160,7 @@ async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(serv
 async def test_who_had_approved_it_by_a_button_is_told_without_asking(servers: Servers) -> None:
     bank = Bank(servers.folder, asks=True)
     victim, heir = await start(servers)
-    client = await Client().connect(victim)
+    client = await Client().connect(victim, mode="text")
     async with leaving([client]):
         await client.ask(WISH)
         [question] = client.every("confirmation_request")

@@ -1,6 +1,6 @@
 """How a model is asked: with the conversation so far, with what a yes of the user lets run, with what came late."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from antiphon.session import events as e
 from antiphon.session.brain import Brain
 from antiphon.session.keeper import Keeper
 from antiphon.session.machine import RESTING
+from antiphon.session.outbox import Outbox
 from antiphon.session.state import Phase, Session
 from antiphon.session.toolwork import ToolWork
 from antiphon.session.voice import Voice
@@ -23,8 +24,8 @@ def describe(
     model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session, foresee: Foresee
 ) -> LiveContext:
     """What a model is connected with."""
-    # The last turn is the one being asked; the model gets it by itself.
-    history = keeper.messages[:-1] if session.phase is Phase.PROCESSING else keeper.messages
+    # The turn under way is given to the model by itself.
+    history = keeper.messages_before_turn if session.phase is Phase.PROCESSING else keeper.messages
     return LiveContext(
         system=compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
         messages=tuple(history),
@@ -41,6 +42,7 @@ class Asking:
         voice: Voice,
         work: ToolWork,
         keeper: Keeper,
+        outbox: Outbox,
         session: Callable[[], Session],
         step: Callable[[e.Event], Awaitable[None]],
     ) -> None:
@@ -48,6 +50,7 @@ class Asking:
         self._voice = voice
         self._work = work
         self._keeper = keeper
+        self._outbox = outbox
         self._session = session
         self._step = step
         self.is_behind = False
@@ -59,16 +62,19 @@ class Asking:
         self._was_declined = False
         """Whether a call was declined by a button, and that is still to be acknowledged."""
 
-    async def ask(self, text: str) -> None:
-        """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
+    async def ask(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        """Gives the model a turn. A yes or no to a question of ours is heard by code first.
+
+        `ran` was done for this turn by a process that did not live to answer it. It is stored already.
+        """
         self._approved_turn = None
         try:
             await self.catch_up()
             await self._voice.wake()
-            ran = await self._work.hear(text)
-            if ran:
-                await self._keeper.keep_runs(ran)
-            await self._brain.ask(text, ran)
+            approved = [] if ran else await self._work.hear(text)
+            if approved:
+                await self._keeper.keep_runs(approved, self._outbox)
+            await self._brain.ask(text, [*ran, *approved])
         except ModelError as error:
             await self._step(e.Failed(str(error), error.retryable))
 
@@ -78,7 +84,7 @@ class Asking:
         self._outcomes, self._was_declined = [], False
         if late:
             await self._brain.tell(late)
-            await self._keeper.keep_runs(late)
+            await self._keeper.keep_runs(late, self._outbox)
 
     async def confirm(self, token: str, approved: bool) -> None:
         """The person's answer by a button. What comes of it is told as a turn of ours, once no other is under way."""
@@ -138,7 +144,7 @@ class Asking:
             await self._step(e.SpeakFirst())
 
     async def _answer_with(self, answers: list[ToolAnswer], failure: ModelError | None) -> None:
-        await self._keeper.keep_runs(answers)
+        await self._keeper.keep_runs(answers, self._outbox, begins_turn=True)
         await self._attempt(self._brain.ask("", answers), failure)
 
     async def _attempt(self, asking: Coroutine[Any, Any, None], failure: ModelError | None) -> None:
