@@ -248,32 +248,34 @@ class Hub:
         """The session of the client's handle, which gives way to a new one."""
         assert hello.resume is not None
         used, handle = self.handles.hash(hello.resume), self.handles.new()
-        for live in self.sessions.values():
-            if live.opens_with(used) and live.user == user:
-                return await self._hold(live, used, handle)
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
-        record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
+        live = next((each for each in self.sessions.values() if each.opens_with(used) and each.user == user), None)
+        if live is None:
+            record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
+        else:
+            record = await self._rename(live, used, handle)
+            if live.runner.keeper.holds(record) and self.sessions.get(live.id) is live:
+                return live
+            # It has gone on elsewhere, from where it is taken now.
+            self._forget(live, TAKEN_OVER)
         if record is None:
             return None
         try:
             record = await sessions.take_lease(record.id, self.owner, now_ms, now_ms + LEASE_MS)
+            return await self._restore(record, handle, hello.last_n or 0, authenticated=authenticated)
         except Fenced:
             return None
-        return await self._restore(record, handle, hello.last_n or 0, authenticated=authenticated)
 
-    async def _hold(self, live: Live, used: str, handle: str) -> Live | None:
-        """A session in memory, no longer parked; None if it has gone on elsewhere."""
+    async def _rename(self, live: Live, used: str, handle: str) -> SessionRecord | None:
+        """A session in memory, no longer parked, gets another handle: its record, if the handle is still good."""
         live.unpark()
         live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
         try:
-            is_ours = await live.runner.keeper.rename(used, live.handle_hash)
+            return await live.runner.keeper.rename(used, live.handle_hash)
         except BaseException:
             if live.runner.outbox.link is None:
                 live.park(lambda: self._retire(live))
             raise
-        if not is_ours:
-            self._forget(live, TAKEN_OVER)
-        return live if self.sessions.get(live.id) is live else None
 
     async def _restore(self, record: SessionRecord, handle: str, seen_n: int, *, authenticated: bool) -> Live:
         live = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
@@ -298,15 +300,21 @@ class Hub:
         await live.runner.hang_up()
         await live.runner.save()
         if live.parking is not None:
-            self._forget(live)
+            self._finish(live)
 
     async def _end(self, live: Live) -> None:
-        live.runner.end()
         try:
             await live.runner.hang_up()
             await live.runner.keeper.end()
         finally:
-            self._forget(live)
+            self._finish(live)
+
+    def _finish(self, live: Live) -> None:
+        """By a letter to the session itself, whose task comes to its end after it."""
+        if self.sessions.get(live.id) is live:
+            del self.sessions[live.id]
+        live.unpark()
+        live.runner.end()
 
     def _forget(self, live: Live, close: Close | None = None) -> None:
         if self.sessions.get(live.id) is live:

@@ -193,7 +193,7 @@ class Runner:
         self._repeater.start()
 
     def end(self) -> None:
-        """Nothing that has come since is dealt with any more."""
+        """To be called by a letter: none of those behind it is opened."""
         self._is_over = True
 
     async def run(self) -> None:
