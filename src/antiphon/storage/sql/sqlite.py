@@ -113,6 +113,8 @@ def _make_engine(path: Path) -> Engine:
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
         skip_autocommit_rollback=True,
+        # The parameters are what people said, and hashes of secrets: neither belongs into an error, nor into the log.
+        hide_parameters=True,
         connect_args={"timeout": BUSY_TIMEOUT_S},
     )
     event.listen(engine, "connect", _set_pragmas)
