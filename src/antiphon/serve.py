@@ -25,6 +25,7 @@ from antiphon.server.desk import HttpDesk, Model
 from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
+from antiphon.server.readiness import Readiness
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable
@@ -164,14 +165,6 @@ def _desk(
     async def identify(request: Request) -> Caller | None:
         return await door.identify(bearer(request.headers.get("authorization")))
 
-    async def find_problems() -> list[str]:
-        problems = ["The server is about to stop."] if stopping.is_set() else []
-        try:
-            await stores.tokens.list()
-        except StorageError as error:
-            problems.append(str(error))
-        return problems
-
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
         speaker = voice.make_model().profile
@@ -183,7 +176,7 @@ def _desk(
         stores.voice_calls,
         house.registry,
         identify,
-        find_problems,
+        Readiness(stores.check, stopping).find_problems,
         SystemClock(),
         quota=quota,
         models=lambda: models,

@@ -40,6 +40,8 @@ class Plan:
     voice: Sequence[Step] | None = None
     """What the voice of every call hears and says; None is a server without a voice."""
     limits: Mapping[Kind, Limit] | None = None
+    max_file_bytes: int | None = None
+    """No file of the server can grow beyond this: its disk is full."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Served:
     @property
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1].removesuffix("/ws"))
+
+    @property
+    def http(self) -> str:
+        """Where its routes are."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
@@ -84,6 +91,7 @@ def serve(
     *,
     voice: Sequence[Step] | None = None,
     limits: Mapping[Kind, Limit] | None = None,
+    max_file_bytes: int | None = None,
     **sections: Any,
 ) -> Iterator[Served]:
     """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
@@ -106,7 +114,7 @@ def serve(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits)))
+        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes)))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)

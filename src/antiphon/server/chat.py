@@ -9,10 +9,11 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.security.quota import Account
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
-from antiphon.server.desk import Block, HttpDesk, Refusal, RefusalCode
+from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
 from antiphon.server.door import Caller
-from antiphon.session.hub import Live
+from antiphon.session.hub import STORE_CLOSE, Live
 from antiphon.session.toolwork import toll_of
+from antiphon.storage.base import STORE_UNAVAILABLE
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
@@ -98,10 +99,12 @@ class Visit:
             raise self._refuse(self._broken())
 
     def _broken(self) -> Refusal:
+        if self.link.closed is STORE_CLOSE:
+            return unavailable(STORE_UNAVAILABLE)
         if self.link.closed is TAKEN_OVER:
             return Refusal(RefusalCode.BUSY, "This conversation goes on in another request.", retry_after_s=1)
         if self.link.closed is None:
-            return Refusal(RefusalCode.UNAVAILABLE, "The server stops. Try again in a moment.", retry_after_s=5)
+            return unavailable(STOPPING)
         return Refusal(RefusalCode.INTERNAL, "The answer broke off by a fault of the server. Try again.")
 
     def _refuse(self, refusal: Refusal) -> Refusal:

@@ -26,6 +26,10 @@ from antiphon.tools.spec import Mode
 MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
 """A message may be as long over HTTP as over the socket."""
 
+STOPPING: Final = "The server is about to stop. Try again in a moment."
+RETRY_AFTER_S: Final = 5.0
+"""When a client that was told that the server is unavailable is to come back."""
+
 Value = TypeVar("Value")
 
 
@@ -144,6 +148,10 @@ class Refusal(AntiphonError):
         if self.reason is RefusalCode.UNAUTHENTICATED:
             headers["WWW-Authenticate"] = "Bearer"
         return reply(self.body, STATUSES[self.reason], headers)
+
+
+def unavailable(message: str) -> Refusal:
+    return Refusal(RefusalCode.UNAVAILABLE, message, retry_after_s=RETRY_AFTER_S)
 
 
 def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

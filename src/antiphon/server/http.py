@@ -20,11 +20,11 @@ from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply
+from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply, unavailable
 from antiphon.server.door import Caller
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
 from antiphon.tools.spec import ToolSpec
@@ -244,9 +244,9 @@ def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[
             return await handle(desk, request, caller)
         except Refusal as refusal:
             return refusal.response()
-        except StorageError as error:
-            log.warning("request_failed", path=operation.path, error=str(error))
-            return Refusal(RefusalCode.UNAVAILABLE, "The store cannot be reached. Try again.").response()
+        except StoreUnavailable as error:
+            log.error("request_failed", path=operation.path, error=str(error))
+            return unavailable(STORE_UNAVAILABLE).response()
         except ClientDisconnect:
             return Response(status_code=204)
         except Exception:

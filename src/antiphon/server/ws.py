@@ -26,8 +26,9 @@ from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.connections import AUDIO
 from antiphon.server.door import Door
-from antiphon.session.hub import Hub, Live
+from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.toolwork import toll_of
+from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
 HELLO_GRACE_S: Final = 0.3
@@ -176,6 +177,9 @@ class _Reader:
                 self._take(await self._receive())
         except WebSocketDisconnect as gone:
             for_good = gone.code == NORMAL.code
+        except StoreUnavailable as error:
+            log.error("socket_refused", error=str(error))
+            self._refuse(STORE_ERROR, STORE_CLOSE)
         except Exception:
             self._fail()
         finally:
