@@ -26,6 +26,7 @@ from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
 from antiphon.server.readiness import Readiness
+from antiphon.server.revocation import end_revoked
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable
@@ -89,10 +90,10 @@ async def run_server(
         else:
             hub = house.hub(model, make_voice)
         stores = house.database
-        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
+        quota, lag = quota or Quota(), LagMonitor()
+        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        quota, lag = quota or Quota(), LagMonitor()
         stopping = asyncio.Event()
         desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag, stopping=stopping)
         app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
@@ -114,7 +115,8 @@ async def run_server(
         server = Server(
             app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
         )
-        tasks = [asyncio.create_task(each) for each in (_keep_house(house), _stop_when(stop, server))]
+        running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
+        tasks = [asyncio.create_task(each) for each in running]
         try:
             await server.serve(sockets)
         finally:
@@ -163,7 +165,9 @@ def _desk(
     stores = house.database
 
     async def identify(request: Request) -> Caller | None:
-        return await door.identify(bearer(request.headers.get("authorization")))
+        address = request.client.host if request.client is not None else None
+        token = bearer(request.headers.get("authorization"))
+        return await door.identify(token, address=address, route=request.url.path)
 
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:

@@ -11,9 +11,8 @@ from antiphon.security.quota import Account
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
 from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
 from antiphon.server.door import Caller
-from antiphon.session.hub import STORE_CLOSE, Live
+from antiphon.session.hub import Live
 from antiphon.session.toolwork import toll_of
-from antiphon.storage.base import STORE_UNAVAILABLE
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
@@ -99,8 +98,9 @@ class Visit:
             raise self._refuse(self._broken())
 
     def _broken(self) -> Refusal:
-        if self.link.closed is STORE_CLOSE:
-            return unavailable(STORE_UNAVAILABLE)
+        told = self.link.refusal()
+        if told is not None:
+            return told
         if self.link.closed is TAKEN_OVER:
             return Refusal(RefusalCode.BUSY, "This conversation goes on in another request.", retry_after_s=1)
         if self.link.closed is None:
@@ -145,6 +145,7 @@ class Chat:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
+        live.token_id = caller.token_id
         live.runner.charge(toll_of(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
         tools = live.runner.tools
         if wanted.capabilities.voice:

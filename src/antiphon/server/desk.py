@@ -75,7 +75,7 @@ class RefusalCode(StrEnum):
     TOO_LARGE = "too_large"
     """The body is longer than the limit."""
     TOO_FAST = "too_fast"
-    """More requests than the pace allows; `Retry-After` says when to come back."""
+    """More requests than the pace allows, or too many wrong tokens; `Retry-After` says when to come back."""
     INTERNAL = "internal"
     """A fault of the server."""
     MODEL_FAILED = "model_failed"

@@ -21,7 +21,7 @@ from antiphon.server import records
 from antiphon.server.answer import ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
 from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply, unavailable
-from antiphon.server.door import Caller
+from antiphon.server.door import Caller, SlowDown
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
@@ -244,6 +244,8 @@ def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[
             return await handle(desk, request, caller)
         except Refusal as refusal:
             return refusal.response()
+        except SlowDown as error:
+            return Refusal(RefusalCode.TOO_FAST, str(error), retry_after_s=error.wait_s).response()
         except StoreUnavailable as error:
             log.error("request_failed", path=operation.path, error=str(error))
             return unavailable(STORE_UNAVAILABLE).response()

@@ -25,7 +25,7 @@ from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.connections import AUDIO
-from antiphon.server.door import Door
+from antiphon.server.door import Door, SlowDown
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.toolwork import toll_of
 from antiphon.storage.base import StoreUnavailable
@@ -201,7 +201,11 @@ class _Reader:
             if isinstance(decoded, c.Hello):
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
-        caller = await self._door.identify(token)
+        try:
+            caller = await self._door.identify(token, address=self._account.address, route=self._socket.url.path)
+        except SlowDown as error:
+            self._refuse(Error(str(error), ErrorCode.TOO_FAST, retryable=True), FULL)
+            return None
         if caller is None:
             self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
             return None
@@ -215,6 +219,7 @@ class _Reader:
             self._link.close(BLOCKED)
             return None
         self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
+        self._live.token_id = caller.token_id
         self._account = replace(self._account, session=self._live.id)
         self._live.runner.charge(toll_of(self._quota, self._account, self._hub.clock))
         return frame
