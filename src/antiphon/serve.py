@@ -94,8 +94,7 @@ async def run_server(
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        stopping = asyncio.Event()
-        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag, stopping=stopping)
+        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag)
         app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
@@ -109,8 +108,11 @@ async def run_server(
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
-            stopping.set()
-            await hub.drain(DRAIN_S - 1, RESTARTING)
+            desk.stopping.set()
+            try:
+                await hub.drain(DRAIN_S - 1, RESTARTING)
+            finally:
+                desk.must_end.set()
 
         server = Server(
             app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
@@ -160,9 +162,8 @@ def _desk(
     *,
     quota: Quota,
     lag: LagMonitor,
-    stopping: asyncio.Event,
 ) -> HttpDesk:
-    stores = house.database
+    stores, stopping = house.database, asyncio.Event()
 
     async def identify(request: Request) -> Caller | None:
         address = request.client.host if request.client is not None else None
@@ -186,6 +187,7 @@ def _desk(
         models=lambda: models,
         voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
+        stopping=stopping,
     )
 
 

@@ -51,13 +51,9 @@ class Visit:
     async def run(self) -> ChatAnswer:
         """The answer, or `Refusal`. Cancelled, it gives the answer up and keeps what was said of it."""
         try:
-            async with asyncio.timeout(DEADLINE_S):
-                await self._say_all()
-        except TimeoutError:
-            await self._give_up()
-            raise self._refuse(
-                Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
-            ) from None
+            if not await self._say_in_time():
+                await self._give_up()
+                raise self._refuse(self._chat.explain_end())
         except asyncio.CancelledError:
             await self._give_up()
             raise
@@ -67,6 +63,21 @@ class Visit:
         if refusal is not None:
             raise self._refuse(refusal)
         return self.link.answer(self.conversation_id, tuple(self._live.runner.citations))
+
+    async def _say_in_time(self) -> bool:
+        """Whether the answer is there before the deadline, and before the server stops."""
+        saying = asyncio.create_task(self._say_all())
+        ending = asyncio.create_task(self._chat.must_end.wait())
+        try:
+            await asyncio.wait([saying, ending], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
+            if saying.done():
+                saying.result()
+                return True
+            return False
+        finally:
+            saying.cancel()
+            ending.cancel()
+            await asyncio.wait([saying, ending])
 
     async def _say_all(self) -> None:
         confirm, text = self._wanted.confirm, self._wanted.message
@@ -122,11 +133,20 @@ class Visit:
 
 class Chat:
     def __init__(self, desk: HttpDesk) -> None:
+        self.must_end = desk.must_end
         self._desk = desk
         self._busy: set[str] = set()
 
+    def explain_end(self) -> Refusal:
+        """Why an answer was given up."""
+        if self.must_end.is_set():
+            return unavailable(STOPPING)
+        return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
+
     async def enter(self, caller: Caller, wanted: ChatRequest, address: str | None = None) -> Visit:
         """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
+        if self._desk.stopping.is_set():
+            raise unavailable(STOPPING)
         _check(wanted)
         await self._refuse_blocked(caller.user)
         id = wanted.conversation_id

@@ -12,7 +12,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.protocol import OPEN
 
-from antiphon.protocol.closing import BAD_UTF8, TOO_LARGE
+from antiphon.protocol.closing import BAD_UTF8, RESTARTING, TOO_LARGE
 from antiphon.server.whole_frames import read_binary
 
 MAX_FRAGMENTS: Final = 256
@@ -157,6 +157,18 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
         # An empty queue means that all before this was handled, not only taken: whoever waits at an asyncio.Queue is
         # woken when something is put, but takes it out only when it runs, and then keeps the promise of `AUDIO`.
         return self._tap is not None and self.queue.empty() and self._tap(message)
+
+    def shutdown(self) -> None:
+        """Says why it closes; uvicorn sends the bare code."""
+        if self.conn.state is not OPEN or self.close_sent:
+            super().shutdown()
+            return
+        self.stop_keepalive()
+        code, reason = RESTARTING.code, RESTARTING.reason
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.conn.send_close(code, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.close()
 
     def handle_ping(self) -> None:
         """Leaves out a pong that would have to wait: from a client that never reads they would fill the memory."""

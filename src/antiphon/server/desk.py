@@ -1,5 +1,6 @@
 """What every HTTP route stands on: the desk it works at, how it reads a request, and how it answers or refuses."""
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -57,6 +58,10 @@ class HttpDesk:
     """The voices of the synthesiser, the usual one first; none where nothing speaks."""
     collectors: Sequence[Collector] = ()
     """Of metrics, beside those of the tools and the sessions."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server begins to stop: no new message is taken."""
+    must_end: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the time is over in which answers could still be finished."""
 
 
 class RefusalCode(StrEnum):
