@@ -44,6 +44,10 @@ class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
     capabilities: Capabilities = Capabilities()
 
 
+REQUEST_ALIASES: Final = {"conversationId": "conversation_id"}
+"""What an answer has may be sent back as it is."""
+
+
 class ToolRun(Struct, frozen=True):
     """A tool call of this turn."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -17,6 +17,7 @@ from antiphon.clock import Clock
 from antiphon.errors import AntiphonError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.security.quota import Quota
+from antiphon.server import unknown_fields
 from antiphon.server.door import Caller
 from antiphon.session.hub import Hub
 from antiphon.speech.base import Voice
@@ -73,6 +74,8 @@ class RefusalCode(StrEnum):
     """This user is refused until the block is over."""
     NOT_FOUND = "not_found"
     """There is no such thing, or it is another user's."""
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    """This route has other methods; `Allow` names them."""
     CONFIRMATION_GONE = "confirmation_gone"
     """The confirmation is unknown, used or expired. Nothing was done."""
     BUSY = "busy"
@@ -97,6 +100,7 @@ STATUSES: Final = {
     RefusalCode.BLOCKED: 403,
     RefusalCode.NOT_FOUND: 404,
     RefusalCode.CONFIRMATION_GONE: 404,
+    RefusalCode.METHOD_NOT_ALLOWED: 405,
     RefusalCode.BUSY: 409,
     RefusalCode.TOO_LARGE: 413,
     RefusalCode.TOO_FAST: 429,
@@ -163,18 +167,35 @@ def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
     return Response(msgspec.json.encode(body), status, headers, "application/json")
 
 
-async def read_body(request: Request, type: type[Value]) -> Value:
-    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt."""
+async def read_body(request: Request, type: type[Value], aliases: Mapping[str, str] | None = None) -> Value:
+    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt.
+
+    `aliases` are other names of fields that are taken as well.
+    """
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"The body may have at most {MAX_BODY_BYTES} bytes.")
     try:
-        return msgspec.json.decode(body, type=type)
+        return msgspec.convert(_unify(msgspec.json.decode(body), aliases or {}), type)
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, unknown_fields.explain(error, type)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        what = error if isinstance(error, msgspec.ValidationError) else f"The body is not JSON: {error}"
-        raise Refusal(RefusalCode.BAD_REQUEST, f"{str(what).rstrip('.')}.") from None
+        raise Refusal(RefusalCode.BAD_REQUEST, f"The body is not JSON: {str(error).rstrip('.')}.") from None
+
+
+def _unify(value: Any, aliases: Mapping[str, str]) -> Any:
+    """An object in which every alias is replaced by the name that it stands for."""
+    if not isinstance(value, dict):
+        return value
+    for alias, name in aliases.items():
+        given = value.pop(alias, None)
+        if given is not None and value.setdefault(name, given) != given:
+            if value[name] is not None:
+                raise Refusal(RefusalCode.BAD_REQUEST, f"`{name}` and `{alias}` differ. Send only `{name}`.")
+            value[name] = given
+    return value
 
 
 def read_query(request: Request, type: type[Value]) -> Value:
@@ -182,4 +203,4 @@ def read_query(request: Request, type: type[Value]) -> Value:
     try:
         return msgspec.convert(dict(request.query_params), type, strict=False)
     except msgspec.ValidationError as error:
-        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {error}.") from None
+        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {unknown_fields.explain(error, type)}") from None

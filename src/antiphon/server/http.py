@@ -18,7 +18,7 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
-from antiphon.server.answer import ChatAnswer, ChatRequest
+from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
 from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply, unavailable
 from antiphon.server.door import Caller, SlowDown
@@ -264,7 +264,7 @@ async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) ->
     wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
     if wait_s > 0:
         raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
-    visit = await chat.enter(caller, await read_body(request, ChatRequest))
+    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
         return EventStream(visit)
     return await _answer(visit, request)
