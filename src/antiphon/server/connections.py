@@ -15,6 +15,9 @@ from websockets.protocol import OPEN
 from antiphon.protocol.closing import BAD_UTF8, RESTARTING, TOO_LARGE
 from antiphon.server.whole_frames import read_binary
 
+MAX_HEADER_BYTES: Final = 16 * 1024
+"""Of a request, with its first line."""
+
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
 
@@ -84,11 +87,28 @@ class _ReadByItsPeer(asyncio.Protocol):
         super().connection_lost(exc)
 
 
+class _StrictParser(h11.Connection):
+    """Refuses a request whose end two parsers could see in different places.
+
+    h11 reads the chunks and leaves Content-Length out. A proxy in front that does the opposite would take a part of the
+    body for the next request, or the next request for a part of the body.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
+                raise h11.RemoteProtocolError("two ways to tell where the body ends")
+        return event
+
+
 class HttpConnection(_ReadByItsPeer, H11Protocol):
     """h11, not the quicker httptools: it bounds the length of a header, and a WebSocket leaves it at the handshake."""
 
     def __init__(self, *args: Any, deadlines: Deadlines, **keywords: Any) -> None:
         super().__init__(*args, deadlines=deadlines, **keywords)
+        self.conn = _StrictParser(h11.SERVER, self.config.h11_max_incomplete_event_size or MAX_HEADER_BYTES)
         self._request_alarm = _Alarm()
         self._awaited: object = None
 
