@@ -11,6 +11,7 @@ from websockets.asyncio.client import connect
 
 from antiphon.security.tokens import hash_token
 from antiphon.storage.sql import open_database
+from tests.e2e.terminal import Terminal
 from tests.fakes.chat_server import ChatServer, End, delta, stream
 from tests.wire.caller import Caller, call, closing_after
 from tests.wire.served import UNLIMITED, make_known, serve
@@ -21,12 +22,14 @@ LOCKED = {"auth": "required"}
 
 
 async def revoke(folder: Path, token: str) -> None:
-    """As `antiphon token revoke` does it, in a process of its own."""
+    """With `antiphon token revoke`, in a process of its own."""
     database = await open_database(folder / "data" / "antiphon.db")
     found = await database.tokens.find(hash_token(token), 0)
-    assert found is not None
-    assert await database.tokens.revoke(found.id)
     await database.aclose()
+    assert found is not None
+    data = {"ANTIPHON_DATA_DIR": str(folder / "data")}
+    shown = await asyncio.to_thread(Terminal(folder).run, "token", "revoke", found.id, **data)
+    assert (shown.code, shown.out) == (0, f"Revoked {found.id}. Its open connections are closed within seconds.\n")
 
 
 async def is_ended(caller: Caller) -> bool:
