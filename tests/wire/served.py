@@ -137,16 +137,16 @@ def served_anywhere(folder: Path) -> Iterator[str]:
         yield served.url
 
 
-def add_token(folder: Path, user: str, *, expires_ms: int | None = None) -> str:
+def add_token(folder: Path, user: str) -> str:
     """A token for the server of this folder, which need not run yet."""
-    return asyncio.run(make_known(folder, user, expires_ms=expires_ms))
+    return asyncio.run(make_known(folder, user))
 
 
-async def make_known(folder: Path, user: str, *, expires_ms: int | None = None) -> str:
+async def make_known(folder: Path, user: str) -> str:
     """As `add_token`, for a test that runs in a loop."""
     token = make_token()
     (folder / "data").mkdir(parents=True, exist_ok=True)
     database = await open_database(folder / "data" / "antiphon.db")
-    await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, expires_ms))
+    await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None))
     await database.aclose()
     return token
