@@ -16,7 +16,7 @@ from tests.wire.served import Served, add_token, serve
 pytestmark = pytest.mark.real_time
 
 LOCKED = {"auth": "required"}
-LIMITS = {Kind.WRONG_TOKEN: Limit(address=Rate(per_s=0.5, burst=3))}
+LIMITS = {Kind.WRONG_TOKEN: Limit(address=Rate(per_s=0.1, burst=3))}
 
 
 async def get(served: Served, token: str) -> httpx2.Response:
