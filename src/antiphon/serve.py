@@ -25,6 +25,8 @@ from antiphon.server.desk import HttpDesk, Model
 from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
+from antiphon.server.readiness import Readiness
+from antiphon.server.revocation import end_revoked
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable
@@ -88,12 +90,11 @@ async def run_server(
         else:
             hub = house.hub(model, make_voice)
         stores = house.database
-        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
+        quota, lag = quota or Quota(), LagMonitor()
+        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        quota, lag = quota or Quota(), LagMonitor()
-        stopping = asyncio.Event()
-        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag, stopping=stopping)
+        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag)
         app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
@@ -107,13 +108,17 @@ async def run_server(
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
-            stopping.set()
-            await hub.drain(DRAIN_S - 1, RESTARTING)
+            desk.stopping.set()
+            try:
+                await hub.drain(DRAIN_S - 1, RESTARTING)
+            finally:
+                desk.must_end.set()
 
         server = Server(
             app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
         )
-        tasks = [asyncio.create_task(each) for each in (_keep_house(house), _stop_when(stop, server))]
+        running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
+        tasks = [asyncio.create_task(each) for each in running]
         try:
             await server.serve(sockets)
         finally:
@@ -157,20 +162,13 @@ def _desk(
     *,
     quota: Quota,
     lag: LagMonitor,
-    stopping: asyncio.Event,
 ) -> HttpDesk:
-    stores = house.database
+    stores, stopping = house.database, asyncio.Event()
 
     async def identify(request: Request) -> Caller | None:
-        return await door.identify(bearer(request.headers.get("authorization")))
-
-    async def find_problems() -> list[str]:
-        problems = ["The server is about to stop."] if stopping.is_set() else []
-        try:
-            await stores.tokens.list()
-        except StorageError as error:
-            problems.append(str(error))
-        return problems
+        address = request.client.host if request.client is not None else None
+        token = bearer(request.headers.get("authorization"))
+        return await door.identify(token, address=address, route=request.url.path)
 
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
@@ -183,12 +181,13 @@ def _desk(
         stores.voice_calls,
         house.registry,
         identify,
-        find_problems,
+        Readiness(stores.check, stopping).find_problems,
         SystemClock(),
         quota=quota,
         models=lambda: models,
         voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
+        stopping=stopping,
     )
 
 

@@ -73,6 +73,10 @@ class Database(Protocol):
     @property
     def tokens(self) -> TokenStore: ...
 
+    async def check(self) -> None:
+        """Raises `StoreUnavailable` if nothing can be stored now."""
+        ...
+
     async def aclose(self) -> None: ...
 
 

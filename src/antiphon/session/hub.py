@@ -20,7 +20,8 @@ import msgspec
 from antiphon.clock import Clock
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
+from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
+from antiphon.protocol.errors import ErrorCode
 from antiphon.protocol.server_messages import GoAway
 from antiphon.session.brain import ModelMaker
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
@@ -29,7 +30,7 @@ from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.runner import Runner
 from antiphon.session.sampler import MakeSample
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StorageError, StoreUnavailable
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
@@ -38,6 +39,8 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
+STORE_CLOSE: Final = msgspec.structs.replace(FULL, reason="the server cannot reach its database; try again later")
+STORE_ERROR: Final = s.Error(STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE, retryable=True)
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
@@ -291,6 +294,9 @@ class Hub:
         except Fenced:
             log.info("session_taken_over", session=live.id)
             self._forget(live, TAKEN_OVER)
+        except StoreUnavailable as error:
+            log.error("session_failed", session=live.id, error=str(error))
+            self.expel(live, STORE_ERROR, STORE_CLOSE)
         except Exception:
             log.exception("session_failed", session=live.id)
             self._forget(live, INTERNAL)
@@ -320,6 +326,11 @@ class Hub:
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
         live.stop(close)
+
+    def expel(self, live: Live, error: s.Error, close: Close) -> None:
+        """Stops a session at once and tells its client why. The store still has it."""
+        live.runner.outbox.send(error, once=True)
+        self._forget(live, close)
 
     async def _renew(self) -> None:
         while True:

@@ -34,7 +34,7 @@ from antiphon.session.state import Answer, Phase, Piece, Session
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.toolwork import Toll, ToolWork
 from antiphon.session.voice import Voice
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StorageError
 from antiphon.storage.conversations import StoredTurn
 from antiphon.storage.sessions import Fenced, SessionRecord, Told
 from antiphon.telemetry.log import get_logger
@@ -228,7 +228,7 @@ class Runner:
         """What has come could not be dealt with: the client is told, the turn is given up, the session goes on."""
         if isinstance(error, StorageError):
             log.warning("not_stored", session=self.tools.id, error=str(error))
-            told, code = str(error), ErrorCode.UNAVAILABLE
+            told, code = STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE
         else:
             log.error("letter_failed", session=self.tools.id, exc_info=error)
             told, code = FAULT, ErrorCode.INTERNAL

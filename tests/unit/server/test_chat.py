@@ -264,7 +264,7 @@ async def test_a_confirmation_needs_its_conversation(houses: Houses) -> None:
         (b'{"message": 1}', "message"),
         (b'{"message": "  "}', "blank"),
         (b"{}", "blank"),
-        (b'{"message": "hi", "conversationId": "a"}', "conversationId"),
+        (b'{"message": "hi", "conversationID": "a"}', "conversationID"),
         (b'{"message": "hi", "capabilities": {"voice": 1}}', "capabilities.voice"),
         (b'{"message": "%b"}' % (b"a" * 8001), "8000"),
     ],
