@@ -172,7 +172,8 @@ class Session(ServerMessage, frozen=True, tag="session"):
     session_id: str
     conversation_id: str
     resume: str
-    """The handle to come back with. It works once; keep it in memory only."""
+    """The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
+    good until this one was used, or until the client has sent anything on this connection."""
     resumed: bool
     mode: Mode
     tools_version: str

@@ -287,7 +287,8 @@ export interface SessionMessage {
   type: "session";
   session_id: string;
   conversation_id: string;
-  /** The handle to come back with. It works once; keep it in memory only. */
+  /** The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
+good until this one was used, or until the client has sent anything on this connection. */
   resume: string;
   resumed: boolean;
   mode: Mode;
