@@ -260,7 +260,9 @@ class Runner:
             case c.Interrupt(played_ms=played_ms):
                 await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
             case c.PlaybackDone(turn=turn):
-                await self._step(e.PlaybackDone(turn))
+                # What must be made again has not been sent, so it cannot have been played.
+                if not self.outbox.unspoken:
+                    await self._step(e.PlaybackDone(turn))
             case c.Playback(turn=turn, played_ms=played_ms):
                 await self._step(e.Playback(turn, int(played_ms)))
             case c.TextMessage(text=text):
