@@ -44,6 +44,12 @@ class Wire:
         self.deleted: list[str] = []
         """Paths of what the page has asked to delete."""
         self.records: dict[str, Any] = {
+            "/api/models": {
+                "models": [
+                    {"name": "builtin", "mode": "text", "needs_network": False, "current": True},
+                    {"name": "cascade", "mode": "voice", "needs_network": False, "current": True},
+                ]
+            },
             "/api/voices": {"voices": []},
             "/api/conversations": {"conversations": [], "next": None},
             "/api/calls": {"calls": []},

@@ -161,7 +161,7 @@ def test_an_answer_survives_a_server_that_dies_while_it_speaks(
     visitor.sees("Connection", "Reconnecting")
     server.start()
     visitor.sees("Connection", "Connected", timeout_s=40)
-    expect(visitor.toasts).to_contain_text("Reconnected. The session goes on.")
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
     visitor.sees("Assistant", "Listening", timeout_s=30)
     expect(visitor.said).to_have_text([LONG_QUESTION])
     expect(visitor.answers).to_have_count(1)
