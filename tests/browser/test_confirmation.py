@@ -1,5 +1,7 @@
 """A person is asked before a tool does what cannot be undone."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -7,6 +9,8 @@ from tests.browser.conftest import Invite
 from tests.browser.scenes import in_ms, question, tool_use, wait_for_approval
 from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
+from tests.fakes.toolbox import HANDLER, PREVIEW, write_tool
+from tests.wire.served import serve
 
 
 def dialog_of(visitor: Visitor) -> Locator:
@@ -99,7 +103,7 @@ def test_a_call_that_waits_is_not_shown_as_failed(visitor: Visitor, wire: Wire) 
     wire.tell_all(*wait_for_approval())
     expect(visitor.tools).to_have_count(1)
     expect(visitor.tools).to_have_attribute("data-status", "waiting")
-    expect(visitor.tools).to_contain_text("Waiting for your answer")
+    expect(visitor.tools).to_contain_text("Waiting for you")
     expect(visitor.tools).to_contain_text("Send an e-mail to Ana.")
     expect(visitor.tools).not_to_contain_text("6 ms")
 
@@ -154,3 +158,22 @@ def test_a_question_that_is_asked_again_elsewhere_is_answered_with_its_new_token
     assert wire.wait_for("confirm")["confirmation_token"] == "newer"
     expect(dialog_of(visitor)).to_have_count(0)
     expect(visitor.tools).to_have_count(1)
+
+
+def test_a_call_to_a_real_server_is_done_in_one_card_also_after_a_reload(invite: Invite, tmp_path: Path) -> None:
+    sentences = 'data:\n  - sentences: ["please greet my friend {name}"]\nlists:\n  name:\n    wildcard: true\n'
+    files = {"handler.py": HANDLER + PREVIEW, "sentences.yaml": sentences}
+    action = {"category": "action", "sideEffects": "writes", "idempotent": False, "requiresConfirmation": True}
+    write_tool(tmp_path / "tools", "greet", files=files, **action)
+    with serve(tmp_path) as served:
+        visitor = invite(f"http://127.0.0.1:{served.port}/").open()
+        visitor.write("please greet my friend Ada")
+        expect(dialog_of(visitor)).to_contain_text("Greet ")
+        expect(visitor.tools).to_have_attribute("data-status", "waiting")
+        visitor.click("Approve")
+        expect(visitor.tools).to_have_attribute("data-status", "done")
+        expect(visitor.tools).to_have_count(1)
+        expect(visitor.answers).to_have_count(2)
+        visitor.page.reload()
+        expect(visitor.tools).to_have_attribute("data-status", "done")
+        expect(visitor.tools).to_have_count(1)

@@ -74,7 +74,7 @@ export function QueuedTurn({ message }: { message: QueuedText }) {
         <span class="bubble-text">{message.text}</span>
         <span class="bubble-foot">
           <span class="note">Waiting for the answer</span>
-          <button type="button" class="button" onClick={() => page.takeBack(message.id)}>Take back</button>
+          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Take back</button>
         </span>
       </div>
     </div>

@@ -6,7 +6,7 @@ import { Icon } from "./Icon";
 
 const STATUS: Readonly<Record<ToolItem["status"], string>> = {
   running: "Running",
-  waiting: "Waiting for your answer",
+  waiting: "Waiting for you",
   approved: "Approved, running",
   declined: "Declined",
   expired: "Expired, not run",

@@ -15,6 +15,7 @@ const EXAMPLES = [
 export function Welcome() {
   const canTalk = usePart((state) => state.hasVoice !== false);
   const isInCall = usePart((state) => state.talk !== "off");
+  const isClosed = usePart((state) => state.connection.state === "closed");
   const title = usePart((state) => (state.talk === "off" ? null : describeAssistant(state).text));
   const remark = usePart((state) => state.items.findLast((item) => item.kind === "event")?.text);
   return (
@@ -23,7 +24,7 @@ export function Welcome() {
       <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me something")}</p>
       <p class="quiet">{isInCall ? "Speak whenever you like. You can cut in at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
       {remark !== undefined && <p class="event" role="status">{remark}</p>}
-      {!isInCall && <Examples />}
+      {!isInCall && !isClosed && <Examples />}
     </div>
   );
 }

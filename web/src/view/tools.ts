@@ -79,10 +79,13 @@ export function expireTools(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "waiting" ? "expired" : status));
 }
 
-/** A call that was approved is there twice: as it was asked for, and as it was run. */
+/** Calls of a history. One that was approved is there twice: as it was asked for, and as it was run. */
 export function showCalls(state: PageState, calls: readonly HistoryCall[], at: number | null): PageState {
   return calls.reduce((shown, { id, name, args, result, ok }) => {
-    const called = callTool(shown, { id, name, args }, at);
+    const wasRun = ok !== null && !isQuestion(result);
+    // The run may have an id of its own.
+    const asked = wasRun ? findCard(shown, (item) => item.status === "waiting" && item.name === name) : undefined;
+    const called = callTool(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, args }, at);
     return ok === null ? called : finishTool(called, { id, name, result, ok }, at);
   }, state);
 }
