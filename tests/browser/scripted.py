@@ -135,6 +135,8 @@ class Wire:
             await self._send(
                 "error", {"message": "The session is gone.", "code": "resume_rejected", "retryable": False}
             )
+            notice = {"kind": "warning", "text": "Could not resume.", "code": "new_session", "duration_ms": None}
+            await self._send("notice", notice)
         if not resumed:
             await self._send("state", {"state": "idle"})
         await self._send(

@@ -163,8 +163,14 @@ def test_a_question_that_is_asked_again_elsewhere_is_answered_with_its_new_token
 def test_a_call_to_a_real_server_is_done_in_one_card_also_after_a_reload(invite: Invite, tmp_path: Path) -> None:
     sentences = 'data:\n  - sentences: ["please greet my friend {name}"]\nlists:\n  name:\n    wildcard: true\n'
     files = {"handler.py": HANDLER + PREVIEW, "sentences.yaml": sentences}
-    action = {"category": "action", "sideEffects": "writes", "idempotent": False, "requiresConfirmation": True}
-    write_tool(tmp_path / "tools", "greet", files=files, **action)
+    write_tool(
+        tmp_path / "tools",
+        files=files,
+        category="action",
+        sideEffects="writes",
+        idempotent=False,
+        requiresConfirmation=True,
+    )
     with serve(tmp_path) as served:
         visitor = invite(f"http://127.0.0.1:{served.port}/").open()
         visitor.write("please greet my friend Ada")

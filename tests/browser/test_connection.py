@@ -74,6 +74,8 @@ def test_a_session_that_is_gone_is_said_to_be_a_new_one(visitor: Visitor, wire: 
     lose(visitor, wire)
     come_back(visitor, wire)
     expect(visitor.thread).to_contain_text("This is a new session. The session is gone.")
+    expect(visitor.toasts).to_have_count(0)
+    expect(visitor.banners).to_have_count(0)
 
 
 def test_a_tool_whose_session_is_gone_runs_no_longer(visitor: Visitor, wire: Wire) -> None:

@@ -13,6 +13,8 @@ const POOL_MAX = { voice: 3, text: 2 } as const;
 const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" } as const;
 /** The page has words of its own for these. */
 const UNSPOKEN: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
+/** The code of the notice that comes where a session could not be resumed. */
+const NEW_SESSION = "new_session";
 const BACK = "Reconnected. The session goes on.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
@@ -74,6 +76,8 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "energy":
       return charge(state, message);
     case "notice": {
+      // The thread says so already.
+      if (message.code === NEW_SESSION) return note(state, message.text, NEW_SESSION, now, message.kind);
       const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
     }
