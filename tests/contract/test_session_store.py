@@ -1,4 +1,4 @@
-"""A session has one owner at a time, and one handle that opens it once."""
+"""A session has one owner at a time, and a handle that opens it until its client has the next one."""
 
 import asyncio
 
@@ -44,21 +44,50 @@ async def rotate(
 
 async def test_a_handle_gives_its_session_and_gives_way_to_the_next(sessions: SessionStore) -> None:
     await sessions.begin(session())
-    renewed = replace(session(), handle_hash="h2", handle_expires_ms=9_000, updated_ms=2_000)
+    renewed = replace(session(), handle_hash="h2", previous_handle_hash="h1", handle_expires_ms=9_000, updated_ms=2_000)
     assert await rotate(sessions) == renewed
-    assert await rotate(sessions, "h2", "h3") == replace(renewed, handle_hash="h3")
+    assert await rotate(sessions, "h2", "h3") == replace(renewed, handle_hash="h3", previous_handle_hash="h2")
 
 
-async def test_a_handle_works_once(sessions: SessionStore) -> None:
+async def test_a_handle_is_used_up_once_the_next_one_was_used(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
-    assert await rotate(sessions, new="h3") is None
+    await rotate(sessions, "h2", "h3")
+    assert await rotate(sessions, "h1", "h4") is None
 
 
-async def test_of_100_resumes_with_one_handle_one_gets_the_session(sessions: SessionStore) -> None:
+async def test_a_handle_is_used_up_once_the_client_has_the_next_one(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await rotate(sessions)
+    await sessions.settle_handle("s1", 1)
+    assert await rotate(sessions, "h1", "h3") is None
+    assert await rotate(sessions, "h2", "h3") is not None
+
+
+async def test_a_client_that_never_got_the_next_handle_comes_back_with_the_one_it_has(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    for lost in ("h2", "h3", "h4"):
+        found = await rotate(sessions, "h1", lost)
+        assert found is not None
+        assert found.id == "s1"
+    assert await rotate(sessions, "h3", "h5") is None, "a handle that another one has replaced"
+    assert await rotate(sessions, "h4", "h5") is not None
+
+
+async def test_whoever_lost_the_lease_settles_no_handle(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await rotate(sessions)
+    await sessions.take_lease("s1", "node b", 2_000, 9_000)
+    await sessions.settle_handle("s1", 1)
+    assert await rotate(sessions, "h1", "h3") is not None
+
+
+async def test_of_100_resumes_with_one_handle_the_last_one_holds_the_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     given = await asyncio.gather(*(rotate(sessions, new=f"new{number}") for number in range(100)))
-    assert [each.id for each in given if each is not None] == ["s1"]
+    assert [each.id for each in given if each is not None] == ["s1"] * 100
+    left = [number for number in range(100) if await rotate(sessions, f"new{number}", f"newer{number}")]
+    assert len(left) == 1
 
 
 async def test_an_unknown_handle_gives_nothing(sessions: SessionStore) -> None:
@@ -103,12 +132,14 @@ async def test_what_the_owner_saves_is_found_by_the_next(sessions: SessionStore)
         updated_ms=3_000,
     )
     await sessions.save(changed)
-    assert await rotate(sessions, now_ms=13_000) == replace(changed, handle_hash="h2", updated_ms=13_000)
+    found = replace(changed, handle_hash="h2", previous_handle_hash="h1", updated_ms=13_000)
+    assert await rotate(sessions, now_ms=13_000) == found
 
 
 async def test_saving_brings_no_used_handle_back(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
+    await sessions.settle_handle("s1", 1)
     await sessions.save(session())
     assert await rotate(sessions, "h1", "h3") is None
     assert await rotate(sessions, "h2", "h3") is not None

@@ -45,7 +45,7 @@ class FakeLink:
     audio: list[s.SpeechFrame] = field(default_factory=list)
     closed: Close | None = None
 
-    def send(self, frame: str | bytes) -> None:
+    def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
         if isinstance(frame, bytes):
             self.audio.append(codec.decode_audio(frame))
         else:

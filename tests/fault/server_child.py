@@ -1,8 +1,12 @@
-"""A whole server with a slow model: `python -m tests.fault.server_child FOLDER DRAIN_S`. It says its port, and serves.
+"""A whole server with a slow model: `python -m tests.fault.server_child FOLDER DRAIN_S MODEL`.
+
+It says its port, and serves.
 
 The model does what the last typed words say. "tell NAME COUNT" is answered by so many numbered words, a tenth of a
 second each. With "look first" before it, the time is looked up once. "who said what" is answered by the roles of all
-messages that the model was given.
+messages that the model was given. "recite COUNT" is answered by so many words, of which the voice can be read.
+
+The voice hears the words of `RECITED`, and what it says can be read (`tests/fakes/spelling.py`).
 """
 
 import os
@@ -24,7 +28,9 @@ from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.paced import Paced
-from tests.fault.servers import LOOK_FIRST, RESTARTING, ROLES, story
+from tests.fakes.spelling import SpellingVoice
+from tests.fakes.voice import Body
+from tests.fault.servers import LOOK_FIRST, QUESTION_WORDS, RECITE, RESTARTING, ROLES, recital, story
 
 NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
 
@@ -40,18 +46,26 @@ class Storyteller:
             yield TurnComplete(StopReason.CALLS)
             return
         roles = " ".join(NAMES[type(message)] for message in prompt.messages)
-        answer = roles if asked == ROLES else story(asked)
+        answer = roles if asked == ROLES else recital(asked) if RECITE in asked else story(asked)
         for word in answer.split():
             yield OutputText(f"{word} ")
         yield TurnComplete(StopReason.DONE)
 
 
-async def main(folder: Path, drain_s: float) -> None:
+async def main(folder: Path, drain_s: float, model_name: str) -> None:
     log.configure(json=True, level="info")
     async with open_house(Settings(project_dir=folder, data_dir=folder)) as house:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
-        hub = house.hub(Paced(Storyteller()))
+        model = Paced(Storyteller() if model_name == "storyteller" else await house.assistant())
+        voice = SpellingVoice()
+        body = Body()
+        body.words.say(" ".join(QUESTION_WORDS))
+
+        async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
+            return b"".join([sound.pcm async for sound in voice.speak(text)])
+
+        hub = house.hub(model, lambda: body.cascade(model, voice), make_sample)
         door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
         app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
@@ -65,4 +79,4 @@ async def main(folder: Path, drain_s: float) -> None:
 
 
 if __name__ == "__main__":
-    loop.run(main(Path(sys.argv[1]), float(sys.argv[2])))
+    loop.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

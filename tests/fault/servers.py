@@ -22,6 +22,13 @@ PATIENCE_S: Final = 15.0
 """For one message. Other tests may have the machine's cores."""
 LOOK_FIRST: Final = "look first and "
 ROLES: Final = "who said what"
+RECITE: Final = "recite"
+RECITED: Final = (
+    *("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "kilo", "lima"),
+    *("mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor", "whiskey"),
+)
+QUESTION_WORDS: Final = ("look", "first", "and", RECITE, *map(str, range(1, len(RECITED) + 1)))
+"""What can be said to these servers."""
 RESTARTING: Final = "The server restarts."
 
 Message = dict[str, Any]
@@ -33,10 +40,21 @@ def story(asked: str) -> str:
     return "".join(f"{name}.{number} " for number in range(int(count)))
 
 
+def recital(asked: str) -> str:
+    """What the model answers to "recite COUNT": sentences of three words."""
+    words = RECITED[: int(asked.split()[-1])]
+    sentences = [" ".join(words[at : at + 3]) for at in range(0, len(words), 3)]
+    return "".join(f"{sentence.capitalize()}. " for sentence in sentences)
+
+
 @dataclass(frozen=True)
 class Served:
     process: Process
     port: int
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
 
     async def kill(self) -> None:
         """kill -9: no handler runs, nothing is flushed."""
@@ -55,10 +73,11 @@ class Servers:
         self.folder = folder
         self._started: list[Served] = []
 
-    async def start(self, *, drain_s: float = 5.0) -> Served:
+    async def start(self, *, drain_s: float = 5.0, model: str = "storyteller") -> Served:
+        """`model`: "storyteller", or "builtin" for the offline assistant, slowly."""
         with (self.folder / "log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s)),
+                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s), model),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,
@@ -118,11 +137,13 @@ class Client:
         self.handle = ""
         self.last_n = 0
         self.state = ""
+        self.waiting: list[str] = []
+        """Typed messages that wait for the answer under way."""
         self.session: Message = {}
         self._socket: ClientConnection | None = None
 
     async def connect(self, served: Served, **hello: Any) -> "Client":
-        self._socket = await connect(f"ws://127.0.0.1:{served.port}/ws", compression=None, max_size=None)
+        self._socket = await connect(served.url, compression=None, max_size=None)
         await self.send("hello", **hello)
         self.session = await self.until("session")
         return self
@@ -168,6 +189,13 @@ class Client:
         await self.until("state", state="processing")
         await self.until("state", state="idle")
 
+    async def rest_for_good(self) -> None:
+        """Until everything that was asked, and what waits behind it, is answered."""
+        await self.send("ping", t=1)
+        await self.until("pong")
+        while self.state != "idle" or self.waiting:
+            await self.hear()
+
     async def hear_out(self) -> int | None:
         """All that comes until the connection is gone, and its close code; None if it was cut."""
         try:
@@ -204,6 +232,8 @@ class Client:
                 return
             case {"type": "state"}:
                 self.state = message["state"]
+            case {"type": "queued"}:
+                self.waiting = [each["text"] for each in message["messages"]]
             case {"type": "history"}:
                 self.shown = [(turn["role"], turn["content"]) for turn in message["turns"]]
                 self.half = None

@@ -31,14 +31,13 @@ def finals(client: Client) -> list[str]:
     return [message["text"] for message in client.every("transcript") if message["is_final"]]
 
 
-async def come_back(client: Client, servers: Servers, heir: Served, *, wait: bool = True) -> None:
-    """Resumes, and waits for the answer that the server of before did not live to give, if there is one."""
-    is_waiting = servers.words(client.conversation_id)[-1][0] == "user"
+async def come_back(client: Client, heir: Served, *, wait: bool = True) -> None:
+    """Resumes, and waits for the answers that the server of before did not live to give, if there are any."""
     await client.resume(heir)
     assert client.session["resumed"] is True
     await client.until("history")
-    if wait and is_waiting:
-        await client.rest()
+    if wait:
+        await client.rest_for_good()
 
 
 @pytest.mark.parametrize("moment", ["transcript", "tool_call", "tool_result", "response_chunk", "response"])
@@ -54,7 +53,7 @@ async def test_a_turn_survives_the_death_of_its_server(servers: Servers, moment:
         left = servers.turns(client.conversation_id)
         assert [turn["text"] for turn in left if turn["role"] == "user"] == finals(client) == [asked]
         assert dangling_calls(left) == []
-        await come_back(client, servers, heir)
+        await come_back(client, heir)
         await client.ask("tell t 1")
         questions = [asked, "tell t 1"]
         assert client.shown == [pair for text in questions for pair in (("user", text), ("assistant", story(text)))]
@@ -72,7 +71,7 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
         await asyncio.gather(*(client.connect(served) for client in clients))
         await asyncio.gather(*(client.ask(f"tell s{place} 1") for place, client in enumerate(clients)))
         for death in range(3):
-            # Whoever still waits for the answer to an earlier turn is refused this one.
+            # Where the answer to an earlier turn is still under way, this one waits for it.
             for place, client in enumerate(clients):
                 await client.send("text_message", text=f"tell d{death}s{place} {rng.randint(1, 12)}")
             hearing = asyncio.gather(*(client.hear_out() for client in clients))
@@ -82,7 +81,7 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
             served = heir
             for client in clients:
                 assert set(finals(client)) <= {text for _, text in servers.words(client.conversation_id)}
-            await asyncio.gather(*(come_back(client, servers, heir, wait=death == 2) for client in clients))
+            await asyncio.gather(*(come_back(client, heir, wait=death == 2) for client in clients))
         for client in clients:
             said = servers.words(client.conversation_id)
             assert said == [pair for _, text in said[::2] for pair in (("user", text), ("assistant", story(text)))]

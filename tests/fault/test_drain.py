@@ -51,3 +51,41 @@ async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_
             assert len(answers) == (3 if text else 2)
             assert client.shown == servers.words(client.conversation_id)
             assert len(client.numbers) == len(set(client.numbers))
+
+
+async def test_whoever_is_sent_away_is_given_the_handle_to_come_back_with(tmp_path: Path) -> None:
+    async with servers_in(tmp_path) as servers:
+        old, new = await asyncio.gather(servers.start(), servers.start())
+        client = await Client().connect(old)
+        async with leaving([client]):
+            await client.send("text_message", text="tell s 40")
+            await client.until("transcript")
+            old.terminate()
+            handle = (await client.until("go_away"))["resume"]
+            assert handle == client.handle
+            client.cut()
+            await client.connect(new, resume=handle, last_n=client.last_n)
+            assert client.session["resumed"] is True
+
+
+async def test_whoever_comes_while_a_server_stops_is_sent_away_too(tmp_path: Path) -> None:
+    async with servers_in(tmp_path) as servers:
+        old, new = await asyncio.gather(servers.start(drain_s=4.0), servers.start())
+        busy = await Client().connect(old)
+        parked = await Client().connect(old)
+        late = Client()
+        async with leaving([busy, parked, late]):
+            await parked.ask("tell s 1")
+            await busy.send("text_message", text="tell s 60")
+            await busy.until("transcript")
+            parked.cut()
+            old.terminate()
+            await busy.until("go_away")
+            await asyncio.gather(late.connect(old), parked.resume(old))
+            for client in (late, parked):
+                going = await client.until("go_away")
+                assert 0 <= going["time_left_ms"] <= 4_000
+                assert going["resume"] == client.handle
+            parked.cut()
+            await parked.resume(new)
+            assert parked.session["resumed"] is True

@@ -182,7 +182,7 @@ async def test_every_turn_that_was_told_survives_a_kill(tmp_path: Path) -> None:
         assert len(seen) >= 50
 
 
-async def test_two_processes_resume_each_session_once_between_them(tmp_path: Path) -> None:
+async def test_of_two_processes_that_resume_a_session_one_has_its_newest_handle(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     database = await open_database(path)
     try:
@@ -192,4 +192,14 @@ async def test_two_processes_resume_each_session_once_between_them(tmp_path: Pat
         await database.aclose()
     async with children(path, "resume_100", 2) as racers:
         got = await asyncio.gather(*(racer.hear_all() for racer in racers))
-    assert sorted(each for ids in got for each in ids) == sorted(f"s{number}" for number in range(100))
+    everything = [f"s{number}" for number in range(100)]
+    assert got == [everything, everything]
+    database = await open_database(path)
+    try:
+        for number in range(100):
+            handles = [f"child{place}-{number}" for place in range(2)]
+            found = [await database.sessions.rotate(handle, "newest", "ann", 2_000, 9_000) for handle in handles]
+            assert [each.id for each in found if each is not None] == [f"s{number}"]
+            await database.sessions.end(f"s{number}")
+    finally:
+        await database.aclose()

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from antiphon.session import events as e
-from antiphon.session.effects import Effect, KeepAnswer, Say, Silence, TellAnswer, TellAudio, Wake
+from antiphon.session.effects import Effect, KeepAnswer, Say, Silence, TellAudio, Wake
 from antiphon.session.machine import step
-from antiphon.session.state import WATCHDOG_MS, Phase, Session
+from antiphon.session.state import MAX_QUEUED, WATCHDOG_MS, Phase, Session
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
@@ -22,6 +22,11 @@ EVENTS: st.SearchStrategy[e.Event] = st.one_of(
     st.builds(e.PlaybackDone, st.none() | TURNS),
     st.builds(e.Playback, TURNS, MILLISECONDS),
     st.builds(e.TextMessage, TEXTS),
+    st.builds(e.Unqueue, st.sampled_from(["q1", "q2", "q7"])),
+    st.builds(e.NextQueued),
+    st.builds(e.TakenUp, TEXTS, heard=st.lists(st.sampled_from(["hi", "a", "b"])).map(tuple), last_seq=TURNS),
+    st.builds(e.ClientBack, MILLISECONDS),
+    st.builds(e.GivenUp, TEXTS, st.just("internal")),
     st.builds(e.ModeChanged, st.sampled_from(Mode), st.booleans()),
     st.builds(e.SpeakFirst),
     st.builds(e.Heard, TEXTS, st.booleans(), st.booleans(), st.booleans()),
@@ -69,11 +74,10 @@ class AnythingGoes(RuleBasedStateMachine):
             case TellAudio(turn=turn):
                 assert turn == self.session.turn, "audio of an old answer"
                 assert turn not in self.silenced, "audio after silence"
-            case TellAnswer(turn=turn):
-                assert turn not in self.answered, "an answer told twice"
-                self.answered.add(turn)
-            case KeepAnswer(turn=turn):
+            case KeepAnswer(turn=turn, is_whole=is_whole):
                 assert turn <= self.session.turn
+                assert not (is_whole and turn in self.answered), "an answer told twice"
+                self.answered |= {turn} if is_whole else set()
             case Wake(at_ms=at_ms):
                 self.wake_at_ms = at_ms
 
@@ -88,6 +92,10 @@ class AnythingGoes(RuleBasedStateMachine):
             assert self.wake_at_ms == answer.deadline_ms
             later, _ = step(self.session, e.Tick(), answer.speaking_since_ms + answer.audio_ms + WATCHDOG_MS)
             assert later.phase is self.session.resting
+
+    @invariant()
+    def the_queue_is_bounded(self) -> None:
+        assert len(self.session.queue) <= MAX_QUEUED + 1
 
     @invariant()
     def rest_is_rest(self) -> None:

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
 from antiphon.security.tokens import make_handle
 from tests.wire.caller import Caller, call, closing_after
@@ -52,16 +55,46 @@ async def parked_handle(locked: Served, token: str) -> str:
     return handle
 
 
-async def test_a_handle_works_once(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_handle_is_used_up_when_the_client_has_sent_something(locked: Served, tokens: dict[str, str]) -> None:
     handle = await parked_handle(locked, tokens["ann"])
     assert await is_resumed(locked, tokens["ann"], handle)
     assert not await is_resumed(locked, tokens["ann"], handle)
 
 
-async def test_two_clients_with_one_handle_cannot_both_have_the_session(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_client_whose_socket_breaks_before_its_new_handle_has_come_returns_with_the_old_one(
+    locked: Served, tokens: dict[str, str]
+) -> None:
     handle = await parked_handle(locked, tokens["ann"])
-    resumed = await asyncio.gather(*(is_resumed(locked, tokens["ann"], handle) for _ in range(8)))
-    assert sum(resumed) == 1
+    hello = json.dumps({"type": "hello", "token": tokens["ann"], "resume": handle})
+    for wait_s in (0.0, 0.01, 0.03, 0.1, 0.2):
+        async with connect(locked.url) as socket:
+            await socket.send(hello)
+            await asyncio.sleep(wait_s)
+            socket.transport.abort()
+    assert await is_resumed(locked, tokens["ann"], handle)
+
+
+async def test_a_handle_is_used_up_when_the_next_one_was_used(locked: Served, tokens: dict[str, str]) -> None:
+    handle = await parked_handle(locked, tokens["ann"])
+    async with call(locked.url, {"token": tokens["ann"], "resume": handle}) as caller:
+        caller.socket.transport.abort()
+    async with call(locked.url, {"token": tokens["ann"], "resume": caller.session["resume"]}) as again:
+        assert again.session["resumed"] is True
+        again.socket.transport.abort()
+    assert not await is_resumed(locked, tokens["ann"], handle)
+
+
+async def test_of_clients_with_one_handle_the_last_one_has_the_session_and_the_others_are_told(
+    locked: Served, tokens: dict[str, str]
+) -> None:
+    handle = await parked_handle(locked, tokens["ann"])
+    async with AsyncExitStack() as stack:
+        hello = {"token": tokens["ann"], "resume": handle}
+        rivals = await asyncio.gather(*(stack.enter_async_context(call(locked.url, hello)) for _ in range(8)))
+        assert [rival.session["resumed"] for rival in rivals] == [True] * 8
+        outcomes = await asyncio.gather(*(rival.is_answered() for rival in rivals), return_exceptions=True)
+        lost = [outcome.rcvd.code for outcome in outcomes if isinstance(outcome, ConnectionClosed) and outcome.rcvd]
+        assert (lost, outcomes.count(True)) == ([4409] * 7, 1)
 
 
 async def test_another_users_handle_is_refused_and_still_works_for_its_owner(

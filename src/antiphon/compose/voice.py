@@ -21,6 +21,7 @@ from antiphon.speech.extras import needs_extra
 from antiphon.speech.phrases import Phrases
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
 from antiphon.speech.sparing import Sparing
+from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
 
@@ -43,12 +44,15 @@ class Voice:
     make_model: Callable[[], LiveModel]
 
     async def make_sample(self, text: str, voice: str | None, speed: float) -> bytes:
-        """A short text as it would be spoken, at the wire's rate."""
+        """A text as it would be spoken, at the wire's rate; nothing, if there is nothing to be heard in it."""
         from antiphon.audio.resample import resample
 
         synthesizer = self.speech.synthesizer
         assert synthesizer is not None
-        sounds = [sound async for sound in synthesizer.speak(text, voice=voice or self.usual_voice, speed=speed)]
+        spoken = speakable(text)
+        if not spoken:
+            return b""
+        sounds = [sound async for sound in synthesizer.speak(spoken, voice=voice or self.usual_voice, speed=speed)]
         return resample(b"".join(sound.pcm for sound in sounds), synthesizer.output_hz, SPEECH_HZ)
 
 

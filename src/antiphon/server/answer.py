@@ -79,7 +79,7 @@ class Collector:
         self.closed: Close | None = None
         self.listener: Callable[[str], None] = lambda frame: None
 
-    def send(self, frame: str | bytes) -> None:
+    def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
         if isinstance(frame, str):
             self.told.append(codec.decode_server(frame))
             self.listener(frame)

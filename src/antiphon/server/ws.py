@@ -60,19 +60,24 @@ class SocketLink:
         self._socket = socket
         self._frames: deque[str | bytes] = deque()
         self._waiting_bytes = 0
+        self._most_bytes = MAX_WAITING_BYTES
+        """More than this may not wait. A replay makes room for itself."""
         self._writing_bytes = 0
         """Of the frame that the writer has taken from the queue, and is not rid of."""
         self._stirred = asyncio.Event()
         self.closing: Close | None = None
 
-    def send(self, frame: str | bytes) -> None:
+    def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
         if self.closing is not None:
             return
         self._frames.append(frame)
         self._waiting_bytes += len(frame)
-        if self._waiting_bytes > MAX_WAITING_BYTES:
+        if is_replay:
+            # A client that comes back cannot have read yet what it has missed, however much that is.
+            self._most_bytes = max(self._most_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
+        if self._waiting_bytes > self._most_bytes:
             self._drop_speech()
-        if self._waiting_bytes > MAX_WAITING_BYTES:
+        if self._waiting_bytes > self._most_bytes:
             self.close(TOO_SLOW)
         self._stirred.set()
 
@@ -101,6 +106,7 @@ class SocketLink:
                     await self._socket.send_bytes(frame)
                 self._waiting_bytes -= self._writing_bytes
                 self._writing_bytes = 0
+                self._most_bytes = min(self._most_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
             if self.closing is not None:
                 await self._socket.close(self.closing.code, self.closing.reason)
                 return
@@ -254,6 +260,7 @@ class _Reader:
         """Never waits: audio that has come after this frame may be next, straight from the connection."""
         assert self._live is not None
         runner = self._live.runner
+        self._live.settle_handle()
         if not self._admit(self._messages, 1):
             return
         try:

@@ -1,9 +1,9 @@
 """How a model is asked: with the conversation so far, with what a yes of the user lets run, with what came late."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from antiphon.models.base import ModelError
-from antiphon.models.live import Foresee, LiveContext, LiveModel
+from antiphon.models.live import Foresee, LiveContext, LiveModel, ToolAnswer
 from antiphon.prompts.composer import compose
 from antiphon.protocol.server_messages import Error
 from antiphon.session import events as e
@@ -22,8 +22,8 @@ def describe(
     model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session, foresee: Foresee
 ) -> LiveContext:
     """What a model is connected with."""
-    # The last turn is the one being asked; the model gets it by itself.
-    history = keeper.messages[:-1] if session.phase is Phase.PROCESSING else keeper.messages
+    # The turn under way is given to the model by itself.
+    history = keeper.messages_before_turn if session.phase is Phase.PROCESSING else keeper.messages
     return LiveContext(
         system=compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
         messages=tuple(history),
@@ -54,19 +54,22 @@ class Asking:
         self.is_behind = False
         """Whether other sessions have added to the conversation what the model has not been told."""
 
-    async def ask(self, text: str) -> None:
-        """Gives the model a turn. A yes or no to a question of ours is heard by code first."""
+    async def ask(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        """Gives the model a turn. A yes or no to a question of ours is heard by code first.
+
+        `ran` was done for this turn by a process that did not live to answer it. It is stored already.
+        """
         try:
             await self.catch_up()
             await self._voice.wake()
             late = self._work.take_late()
             if late:
-                await self._keeper.keep_runs(late)
+                await self._keeper.keep_runs(late, self._outbox)
                 await self._brain.tell(late)
-            ran = await self._work.hear(text)
-            if ran:
-                await self._keeper.keep_runs(ran)
-            await self._brain.ask(text, ran)
+            approved = [] if ran else await self._work.hear(text)
+            if approved:
+                await self._keeper.keep_runs(approved, self._outbox)
+            await self._brain.ask(text, [*ran, *approved])
         except ModelError as error:
             await self._step(e.Failed(str(error), error.retryable))
 
@@ -83,7 +86,7 @@ class Asking:
                 awake = True
             except ModelError as error:
                 self._outbox.send(Error(str(error), "model_failed", error.retryable))
-        await self._keeper.keep_runs([answer])
+        await self._keeper.keep_runs([answer], self._outbox, begins_turn=awake)
         if awake:
             await self._step(e.SpeakFirst())
             try:

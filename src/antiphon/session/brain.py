@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -135,12 +134,14 @@ class Brain:
         listener, self._listener = self._listener, None
         model, self._model = self._model, None
         self._answering, self._void = False, 0
-        if listener is not None:
-            listener.cancel()
-            with suppress(asyncio.CancelledError):
-                await listener
-        if model is not None:
-            await model.close()
+        try:
+            if listener is not None:
+                listener.cancel()
+                # Not `await listener`: its cancellation could not be told from that of the caller.
+                await asyncio.wait([listener])
+        finally:
+            if model is not None:
+                await model.close()
 
     async def _listen(self, model: LiveModel) -> None:
         translation = _Translation(model)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from antiphon.models.live import Timings
+from antiphon.models.live import Timings, ToolAnswer
+from antiphon.protocol.server_messages import QueuedMessage
 from antiphon.session.state import Phase
 from antiphon.tools.call import ToolCall
 
@@ -35,6 +36,8 @@ class Ask:
     """The model is given a turn to answer."""
 
     text: str
+    ran: tuple[ToolAnswer, ...] = ()
+    """What was done for this turn by a process that did not live to answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +61,20 @@ class TellAudio:
 
 
 @dataclass(frozen=True, slots=True)
-class TellAnswer:
-    """The whole answer, after its chunks."""
-
-    turn: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class KeepAnswer:
     """The answer is stored as far as it was heard; kept again under the same turn, it replaces what was stored."""
 
     turn: int
     text: str
-    cut: bool = False
+    is_whole: bool = False
+    """It is stored with what the client is then told of it: the whole answer, after its chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellQueue:
+    """The client is told which typed messages wait."""
+
+    queue: tuple[QueuedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ Effect = (
     | EndAudio
     | TellChunk
     | TellAudio
-    | TellAnswer
+    | TellQueue
     | KeepAnswer
     | RunTools
     | Silence

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from antiphon.models.live import Timings
+from antiphon.models.live import Timings, ToolAnswer
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
@@ -37,6 +37,47 @@ class Playback:
 @dataclass(frozen=True, slots=True)
 class TextMessage:
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unqueue:
+    """The user takes back a typed message that waits."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextQueued:
+    """The turn is over: what waits may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """Another process has left this turn of the user without an answer. It is stored, and the client was told of it."""
+
+    text: str
+    ran: tuple[ToolAnswer, ...] = ()
+    """What was done for it already."""
+    heard: tuple[str, ...] = ()
+    """Words of its answer that the client has as sound."""
+    last_seq: int = -1
+    """The last piece of audio that the client has of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientBack:
+    """The client has come back, and has this much of the answer's audio still to get."""
+
+    missing_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The turn cannot go on, by a fault of the server."""
+
+    message: str
+    code: str
+    retryable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +162,11 @@ Event = (
     | PlaybackDone
     | Playback
     | TextMessage
+    | Unqueue
+    | NextQueued
+    | TakenUp
+    | ClientBack
+    | GivenUp
     | ModeChanged
     | SpeakFirst
     | Heard

@@ -1,11 +1,11 @@
 """The sessions of one process: begun, resumed, parked, taken over, ended.
 
 A session that comes back to the process that has it goes on as if nothing had been. Elsewhere, or later, it is restored
-from the store, and whoever had it before is fenced. Then what was stored is repeated, and `history` tells the turns
-that are over, since the client may have seen less than was stored, or more. An answer that was under way is made anew:
-the user's turn is told once more by its `transcript`, and the first chunk of the answer `is_first`. That turn is not
-stored a second time, and for the gate it has the same number, so that it recalls what was done instead of doing it
-again. A client that puts `history` in the place of all that it shows, a half answer included, shows nothing twice.
+from the store, and whoever had it before is fenced. Then what was stored is repeated, and `history` tells what was
+said, since the client may have seen less than was stored, or more. An answer that was stored is spoken as far as the
+client does not have it. One that was not is made anew, with what was done for it: for the gate its turn has the same
+number, so that it recalls what was done instead of doing it again. The first chunk of the new answer `is_first`. A
+client that puts `history` in the place of all that it shows, a half answer included, shows nothing twice.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from antiphon.clock import Clock
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
+from antiphon.protocol.server_messages import GoAway
 from antiphon.session.brain import ModelMaker
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
 from antiphon.session.live import Live as Live
@@ -63,8 +64,11 @@ class Hub:
     make_sample: MakeSample | None = None
     """Of a voice, for `test_audio`; None if this server cannot speak."""
     sessions: dict[str, Live] = field(default_factory=dict)
+    leaving: GoAway | None = None
+    """What clients that come from now on are told: this process is about to stop."""
     has_voice: bool = field(init=False)
     _renewing: asyncio.Task[None] | None = None
+    _leaves_at_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.has_voice = self.make_model(Mode.VOICE) is not None
@@ -76,10 +80,11 @@ class Hub:
             live = await self._resume(user, hello, link, authenticated=authenticated)
             if live is not None:
                 return live
-        handle = self.handles.new()
         mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
+        handle = self.handles.new()
         record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms(), mode)
-        live = self._start(record, Outbox(), stored=False, authenticated=authenticated)
+        live = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
+        self._start(live)
         outbox = live.runner.outbox
         outbox.attach(link, hello.audio)
         outbox.send(s.StateChanged(s.State.IDLE))
@@ -87,7 +92,7 @@ class Hub:
             outbox.send(s.Error(RESUME_REJECTED, "resume_rejected"))
             outbox.send(s.Notice(s.NoticeKind.WARNING, "Could not resume; this is a new session.", "new_session"))
         try:
-            await self._greet(live, hello, handle)
+            await self._greet(live, hello)
         except BaseException:
             self._forget(live)
             raise
@@ -105,7 +110,8 @@ class Hub:
         if record is None:
             return None
         stored = record.lease_token > FIRST_LEASE
-        live = self._start(record, Outbox(keeps=False), stored=stored, authenticated=authenticated)
+        live = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
+        self._start(live)
         live.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
             await live.runner.keeper.load()
@@ -140,8 +146,10 @@ class Hub:
     async def drain(self, time_left_s: float, reason: str) -> None:
         """Tells every client to come back, and lets each session come to the end of its turn."""
         sessions = list(self.sessions.values())
+        self.leaving = s.GoAway(int(time_left_s * 1000), reason)
+        self._leaves_at_s = self.clock.monotonic() + time_left_s
         for live in sessions:
-            live.runner.outbox.send(s.GoAway(int(time_left_s * 1000), reason), once=True)
+            self._tell_leaving(live)
         with suppress(TimeoutError):
             async with asyncio.timeout(time_left_s):
                 await asyncio.gather(*(live.settle() for live in sessions), return_exceptions=True)
@@ -159,7 +167,7 @@ class Hub:
 
     # Beginning.
 
-    def _start(self, record: SessionRecord, outbox: Outbox, *, stored: bool, authenticated: bool) -> Live:
+    def _make(self, record: SessionRecord, handle: str, outbox: Outbox, *, stored: bool, authenticated: bool) -> Live:
         tools = ToolSession(
             record.id,
             record.user,
@@ -172,24 +180,34 @@ class Hub:
         )
         keeper = Keeper(self.stores, self.clock, record, stored=stored)
         runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock, self.make_sample)
-        live = Live(runner, record.user, record.handle_hash)
-        live.task = asyncio.create_task(self._run(live))
-        if record.id in self.sessions:
-            # Another process had it in the meantime, and it has come back before this one noticed.
-            self._forget(self.sessions[record.id], TAKEN_OVER)
-        self.sessions[record.id] = live
+        live = Live(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
+        runner.introduce = lambda: live.introduce(resumed=True)
         return live
 
-    async def _greet(self, live: Live, hello: c.Hello, handle: str) -> None:
+    def _start(self, live: Live) -> None:
+        live.task = asyncio.create_task(self._run(live))
+        if live.id in self.sessions:
+            # Another process had it in the meantime, and it has come back before this one noticed.
+            self._forget(self.sessions[live.id], TAKEN_OVER)
+        self.sessions[live.id] = live
+
+    def _tell_leaving(self, live: Live) -> None:
+        if self.leaving is not None:
+            left_ms = max(0, int((self._leaves_at_s - self.clock.monotonic()) * 1000))
+            going = msgspec.structs.replace(self.leaving, time_left_ms=left_ms, resume=live.handle or None)
+            live.runner.outbox.send(going, once=True)
+
+    async def _greet(self, live: Live, hello: c.Hello) -> None:
         keeper = live.runner.keeper
         if hello.conversation_id is not None and not await keeper.load(hello.conversation_id):
             live.runner.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
         for brought in hello.initial_messages:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
             keeper.bring(made(brought.content))
-        live.introduce(handle, resumed=False)
+        live.introduce(resumed=False)
         if keeper.messages:
             live.runner.tell_history()
+        self._tell_leaving(live)
 
     # Coming back.
 
@@ -206,30 +224,33 @@ class Hub:
             return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
 
     async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> Live | None:
-        handle, last_n = self.handles.new(), hello.last_n or 0
-        live = await self._find(user, hello, handle, authenticated=authenticated)
+        last_n = hello.last_n or 0
+        live = await self._find(user, hello, authenticated=authenticated)
         if live is None:
             return None
-        # No waiting from here on: nothing is said in between, and whoever closes the socket finds the session.
         outbox = live.runner.outbox
+        await outbox.is_released()
+        # No waiting from here on: nothing is said in between, and whoever closes the socket finds the session.
         before, said_before = outbox.attach(link, hello.audio), outbox.last_n
         if before is not None:
             before.close(TAKEN_OVER)
-        live.introduce(handle, resumed=True)
+        live.introduce(resumed=True)
         outbox.replay(last_n, said_before)
         if outbox.lacks(last_n):
             live.runner.tell_history()
-        if live.runner.keeper.unanswered is None:
+        if not live.runner.takes_up:
             outbox.send(s.StateChanged(s.State(live.runner.session.phase)))
+        live.runner.come_back(last_n)
+        self._tell_leaving(live)
         return live
 
-    async def _find(self, user: str, hello: c.Hello, handle: str, *, authenticated: bool) -> Live | None:
-        """The session of the client's handle, which is used up by this and gives way to the new one."""
+    async def _find(self, user: str, hello: c.Hello, *, authenticated: bool) -> Live | None:
+        """The session of the client's handle, which gives way to a new one."""
         assert hello.resume is not None
-        used = self.handles.hash(hello.resume)
+        used, handle = self.handles.hash(hello.resume), self.handles.new()
         for live in self.sessions.values():
-            if live.handle_hash == used and live.user == user:
-                return await self._hold(live, handle)
+            if live.opens_with(used) and live.user == user:
+                return await self._hold(live, used, handle)
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
         record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
         if record is None:
@@ -238,14 +259,14 @@ class Hub:
             record = await sessions.take_lease(record.id, self.owner, now_ms, now_ms + LEASE_MS)
         except Fenced:
             return None
-        return await self._restore(record, hello.last_n or 0, authenticated=authenticated)
+        return await self._restore(record, handle, hello.last_n or 0, authenticated=authenticated)
 
-    async def _hold(self, live: Live, handle: str) -> Live | None:
+    async def _hold(self, live: Live, used: str, handle: str) -> Live | None:
         """A session in memory, no longer parked; None if it has gone on elsewhere."""
         live.unpark()
-        live.handle_hash = self.handles.hash(handle)
+        live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
         try:
-            is_ours = await live.runner.keeper.rename(live.handle_hash)
+            is_ours = await live.runner.keeper.rename(used, live.handle_hash)
         except BaseException:
             if live.runner.outbox.link is None:
                 live.park(lambda: self._retire(live))
@@ -254,18 +275,10 @@ class Hub:
             self._forget(live, TAKEN_OVER)
         return live if self.sessions.get(live.id) is live else None
 
-    async def _restore(self, record: SessionRecord, seen_n: int, *, authenticated: bool) -> Live:
-        outbox = Outbox()
-        outbox.restore(await self.stores.messages.after(record.id, 0), seen_n)
-        live = self._start(record, outbox, stored=True, authenticated=authenticated)
-        live.runner.restore(record)
-        try:
-            await live.runner.keeper.restore()
-        except BaseException:
-            self._forget(live)
-            raise
-        if live.runner.keeper.unanswered is not None:
-            live.runner.post(c.TextMessage(live.runner.keeper.unanswered))
+    async def _restore(self, record: SessionRecord, handle: str, seen_n: int, *, authenticated: bool) -> Live:
+        live = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
+        await live.runner.restore(record, await self.stores.messages.after(record.id, 0), seen_n)
+        self._start(live)
         return live
 
     # Going on, and ending.
@@ -288,9 +301,12 @@ class Hub:
             self._forget(live)
 
     async def _end(self, live: Live) -> None:
-        await live.runner.hang_up()
-        await live.runner.keeper.end()
-        self._forget(live)
+        live.runner.end()
+        try:
+            await live.runner.hang_up()
+            await live.runner.keeper.end()
+        finally:
+            self._forget(live)
 
     def _forget(self, live: Live, close: Close | None = None) -> None:
         if self.sessions.get(live.id) is live:

@@ -10,6 +10,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.keeper import HANDLE_MS
 from antiphon.session.runner import Runner
+from antiphon.session.state import Phase
 
 PARKED_S: Final = 120.0
 """So long a session waits in memory for its client; then only in the store."""
@@ -19,7 +20,11 @@ PARKED_S: Final = 120.0
 class Live:
     runner: Runner
     user: str
+    handle: str
+    """The newest, which is in memory only."""
     handle_hash: str
+    previous_hash: str | None = None
+    """The handle before it, as long as the client may not have received the newest."""
     task: asyncio.Task[None] | None = None
     parking: asyncio.TimerHandle | None = None
     """None while a client is there, or has just come."""
@@ -28,12 +33,21 @@ class Live:
     def id(self) -> str:
         return self.runner.tools.id
 
-    def introduce(self, handle: str, *, resumed: bool) -> None:
+    def opens_with(self, handle_hash: str) -> bool:
+        return handle_hash in (self.handle_hash, self.previous_hash)
+
+    def settle_handle(self) -> None:
+        """The client has sent something on its new connection, so it has received the newest handle."""
+        if self.previous_hash is not None:
+            self.previous_hash = None
+            self.runner.post(self.runner.keeper.settle_handle)
+
+    def introduce(self, *, resumed: bool) -> None:
         tools = self.runner.tools
         introduction = s.Session(
             session_id=tools.id,
             conversation_id=self.runner.keeper.conversation_id,
-            resume=handle,
+            resume=self.handle,
             resumed=resumed,
             mode=c.Mode(tools.mode),
             tools_version=tools.snapshot.version,
@@ -53,7 +67,8 @@ class Live:
 
     async def settle(self) -> None:
         """Until the answer under way is over, and all is stored that another process needs."""
-        await self.runner.rest()
+        if not (self.runner.session.phase is Phase.SPEAKING and self.runner.outbox.link is None):
+            await self.runner.rest()
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def save() -> None:

@@ -1,52 +1,107 @@
 """What a session says to its client: numbered, kept for a while, sent while there is a socket."""
 
+import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from heapq import merge
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from antiphon.protocol import codec
 from antiphon.protocol.client_messages import AudioForm
 from antiphon.protocol.closing import Close
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.protocol.server_messages import Audio, ServerMessage
+from antiphon.protocol.server_messages import Audio, History, Queued, QueuedMessage, ServerMessage
+from antiphon.storage.sessions import Told
 
 KEPT_MESSAGES: Final = 1_000
 KEPT_BYTES: Final = 1 << 20
 """A client that has missed more than this gets the newest part, and the history for the rest."""
+KEPT_SPEECH_BYTES: Final = 1 << 20
+"""Speech that waits to be heard: 23 seconds. Of older pieces only the words are kept, and the sound is made again."""
 MAX_AHEAD: Final = 1 << 20
 """A client cannot have seen more messages than this that a process said and did not live to store."""
 
 Frame = str | bytes
 
-Text = TypeVar("Text", str, Frame)
-
 
 class Link(Protocol):
     """A socket, as a session sees it. Neither method waits: a client that reads too slowly is the socket's to close."""
 
-    def send(self, frame: Frame) -> None: ...
+    def send(self, frame: Frame, *, is_replay: bool = False) -> None:
+        """`is_replay`: it is not the client's fault that this is a lot at once."""
+        ...
 
     def close(self, close: Close) -> None: ...
 
 
-class Newest(Generic[Text]):
-    """Numbered frames; when there are too many, the oldest are forgotten."""
+class SpokenPiece(Struct, frozen=True, tag="audio", tag_field="type"):
+    """A piece of speech as it is stored: what it says, from which its sound can be made again."""
+
+    n: int
+    turn: int
+    seq: int
+    text: str
+    ms: int
+    last: bool = False
+
+
+class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
+    """What the client has of the speech of a turn, as the process that took the session up has noted it."""
+
+    n: int
+    turn: int
+    text: str = ""
+    ms: int = 0
+    last_seq: int = -1
+    missing_ms: int = 0
+    """What was said of this turn and has not come to the client."""
+
+    def and_piece(self, piece: SpokenPiece, seen_n: int) -> "HeardSpeech":
+        if piece.n > seen_n:
+            return replace(self, missing_ms=self.missing_ms + piece.ms)
+        return replace(self, text=self.text + piece.text, ms=self.ms + piece.ms, last_seq=piece.seq)
+
+
+@dataclass(slots=True)
+class Unheard:
+    """A piece of speech that the client may not have played."""
+
+    piece: SpokenPiece
+    pcm: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    n: int
+    frame: Frame
+    stored: str | None
+    """The message as it is stored; None if it is not."""
+    is_kept: bool
+    """Whether it is repeated as it was stored. Speech is repeated as sound."""
+
+
+class Newest:
+    """Numbered messages; when there are too many, the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._frames: deque[tuple[int, Text]] = deque()
+        self._messages: deque[tuple[int, str]] = deque()
         self._bytes = 0
         self.forgotten_n = 0
         """The number of the last that was forgotten."""
 
-    def __iter__(self) -> Iterator[tuple[int, Text]]:
-        return iter(self._frames)
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return iter(self._messages)
 
-    def add(self, n: int, frame: Text) -> None:
-        self._frames.append((n, frame))
-        self._bytes += len(frame)
-        while len(self._frames) > KEPT_MESSAGES or (self._bytes > KEPT_BYTES and len(self._frames) > 1):
-            self.forgotten_n, forgotten = self._frames.popleft()
+    def add(self, n: int, text: str) -> None:
+        self._messages.append((n, text))
+        self._bytes += len(text)
+        while len(self._messages) > KEPT_MESSAGES or (self._bytes > KEPT_BYTES and len(self._messages) > 1):
+            self.forgotten_n, forgotten = self._messages.popleft()
             self._bytes -= len(forgotten)
 
 
@@ -54,13 +109,20 @@ class Outbox:
     def __init__(self, last_n: int = 0, *, keeps: bool = True) -> None:
         """Without `keeps`, nothing is said twice: the client will not come back for what it has missed."""
         self.last_n = last_n
+        self.unheard: deque[Unheard] = deque()
+        """Speech that was sent, for as long as the client may not have played it."""
+        self.unspoken: deque[Unheard] = deque()
+        """Speech that must be sent again, after its sound was made again."""
         self._keeps = keeps
-        self._kept = Newest[Frame]()
-        self._unsaved = Newest[str]()
-        self._unheard = Newest[Frame]()
-        """Speech, for as long as the client may not have played it."""
+        self._kept = Newest()
+        self._unsaved = Newest()
+        self._staged: list[_Said] = []
+        self._held: list[_Said] | None = None
+        """What was said while staged messages are being stored, and comes after them. None: nothing is staged."""
+        self._released = asyncio.Event()
+        self._released.set()
         self._first_n = 0
-        """Where an earlier process has left off, if there was one."""
+        """Whoever has seen less is given the history: it was said by an earlier process, or replaced by a history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
 
@@ -70,29 +132,94 @@ class Outbox:
 
     def send(self, message: ServerMessage, *, once: bool = False) -> None:
         """What is sent `once` is neither kept nor stored: it holds a secret, or is worth nothing later."""
-        self.last_n += 1
-        frame = codec.encode(message, self.last_n)
-        if self._keeps and not once:
-            self._unsaved.add(self.last_n, frame)
-            self._kept.add(self.last_n, frame)
-        self._deliver(frame)
+        self._say(self._number(message, once=once))
 
-    def send_audio(self, turn: int, seq: int, pcm: bytes, *, last: bool = False, once: bool = False) -> None:
-        """Speech at the wire's rate. It is kept in memory only: a session that wakes elsewhere makes it again."""
+    def send_audio(
+        self, turn: int, seq: int, pcm: bytes, *, text: str = "", last: bool = False, once: bool = False
+    ) -> None:
+        """Speech at the wire's rate. Its words are stored, its sound is kept in memory only.
+
+        While older speech is `unspoken`, it waits behind that.
+        """
+        if self.unspoken and not once:
+            self.unspoken.append(Unheard(SpokenPiece(0, turn, seq, text, _ms(pcm), last), pcm))
+            return
+        self._send_audio(turn, seq, pcm, text=text, last=last, once=once)
+
+    def send_again(self, piece: SpokenPiece, pcm: bytes) -> None:
+        """Speech that was `unspoken`, under a new number: the client has seen later ones than it had."""
+        newest = self.unheard[-1].piece if self.unheard else None
+        # Two pieces may have been made again as three.
+        seq = piece.seq if newest is None or newest.turn != piece.turn else max(piece.seq, newest.seq + 1)
+        self._send_audio(piece.turn, seq, pcm, text=piece.text, last=piece.last)
+
+    def _send_audio(self, turn: int, seq: int, pcm: bytes, *, text: str, last: bool, once: bool = False) -> None:
         self.last_n += 1
-        frame: Frame
-        if self._form is AudioForm.BINARY:
-            frame = codec.encode_audio(self.last_n, turn, seq, pcm)
-        else:
-            message = Audio(data=codec.wav_base64(pcm, SPEECH_HZ), turn=turn, seq=seq, last=last)
-            frame = codec.encode(message, self.last_n)
-        if not once:
-            self._unheard.add(self.last_n, frame)
-        self._deliver(frame)
+        piece = SpokenPiece(self.last_n, turn, seq, text, _ms(pcm), last)
+        stored = None
+        if self._keeps and not once:
+            self.unheard.append(Unheard(piece, pcm))
+            self._forget_old_sound()
+            stored = msgspec.json.encode(piece).decode()
+        self._say(_Said(piece.n, self._encode(piece, pcm), stored, is_kept=False))
 
     def forget_speech(self) -> None:
         """The client has played it, or never will. Speech is most of what a session holds."""
-        self._unheard = Newest[Frame]()
+        self.unheard, self.unspoken = deque(), deque()
+
+    def forget_all(self) -> None:
+        """What was said is not to be repeated: the user has cleared it."""
+        self.forget_speech()
+        self._kept, self._unsaved = Newest(), Newest()
+        self._kept.forgotten_n = self.last_n
+
+    # What is told only once it is stored.
+
+    def stage(self, *messages: ServerMessage) -> Told:
+        """Gives messages their numbers, and all that is to be stored: they and what was said before them.
+
+        Neither they nor what is said after them is sent before `release`. After `withdraw` they were never said.
+        """
+        assert self._held is None, "messages are staged one time after another"
+        unsaved = self.take_unsaved()
+        self._held = []
+        self._released.clear()
+        self._staged = [self._number(message) for message in messages]
+        staged = [(said.n, said.stored) for said in self._staged if said.stored is not None]
+        return [*unsaved, *staged]
+
+    def release(self) -> None:
+        """What was staged is stored."""
+        staged, held = self._unstage()
+        for said in staged:
+            self._say(said, is_stored=True)
+        for said in held:
+            self._say(said)
+
+    def withdraw(self, told: Told) -> None:
+        """It could not be stored: `told` is what `stage` gave."""
+        staged, held = self._unstage()
+        numbers = {said.n for said in staged}
+        self.put_back([each for each in told if each[0] not in numbers])
+        for said in held:
+            self._say(said)
+
+    async def is_released(self) -> None:
+        """Returns when nothing is staged."""
+        await self._released.wait()
+
+    def take_unsaved(self) -> Told:
+        """What was said since the last time this was asked, for the store."""
+        unsaved, self._unsaved = self._unsaved, Newest()
+        return list(unsaved)
+
+    def put_back(self, unsaved: Told) -> None:
+        """What could not be stored is tried again with the next messages."""
+        since, self._unsaved = self._unsaved, Newest()
+        for n, text in (*unsaved, *since):
+            self._unsaved.add(n, text)
+
+    # Clients that come and go.
 
     def attach(self, link: Link, form: AudioForm) -> Link | None:
         """From now on the client is there. Gives the link that was there before, if any."""
@@ -106,33 +233,130 @@ class Outbox:
         self._link = None
         return True
 
-    def restore(self, frames: Sequence[tuple[int, str]], seen_n: int) -> None:
+    def restore(self, told: Told, seen_n: int) -> None:
         """What an earlier process said and stored.
 
         The client may have seen more, if that process was killed: those numbers are not used again.
         """
-        for n, frame in frames:
-            self._kept.add(n, frame)
+        for n, text in told:
+            if not is_speech(text):
+                self._kept.add(n, text)
             self.last_n = max(self.last_n, n)
         self.last_n = max(self.last_n, min(seen_n, self.last_n + MAX_AHEAD))
         self._first_n = self.last_n + 1
 
+    def note_heard(self, heard: HeardSpeech) -> None:
+        """For the store only. The pieces that were stored before are not looked at again: their numbers say nothing,
+        once the client has seen later ones."""
+        self.last_n += 1
+        self._unsaved.add(self.last_n, msgspec.json.encode(replace(heard, n=self.last_n)).decode())
+
     def lacks(self, after_n: int) -> bool:
         """Whether a replay from that number on is not all: some is forgotten, or was said by a process that died."""
-        return after_n < max(self._kept.forgotten_n, self._unheard.forgotten_n, self._first_n)
+        return after_n < max(self._kept.forgotten_n, self._first_n)
 
     def replay(self, after_n: int, up_to_n: int) -> None:
-        """Sends again what the client has not seen."""
+        """Sends again what the client has not seen. Speech whose sound is gone, and what follows it, is `unspoken`."""
+        kept = [(n, text) for n, text in self._kept if after_n < n <= up_to_n]
+        spoken: list[tuple[int, Frame]] = []
+        unheard, self.unheard = self.unheard, deque()
+        again: list[Unheard] = []
+        for each in unheard:
+            if each.piece.n > after_n and (again or each.pcm is None):
+                again.append(each)
+                continue
+            self.unheard.append(each)
+            if after_n < each.piece.n <= up_to_n and each.pcm is not None:
+                spoken.append((each.piece.n, self._encode(each.piece, each.pcm)))
+        self.unspoken.extendleft(reversed(again))
         if self._link is not None:
-            for n, frame in merge(self._kept, self._unheard):
-                if after_n < n <= up_to_n:
-                    self._link.send(frame)
+            for _, frame in merge(kept, spoken, key=lambda each: each[0]):
+                self._link.send(frame, is_replay=True)
 
-    def take_unsaved(self) -> list[tuple[int, str]]:
-        """What was said since the last time this was asked, for the store."""
-        unsaved, self._unsaved = self._unsaved, Newest[str]()
-        return list(unsaved)
-
-    def _deliver(self, frame: Frame) -> None:
+    def send_history(self, history: History) -> None:
+        """It is not stored, since it tells what is. Whoever has not seen it `lacks` it, and is told anew."""
+        said = self._number(history, once=True)
+        self._first_n = said.n
         if self._link is not None:
-            self._link.send(frame)
+            self._link.send(said.frame, is_replay=True)
+
+    def _number(self, message: ServerMessage, *, once: bool = False) -> _Said:
+        self.last_n += 1
+        frame = codec.encode(message, self.last_n)
+        is_kept = self._keeps and not once
+        return _Said(self.last_n, frame, frame if is_kept else None, is_kept)
+
+    def _say(self, said: _Said, *, is_stored: bool = False) -> None:
+        if self._held is not None:
+            self._held.append(said)
+            return
+        if said.stored is not None and said.is_kept:
+            self._kept.add(said.n, said.stored)
+        if said.stored is not None and not is_stored:
+            self._unsaved.add(said.n, said.stored)
+        if self._link is not None:
+            self._link.send(said.frame)
+
+    def _unstage(self) -> tuple[list[_Said], list[_Said]]:
+        staged, held = self._staged, self._held or []
+        self._staged, self._held = [], None
+        self._released.set()
+        return staged, held
+
+    def _encode(self, piece: SpokenPiece, pcm: bytes) -> Frame:
+        if self._form is AudioForm.BINARY:
+            return codec.encode_audio(piece.n, piece.turn, piece.seq, pcm)
+        audio = Audio(data=codec.wav_base64(pcm, SPEECH_HZ), turn=piece.turn, seq=piece.seq, last=piece.last)
+        return codec.encode(audio, piece.n)
+
+    def _forget_old_sound(self) -> None:
+        """From the newest back, as much sound is kept as there is room for."""
+        room = KEPT_SPEECH_BYTES
+        for each in reversed(self.unheard):
+            if each.pcm is None:
+                return
+            room -= len(each.pcm)
+            if room < 0:
+                each.pcm = None
+
+
+def is_speech(stored: str) -> bool:
+    """Whether what is stored is no message but tells of speech."""
+    return stored.startswith(_SPEECH)
+
+
+def heard_of(turn: int, told: Told, seen_n: int) -> HeardSpeech | None:
+    """What a client that has seen messages up to `seen_n` has heard of a turn; None if nothing of it was spoken."""
+    heard: HeardSpeech | None = None
+    for _, text in told:
+        match msgspec.json.decode(text, type=SpokenPiece | HeardSpeech) if is_speech(text) else None:
+            case HeardSpeech() as noted if noted.turn == turn:
+                heard = replace(noted, missing_ms=0)
+            case SpokenPiece() as piece if piece.turn == turn:
+                heard = (heard or HeardSpeech(0, turn)).and_piece(piece, seen_n)
+    return heard
+
+
+def rest_of(answer: str, heard: HeardSpeech) -> list[str]:
+    """The words of an answer that were not heard. Where speech came without its words, its length must tell."""
+    words, count = answer.split(), len(heard.text.split())
+    if not count and heard.ms:
+        count = round(len(words) * heard.ms / (heard.ms + heard.missing_ms))
+    return words[count:]
+
+
+_SPEECH: Final = ('{"type":"audio",', '{"type":"heard",')
+"""How what tells of speech begins: its type is the first field."""
+
+
+def last_queue(told: Told) -> tuple[QueuedMessage, ...]:
+    """The typed messages that waited when this was told."""
+    newest = next((text for _, text in reversed(told) if text.startswith(_QUEUED)), None)
+    return () if newest is None else msgspec.json.decode(newest, type=Queued).messages
+
+
+def _ms(pcm: bytes) -> int:
+    return len(pcm) * 1000 // (2 * SPEECH_HZ)
+
+
+_QUEUED: Final = f'{{"type":"{codec.tag_of(Queued)}",'

@@ -1,7 +1,9 @@
 """The runner of a session: its one mailbox, and the place where the machine's wishes come true."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -12,25 +14,29 @@ from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
+from antiphon.protocol.errors import ErrorCode
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.asking import Asking, describe
 from antiphon.session.brain import NO_MODEL, Brain, FromModel, ModelMaker, Work
 from antiphon.session.calls import CallLog
 from antiphon.session.history import history_of
-from antiphon.session.keeper import Keeper
+from antiphon.session.keeper import Keeper, Unfinished
 from antiphon.session.machine import BUSY, RESTING, step
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.microphone import Microphone
-from antiphon.session.outbox import Outbox
+from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, heard_of, last_queue, rest_of
 from antiphon.session.preferences import Preferences
+from antiphon.session.repeating import Repeater
 from antiphon.session.sampler import MakeSample, Sampler
 from antiphon.session.standing import Standing
-from antiphon.session.state import Phase, Session
+from antiphon.session.state import Answer, Phase, Piece, Session
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.toolwork import Toll, ToolWork
 from antiphon.session.voice import Voice
-from antiphon.storage.sessions import SessionRecord
+from antiphon.storage.base import StorageError
+from antiphon.storage.conversations import StoredTurn
+from antiphon.storage.sessions import Fenced, SessionRecord, Told
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
 from antiphon.tools.result import After, Citation
@@ -38,6 +44,10 @@ from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
 GREETING: Final = "Hello! What can I do for you?"
+CHARACTER_MS: Final = 50
+"""What speech takes at least, where its length is not known yet."""
+FAULT: Final = "Something went wrong on the server, and this could not be done. Please try again."
+CONVERSATION_GONE: Final = "This conversation was deleted. I have started a new one."
 
 log = get_logger(__name__)
 
@@ -79,11 +89,17 @@ class Runner:
         self._asking = Asking(self._brain, self._voice, self._work, keeper, outbox, lambda: self.session, self._step)
         self._microphone = Microphone(self._brain, self._voice, lambda: self.session, self.post)
         self._sampler = None if make_sample is None else Sampler(make_sample, outbox, self._voice.refuse)
+        self._repeater = Repeater(make_sample, outbox, lambda: self.preferences)
+        self.introduce: Callable[[], None] = lambda: None
+        """Tells the client of its session anew."""
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[Letter] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._resting = asyncio.Event()
         self._resting.set()
+        self._is_over = False
+        self.takes_up = False
+        """Whether the turn that another process has left is about to be answered."""
 
     # What others call.
 
@@ -108,33 +124,117 @@ class Runner:
         """Returns when no answer is under way."""
         await self._resting.wait()
 
-    def restore(self, record: SessionRecord) -> None:
-        """Takes a session up where another process has left it. To be called before it runs."""
+    async def restore(self, record: SessionRecord, told: Told, seen_n: int) -> None:
+        """Takes a session up where another process has left it. To be called before it runs.
+
+        `told` is what the client was told and `seen_n` the last of it that it has. An answer that was made is spoken as
+        far as the client does not have it; a turn without an answer is answered now.
+        """
         self.preferences = msgspec.json.decode(record.state, type=Preferences)
         self._set_voice()
         standing = msgspec.json.decode(record.state, type=Standing)
         in_voice = self.tools.mode is Mode.VOICE
         resting = Phase.LISTENING if in_voice and standing.listening else Phase.IDLE
-        self.session = Session(self.tools.mode, resting, resting, turn=standing.answers + 1)
+        self.outbox.restore(told, seen_n)
+        self.session = Session(self.tools.mode, resting, resting, turn=standing.answers, queue=last_queue(told))
         self._calls.restore(standing.call if in_voice else None)
+        unfinished = await self.keeper.restore()
+        if unfinished is not None:
+            heard = heard_of(standing.answers + 1, told, seen_n)
+            if heard is not None:
+                self.outbox.note_heard(heard)
+            if unfinished.answer is not None:
+                self._restore_answer(unfinished.answer, heard)
+            else:
+                self._work.restore(told)
+                self._take_up(unfinished, heard)
+        await self._save_messages()
+        if self.session.phase in RESTING:
+            self.post(self._follow_up)
+
+    def _restore_answer(self, stored: StoredTurn, heard: HeardSpeech | None) -> None:
+        """It was made, but perhaps not heard. What the client does not have of it is spoken."""
+        self._work.begin_turn()
+        turn = self.session.turn + 1
+        self.session = replace(self.session, turn=turn)
+        self.keeper.begin_answer(turn, stored.seq)
+        if heard is None or self.session.mode is not Mode.VOICE:
+            return
+        text = " ".join(rest_of(stored.text, heard))
+        rest = SpokenPiece(0, turn, heard.last_seq + 1, text, heard.missing_ms or len(text) * CHARACTER_MS, last=True)
+        if text:
+            self.outbox.unspoken.append(Unheard(rest, None))
+        pieces = (Piece(heard.text, heard.ms), Piece(rest.text, rest.ms))
+        answer = Answer(turn, stored.text, pieces, speaking_since_ms=stored.at_ms, complete=True)
+        self.session = self.session.at(Phase.SPEAKING).with_answer(answer)
+        self._resting.clear()
+
+    def _take_up(self, left: Unfinished, heard: HeardSpeech | None) -> None:
+        """Its answer is made anew. What the client has of it as sound is not sent again."""
+        words, last_seq = ((), -1) if heard is None else (tuple(heard.text.split()), heard.last_seq)
+
+        async def take_up() -> None:
+            self.takes_up = False
+            self._work.begin_turn()
+            await self._step(e.TakenUp(left.question, left.ran, words, last_seq))
+
+        self.takes_up = True
+        self.post(take_up)
+
+    def come_back(self, seen_n: int) -> None:
+        """The client is there again, and was told what it had missed. Speech goes on from where it has left."""
+        missing = [*self.outbox.unspoken, *(each for each in self.outbox.unheard if each.piece.n > seen_n)]
+        missing_ms = sum(each.piece.ms for each in missing)
+
+        async def go_on() -> None:
+            await self._step(e.ClientBack(missing_ms))
+
+        self.post(go_on)
+        self._repeater.start()
+
+    def end(self) -> None:
+        """Nothing that has come since is dealt with any more."""
+        self._is_over = True
 
     async def run(self) -> None:
         """Takes one letter after another, until it is cancelled. Raises `Fenced` if another process has the session."""
         try:
-            while True:
+            while not self._is_over:
                 letter = await self._mailbox.get()
-                match letter:
-                    case FromModel(event=event):
-                        if self._brain.admits(letter):
-                            await self._take_from_model(event)
-                    case c.ClientMessage():
-                        await self._take(letter)
-                    case e.Tick():
-                        await self._step(letter)
-                    case _:
-                        await letter()
+                try:
+                    await self._open(letter)
+                except Fenced:
+                    raise
+                except Exception as error:
+                    await self._recover(error)
         finally:
             await self._stop()
+
+    async def _open(self, letter: Letter) -> None:
+        match letter:
+            case FromModel(event=event):
+                if self._brain.admits(letter):
+                    await self._take_from_model(event)
+            case c.ClientMessage():
+                await self._take(letter)
+            case e.Tick():
+                # Nobody has listened as long as nobody is there.
+                if self.outbox.link is not None:
+                    await self._step(letter)
+            case _:
+                await letter()
+
+    async def _recover(self, error: Exception) -> None:
+        """What has come could not be dealt with: the client is told, the turn is given up, the session goes on."""
+        if isinstance(error, StorageError):
+            log.warning("not_stored", session=self.tools.id, error=str(error))
+            told, code = str(error), ErrorCode.UNAVAILABLE
+        else:
+            log.error("letter_failed", session=self.tools.id, exc_info=error)
+            told, code = FAULT, ErrorCode.INTERNAL
+        self._repeater.stop()
+        await self._reconnect()
+        await self._step(e.GivenUp(told, code))
 
     async def _take_from_model(self, event: e.Event) -> None:
         if isinstance(event, e.Heard) and event.is_final and await self._is_blocked():
@@ -159,21 +259,20 @@ class Runner:
                 await self._step(e.StopListening(self._microphone.has_heard_speech))
             case c.Interrupt(played_ms=played_ms):
                 await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
-                self._forget_speech()
             case c.PlaybackDone(turn=turn):
                 await self._step(e.PlaybackDone(turn))
-                self._forget_speech()
             case c.Playback(turn=turn, played_ms=played_ms):
                 await self._step(e.Playback(turn, int(played_ms)))
             case c.TextMessage(text=text):
                 await self._step(e.TextMessage(text))
+            case c.Unqueue(id=id):
+                await self._step(e.Unqueue(id))
             case c.Settings():
                 self.outbox.send(self.preferences.change(message))
                 self._set_voice()
                 await self.save()
             case c.ClearConversation():
-                await self.keeper.clear()
-                await self._reconnect()
+                await self._clear()
             case c.StartVoice(pending_request=pending):
                 greets = self.preferences.greeting and not self.keeper.messages
                 await self._voice.start((pending or "").strip(), GREETING if greets else None)
@@ -190,10 +289,13 @@ class Runner:
             case c.Hello():
                 self.outbox.send(s.Error("hello must be the first message.", "hello_late"))
 
-    def _forget_speech(self) -> None:
-        """Unless the client has more to play: it says that it is done after every clip, if it knows no better."""
-        if self.session.phase is not Phase.SPEAKING:
-            self.outbox.forget_speech()
+    async def _clear(self) -> None:
+        """An answer under way is of the conversation that is to be forgotten."""
+        if self.session.phase in BUSY:
+            await self._step(e.Interrupt())
+        self.outbox.forget_all()
+        await self.keeper.clear(self.outbox.last_n)
+        await self._reconnect()
 
     def _sample(self, voice: str | None) -> None:
         if self._sampler is None:
@@ -213,7 +315,10 @@ class Runner:
         self.tell_history()
 
     def tell_history(self) -> None:
-        self.outbox.send(s.History(self.keeper.conversation_id, history_of(self.keeper.messages)))
+        """What was said in this conversation, and what waits to be answered."""
+        self.outbox.send_history(s.History(self.keeper.conversation_id, history_of(self.keeper.messages)))
+        if self.session.queued or self.session.queue:
+            self.outbox.send(s.Queued(self.session.queue), once=True)
 
     # What the machine wants.
 
@@ -235,28 +340,32 @@ class Runner:
                     self.outbox.send(s.Transcript(text, is_final=False))
             case fx.KeepUser():
                 await self._keep_user(effect)
-            case fx.Ask(text=text):
-                await self._asking.ask(text)
+            case fx.Ask(text=text, ran=ran):
+                await self._asking.ask(text, ran)
             case fx.EndAudio():
                 self._microphone.begin_turn()
                 await self._brain.end_audio()
             case fx.TellChunk(text=text, is_first=is_first):
                 self._stopwatch.say(self._clock.now_ms())
                 self.outbox.send(s.ResponseChunk(text, is_first))
-            case fx.TellAudio(turn=turn, seq=seq, pcm=pcm, last=last):
+            case fx.TellAudio(turn=turn, seq=seq, pcm=pcm, text=text, last=last):
                 self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
-                    self.outbox.send_audio(turn, seq, pcm, last=last)
-            case fx.TellAnswer(turn=turn, text=text):
-                self.outbox.send(s.Response(text))
-                self.outbox.send(s.GenerationComplete(turn))
-            case fx.KeepAnswer(turn=turn, text=text):
-                await self.keeper.keep_answer(turn, text, spoken=self.session.mode is Mode.VOICE)
+                    self.outbox.send_audio(turn, seq, pcm, text=text, last=last)
+                    self.post(self._save_messages)
+            case fx.TellQueue(queue=queue):
+                await self._tell_queue(queue)
+            case fx.KeepAnswer():
+                await self._keep_answer(effect)
             case fx.RunTools(turn=turn, calls=calls):
                 self._work.start(calls, partial(self._tools_done, turn))
+                # Whoever takes this turn up must know which calls the client was told of.
+                await self._save_messages()
             case fx.Silence(heard=heard):
                 self._work.cancel()
+                self._repeater.stop()
+                self.outbox.forget_speech()
                 await self._brain.interrupt(heard)
             case fx.Wake(at_ms=at_ms):
                 self._wake_at(at_ms)
@@ -278,8 +387,52 @@ class Runner:
         if not turn.goes_on:
             self._work.begin_turn()
         self._stopwatch.ask(self._clock.now_ms(), turn.timings)
-        self._asking.is_behind |= await self.keeper.keep_user(turn.text, spoken=turn.spoken, goes_on=turn.goes_on)
-        self.outbox.send(s.Transcript(turn.text, is_final=True))
+        told = self.outbox.stage(s.Transcript(turn.text, is_final=True))
+        async with self._telling(told):
+            self._asking.is_behind |= await self.keeper.keep_user(
+                turn.text, spoken=turn.spoken, goes_on=turn.goes_on, told=told
+            )
+        self._note_move()
+
+    async def _keep_answer(self, answer: fx.KeepAnswer) -> None:
+        whole = (s.Response(answer.text), s.GenerationComplete(answer.turn)) if answer.is_whole else ()
+        spoken = self.session.mode is Mode.VOICE
+        if not self.keeper.is_stored:
+            await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken)
+            for message in whole:
+                self.outbox.send(message)
+            return
+        told = self.outbox.stage(*whole)
+        async with self._telling(told):
+            await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken, told=told)
+        self._note_move()
+
+    async def _tell_queue(self, queue: tuple[s.QueuedMessage, ...]) -> None:
+        """What a client has seen as waiting is stored, and so never lost."""
+        if not self.keeper.is_stored:
+            self.outbox.send(s.Queued(queue))
+            return
+        told = self.outbox.stage(s.Queued(queue))
+        async with self._telling(told):
+            await self.keeper.tell(told)
+
+    @asynccontextmanager
+    async def _telling(self, told: Told) -> AsyncIterator[None]:
+        """What was staged is told if it is stored in this block."""
+        try:
+            yield
+        except BaseException:
+            self.outbox.withdraw(told)
+            raise
+        self.outbox.release()
+
+    def _note_move(self) -> None:
+        """The conversation was deleted elsewhere, if it was: a model that knows it is not asked any more."""
+        if self.keeper.take_moved():
+            self._asking.is_behind = True
+            self._calls.restore(None)
+            self.outbox.send(s.Error(CONVERSATION_GONE, ErrorCode.CONVERSATION_GONE))
+            self.introduce()
 
     # The model and its tools.
 
@@ -292,7 +445,7 @@ class Runner:
         self._brain.set_voice(self.preferences.voice, self.preferences.voice_speed / 100)
 
     async def _tools_done(self, turn: int, answers: list[ToolAnswer]) -> None:
-        keeping = self.keeper.keep_runs(answers)
+        keeping = self.keeper.keep_runs(answers, self.outbox)
         if self.tools.state.ending is After.IMMEDIATE and self.session.mode is Mode.VOICE:
             await keeping
             await self._voice.end(*self._work.goodbye)
@@ -301,6 +454,7 @@ class Runner:
             await asyncio.gather(keeping, self._brain.tell(answers))
         else:
             await keeping
+        self._note_move()
 
     # The end of a turn, and of everything.
 
@@ -309,7 +463,16 @@ class Runner:
         if metrics is not None:
             self.outbox.send(metrics)
         self._client.tell_farewell()
-        await self.save()
+        self._repeater.stop()
+        if self.session.phase is not Phase.SPEAKING:
+            self.outbox.forget_speech()
+        try:
+            await self.save()
+        except Fenced:
+            raise
+        except StorageError as error:
+            # The turn is over all the same. What was not stored is tried again at the end of the next.
+            log.warning("not_saved", session=self.tools.id, error=str(error))
         # A letter, since the effects of the event that has ended the turn may not all be done.
         self.post(self._follow_up)
 
@@ -321,6 +484,7 @@ class Runner:
         if self.tools.state.ending is not None:
             await self._voice.end(*self._work.goodbye)
         await self._voice.start_if_wanted()
+        await self._step(e.NextQueued())
 
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""
@@ -332,13 +496,16 @@ class Runner:
             await self._calls.save()
             self._describe_standing()
             await self.keeper.save()
+        await self._save_messages()
+
+    async def _save_messages(self) -> None:
         await self.keeper.save_messages(self.outbox)
 
     def _describe_standing(self) -> None:
         standing = Standing(
             **asdict(self.preferences),
             listening=self.session.resting is Phase.LISTENING,
-            answers=self.session.turn,
+            answers=self.session.turn - (self.session.phase in BUSY),
             call=self._calls.stored,
         )
         self.keeper.describe(self.session.mode, self.tools.turn, self.tools.pinned_version, standing)
@@ -356,6 +523,7 @@ class Runner:
         if self._timer is not None:
             self._timer.cancel()
         self._microphone.close()
+        self._repeater.stop()
         await self._work.stop()
         if self._sampler is not None:
             await self._sampler.stop()

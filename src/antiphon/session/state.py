@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self
 
+from antiphon.protocol.server_messages import QueuedMessage
 from antiphon.tools.spec import Mode
 
 WATCHDOG_MS: Final = 5_000
@@ -11,6 +12,10 @@ WATCHDOG_MS: Final = 5_000
 
 PLAYBACK_TOLERANCE_MS: Final = 500
 """Clients' clocks and sound cards are not ours: so much earlier than the audio's length counts as played."""
+
+
+MAX_QUEUED: Final = 5
+"""Typed messages that may wait for the answer under way."""
 
 
 class Phase(StrEnum):
@@ -42,6 +47,10 @@ class Answer:
     """As far as the client has said."""
     complete: bool = False
     """All of it has been made and sent."""
+    heard_before: tuple[str, ...] = ()
+    """An earlier process has begun to speak this answer: words of it that the client has, and need not hear again."""
+    next_seq: int = 0
+    """The number of the next piece of audio that is sent."""
 
     @property
     def audio_ms(self) -> int:
@@ -80,6 +89,10 @@ class Session:
     turn: int = 0
     """Counts the answers. What belongs to an old number is dropped: that is all there is to cancelling."""
     answer: Answer | None = None
+    queue: tuple[QueuedMessage, ...] = ()
+    """Typed messages that wait for the end of this answer, oldest first."""
+    queued: int = 0
+    """How many ever waited: the next one's id is made from it."""
 
     def at(self, phase: Phase) -> Self:
         return replace(self, phase=phase)
@@ -87,7 +100,7 @@ class Session:
     def resting_at(self, phase: Phase) -> Self:
         return replace(self, resting=phase)
 
-    def begin(self, now_ms: int) -> Self:
+    def begin(self) -> Self:
         """A new answer, which makes every earlier one old."""
         return replace(self, phase=Phase.PROCESSING, turn=self.turn + 1, answer=Answer(self.turn + 1))
 
@@ -96,3 +109,10 @@ class Session:
 
     def end_answer(self) -> Self:
         return replace(self, phase=self.resting, answer=None)
+
+    def with_queued(self, text: str) -> Self:
+        queued = self.queued + 1
+        return replace(self, queued=queued, queue=(*self.queue, QueuedMessage(f"q{queued}", text)))
+
+    def with_queue(self, queue: tuple[QueuedMessage, ...]) -> Self:
+        return replace(self, queue=queue)

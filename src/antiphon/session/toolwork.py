@@ -6,11 +6,21 @@ from typing import Any
 
 from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer
-from antiphon.protocol.server_messages import ConfirmationResolved, Flyout, FlyoutType, Outcome, ToolCall, ToolResult
+from antiphon.protocol import codec
+from antiphon.protocol.server_messages import (
+    ConfirmationResolved,
+    Flyout,
+    FlyoutType,
+    Outcome,
+    ToolCall,
+    ToolResult,
+    Transcript,
+)
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.session.brain import Work
 from antiphon.session.messaging import ClientMessages
-from antiphon.session.outbox import Outbox
+from antiphon.session.outbox import Outbox, is_speech
+from antiphon.storage.sessions import Told
 from antiphon.tools import call as tool_call
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
@@ -49,13 +59,29 @@ class ToolWork:
         self.citations: list[Citation] = []
         """Of the results of one turn."""
         self._cited_turn = 0
+        self._told: list[ToolCall] = []
+        """Calls of one turn that an earlier process has told the client of, and not the results."""
+        self._told_turn = 0
 
     def begin_turn(self) -> None:
         self._executor.begin_turn(self._session)
 
+    def restore(self, told: Told) -> None:
+        """The turn that another process has left is about to begin: the client was told of some calls of it."""
+        for _, text in told:
+            match codec.decode_server(text) if not is_speech(text) else None:
+                case Transcript(is_final=True):
+                    self._told.clear()
+                case ToolCall() as call:
+                    self._told.append(call)
+                case ToolResult(id=id):
+                    self._told = [call for call in self._told if call.id != id]
+        self._told_turn = self._session.turn + 1
+
     def start(self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]) -> None:
         """All calls of one model message at once, beside the mailbox; what came of them comes into it."""
-        task = asyncio.create_task(self._run_all(calls, done))
+        shown = [(call, self._show(place, call)) for place, call in enumerate(calls)]
+        task = asyncio.create_task(self._run_all(shown, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -107,18 +133,27 @@ class ToolWork:
         return self._tell(tool_call.ToolCall(None, result.meta.tool, {}), result)
 
     async def _run_all(
-        self, calls: Sequence[tool_call.ToolCall], done: Callable[[list[ToolAnswer]], Awaitable[None]]
+        self, shown: Sequence[tuple[tool_call.ToolCall, str]], done: Callable[[list[ToolAnswer]], Awaitable[None]]
     ) -> None:
-        answers = list(await asyncio.gather(*(self._run(place, call) for place, call in enumerate(calls))))
+        answers = list(await asyncio.gather(*(self._run(call, shown_id) for call, shown_id in shown)))
 
         async def tell() -> None:
             await done(answers)
 
         self._post(tell)
 
-    async def _run(self, place: int, call: tool_call.ToolCall) -> ToolAnswer:
+    def _show(self, place: int, call: tool_call.ToolCall) -> str:
+        """Tells the client of a call, unless an earlier process has: the id that it is told by."""
+        told = self._told if self._told_turn == self._session.turn else []
+        known = next((each for each in told if (each.name, each.args) == (call.name, call.args)), None)
+        if known is not None and known.id is not None:
+            told.remove(known)
+            return known.id
         shown_id = call.id or f"{self._session.turn}.{place}"
         self._outbox.send(ToolCall(call.name, call.args, shown_id))
+        return shown_id
+
+    async def _run(self, call: tool_call.ToolCall, shown_id: str) -> ToolAnswer:
         wait_s = 0.0 if call.name in NEVER_REFUSED else self.toll()
         result = _over_quota(wait_s) if wait_s else await self._executor.execute(call, self._session)
         if any(intent.type == IntentType.END_VOICE_SESSION for intent in result.intents):

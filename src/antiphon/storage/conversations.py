@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.sessions import Fence
+from antiphon.storage.sessions import Fence, SessionRecord, Told
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -76,16 +76,36 @@ class ConversationStore(Protocol):
         """The last updated first; `after` goes on from the place of the last one seen."""
         ...
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`."""
+    async def append(
+        self,
+        conversation_id: str,
+        turn: Turn,
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> int:
+        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`.
+
+        What the client is told of it, and the record of the session of the fence, are stored with it: all or nothing.
+        """
         ...
 
-    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
+    async def append_many(
+        self,
+        conversation_id: str,
+        turns: Sequence[Turn],
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> Sequence[int]:
         """The same for several turns that belong together: all of them or none, with nothing in between."""
         ...
 
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
-        """Puts another turn in the place of one, cut at what was heard; False if it is gone. Raises `Fenced`."""
+    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
+        """Puts another turn in the place of one, with what the client is told of it; False if it is gone, and then
+        nothing was stored. Raises `Fenced`."""
         ...
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:

@@ -11,6 +11,9 @@ MESSAGES_KEPT: Final = 1_000
 CHARACTERS_KEPT: Final = 1 << 20
 """A session's newest messages are kept up to the first of these limits. A backend may keep more, never fewer."""
 
+Told = Sequence[tuple[int, str]]
+"""Messages to a client, each with its number; a number is higher than the one before."""
+
 
 class Fence(NamedTuple):
     """What a process shows when it writes for a session: the lease that it was given."""
@@ -49,6 +52,8 @@ class SessionRecord(Struct, frozen=True):
     lease_token: int
     lease_until_ms: int
     updated_ms: int
+    previous_handle_hash: str | None = None
+    """The handle before this one, as long as the client may not have received this one."""
 
 
 class SessionStore(Protocol):
@@ -59,19 +64,24 @@ class SessionStore(Protocol):
     async def save(self, record: SessionRecord) -> None:
         """Stores what the owner of the lease may change; the record's lease token must still be the session's.
 
-        The user, the handle and the lease stay as they are: only `rotate` changes the handle, though a save may put off
-        its end, and only `take_lease` and `renew` change the lease. Raises `Fenced`.
+        The user, the handles and the lease stay as they are: only `rotate` and `settle_handle` change the handles,
+        though a save may put off their end, and only `take_lease` and `renew` change the lease. Raises `Fenced`.
         """
         ...
 
     async def rotate(
         self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
     ) -> SessionRecord | None:
-        """The session of a live handle of this user, which is used up by this call and gives way to the new one.
+        """The session of a live handle of this user. The new handle takes its place.
 
-        None if the handle is unknown, used, expired or another's. Of concurrent calls with one handle, exactly one gets
-        the session.
+        The old one stays valid beside the new one until the new one is used, or until `settle_handle`: the client may
+        lose its connection before it has received the new one. None if the handle is unknown, used up, expired or
+        another's.
         """
+        ...
+
+    async def settle_handle(self, session_id: str, lease_token: int) -> None:
+        """The client has its newest handle, so the one before it is used up. Does nothing without the lease."""
         ...
 
     async def take_lease(self, session_id: str, owner: str, now_ms: int, until_ms: int) -> SessionRecord:
@@ -109,11 +119,11 @@ class MessageStore(Protocol):
         """Raises `Fenced`."""
         ...
 
-    async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
+    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         """All of them or none; each number is higher than the one before. Raises `Fenced`."""
         ...
 
-    async def after(self, session_id: str, last_n: int) -> Sequence[tuple[int, str]]:
+    async def after(self, session_id: str, last_n: int) -> Told:
         """The messages with higher numbers, in their order, as far as they are kept."""
         ...
 

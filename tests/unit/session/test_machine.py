@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from antiphon.protocol.server_messages import QueuedMessage
 from antiphon.session import events as e
 from antiphon.session.effects import (
     Ask,
@@ -17,16 +18,16 @@ from antiphon.session.effects import (
     Say,
     Silence,
     StartVoice,
-    TellAnswer,
     TellAudio,
     TellChunk,
     TellError,
     TellInterim,
+    TellQueue,
     Wake,
     Warn,
 )
 from antiphon.session.machine import step
-from antiphon.session.state import WATCHDOG_MS, Phase, Session
+from antiphon.session.state import MAX_QUEUED, WATCHDOG_MS, Phase, Session
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
@@ -105,7 +106,7 @@ def test_a_typed_message_is_answered_and_then_it_is_where_it_was(resting: Phase)
     assert talk.do(e.TextMessage("hello")) == [Say(PROCESSING), KeepUser("hello", spoken=False), Ask("hello")]
     talk.do(e.Said("Hi."))
     effects = talk.do(e.TurnOver())
-    assert effects == [KeepAnswer(1, "Hi."), TellAnswer(1, "Hi."), Say(resting), EndTurn(1)]
+    assert effects == [KeepAnswer(1, "Hi.", is_whole=True), Say(resting), EndTurn(1)]
     assert talk.phase is resting
 
 
@@ -166,7 +167,7 @@ def test_a_model_that_waits_is_asked_what_it_has_heard(listening: Talk) -> None:
 
 def test_words_that_a_model_heard_while_it_spoke_are_a_turn(speaking: Talk) -> None:
     effects = speaking.do(e.Heard("stop", is_final=True, waits=True), after_ms=1_000)
-    assert effects[:2] == [KeepAnswer(1, "It is noon.", cut=True), Silence(1, heard="It is noon.")]
+    assert effects[:2] == [KeepAnswer(1, "It is noon."), Silence(1, heard="It is noon.")]
     assert effects[-3:] == [Say(PROCESSING), KeepUser("stop", spoken=True), Ask("stop")]
     assert (speaking.phase, speaking.session.turn) == (PROCESSING, 2)
 
@@ -190,13 +191,13 @@ def test_processing_interrupt(processing: Talk) -> None:
 def test_of_a_spoken_answer_that_nobody_heard_nothing_is_kept(processing: Talk) -> None:
     processing.do(e.Said("It is noon."))
     effects = processing.do(e.Interrupt())
-    assert effects[:2] == [Silence(1, heard=""), KeepAnswer(1, "", cut=True)]
+    assert effects[:2] == [Silence(1, heard=""), KeepAnswer(1, "")]
 
 
 def test_in_text_what_came_of_an_answer_was_read() -> None:
     talk = Talk(Mode.TEXT)
     talk.do(e.TextMessage("what time is it"), e.Said("It is noon."))
-    assert talk.do(e.Interrupt())[:2] == [Silence(1, heard=None), KeepAnswer(1, "It is noon.", cut=True)]
+    assert talk.do(e.Interrupt())[:2] == [Silence(1, heard=None), KeepAnswer(1, "It is noon.")]
 
 
 def test_a_failure_while_it_listens_is_told_and_it_listens_on(listening: Talk) -> None:
@@ -206,11 +207,83 @@ def test_a_failure_while_it_listens_is_told_and_it_listens_on(listening: Talk) -
     assert listening.phase is LISTENING
 
 
-def test_processing_a_second_typed_message_is_not_lost_in_silence(processing: Talk) -> None:
-    (effect,) = processing.do(e.TextMessage("and?"))
+def test_processing_a_second_typed_message_waits_for_the_end_of_the_answer(processing: Talk) -> None:
+    first, second = QueuedMessage("q1", "and?"), QueuedMessage("q2", "then?")
+    assert processing.do(e.TextMessage("and?")) == [TellQueue((first,))]
+    assert processing.do(e.TextMessage("then?")) == [TellQueue((first, second))]
+    processing.do(e.TurnOver())
+    effects = processing.do(e.NextQueued())
+    assert effects == [Say(PROCESSING), TellQueue((second,)), KeepUser("and?", spoken=False), Ask("and?")]
+
+
+def test_a_message_that_waits_is_taken_back(processing: Talk) -> None:
+    processing.do(e.TextMessage("and?"))
+    assert processing.do(e.Unqueue("q1")) == [TellQueue(())]
+    processing.do(e.TurnOver())
+    assert processing.do(e.NextQueued()) == []
+    assert processing.phase is LISTENING
+
+
+def test_no_more_messages_wait_than_a_few(processing: Talk) -> None:
+    for _ in range(MAX_QUEUED):
+        processing.do(e.TextMessage("and?"))
+    (effect,) = processing.do(e.TextMessage("too much"))
     assert isinstance(effect, TellError)
     assert effect.code == "busy"
-    assert processing.phase is PROCESSING
+    assert len(processing.session.queue) == MAX_QUEUED
+
+
+@pytest.mark.parametrize("phase", ["processing", "speaking"])
+def test_an_interruption_empties_the_queue(phase: str, request: pytest.FixtureRequest) -> None:
+    talk: Talk = request.getfixturevalue("processing")
+    talk.do(e.TextMessage("and?"))
+    if phase == "speaking":
+        talk.do(e.Said("Noon."), e.Voiced(b"\0\0", 1_000, "Noon."))
+    assert talk.do(e.Interrupt())[0] == TellQueue(())
+    assert talk.do(e.NextQueued()) == []
+
+
+def test_what_has_waited_longer_comes_before_what_is_typed_into_the_answer(processing: Talk) -> None:
+    processing.do(e.TextMessage("first"), e.Said("Noon."), e.Voiced(b"\0\0", 1_000, "Noon."))
+    effects = processing.do(e.TextMessage("second"))
+    assert effects[-4:] == [
+        Say(PROCESSING),
+        TellQueue((QueuedMessage("q2", "second"),)),
+        KeepUser("first", spoken=False),
+        Ask("first"),
+    ]
+
+
+def test_a_turn_that_another_process_left_is_answered_without_being_stored_again(listening: Talk) -> None:
+    assert listening.do(e.TakenUp("what time is it")) == [Say(PROCESSING), Ask("what time is it")]
+
+
+def test_of_an_answer_that_is_made_anew_the_client_hears_the_rest(listening: Talk) -> None:
+    listening.do(e.TakenUp("what time is it", heard=("It", "is"), last_seq=4), e.Said("It is noon."))
+    assert listening.do(e.Voiced(b"\0\0", 400, "It is ")) == [Say(SPEAKING)]
+    assert listening.do(e.Voiced(b"\1\0", 400, "noon. ")) == [TellAudio(1, 5, b"\1\0", "noon. ")]
+
+
+def test_another_answer_than_the_one_that_was_begun_is_heard_whole(listening: Talk) -> None:
+    listening.do(e.TakenUp("what time is it", heard=("It", "is"), last_seq=4), e.Said("Noon."))
+    assert listening.do(e.Voiced(b"\0\0", 400, "Noon. ")) == [Say(SPEAKING), TellAudio(1, 0, b"\0\0", "Noon. ")]
+    assert listening.do(e.Voiced(b"\1\0", 400, "It is. ")) == [TellAudio(1, 1, b"\1\0", "It is. ")]
+
+
+def test_the_time_of_an_answer_goes_on_when_its_listener_has_come_back(speaking: Talk) -> None:
+    speaking.do(e.Made())
+    (wake,) = speaking.do(e.ClientBack(missing_ms=500), after_ms=60_000)
+    assert wake == Wake(speaking.now_ms + 500 + WATCHDOG_MS)
+    assert speaking.do(e.PlaybackDone(), after_ms=500) == [Say(LISTENING), EndTurn(1)]
+
+
+@pytest.mark.parametrize("phase", ["listening", "processing", "speaking"])
+def test_a_fault_is_told_and_the_session_rests(phase: str, request: pytest.FixtureRequest) -> None:
+    talk: Talk = request.getfixturevalue(phase)
+    assert TellError("unavailable", "The store is away.", True) in talk.do(
+        e.GivenUp("The store is away.", "unavailable")
+    )
+    assert talk.phase is LISTENING
 
 
 @pytest.mark.parametrize("phase", ["processing", "speaking"])
@@ -224,11 +297,11 @@ def test_stop_listening_during_an_answer_ends_idle_afterwards(phase: str, reques
 
 def test_an_answer_is_told_whole_when_it_is_made(speaking: Talk) -> None:
     text = "It is noon. Time to eat."
-    assert speaking.do(e.Made()) == [KeepAnswer(1, text), TellAnswer(1, text), Wake(1_000 + 2_000 + WATCHDOG_MS)]
+    assert speaking.do(e.Made()) == [KeepAnswer(1, text, is_whole=True), Wake(1_000 + 2_000 + WATCHDOG_MS)]
 
 
 def test_the_end_of_the_turn_tells_it_if_the_model_never_said_that_it_was_made(speaking: Talk) -> None:
-    assert TellAnswer(1, "It is noon. Time to eat.") in speaking.do(e.TurnOver())
+    assert KeepAnswer(1, "It is noon. Time to eat.", is_whole=True) in speaking.do(e.TurnOver())
 
 
 def test_a_model_that_is_done_waits_for_the_client_to_have_played(speaking: Talk) -> None:
@@ -255,7 +328,7 @@ def test_playback_done_too_soon_or_of_another_turn_means_nothing(
 def test_speaking_barge_in(speaking: Talk) -> None:
     effects = speaking.do(e.BargedIn(), after_ms=1_000)
     assert effects == [
-        KeepAnswer(1, "It is noon.", cut=True),
+        KeepAnswer(1, "It is noon."),
         Silence(1, heard="It is noon."),
         Say(Phase.INTERRUPTED),
         EndTurn(1),
@@ -266,13 +339,13 @@ def test_speaking_barge_in(speaking: Talk) -> None:
 
 def test_speaking_interrupt_keeps_what_the_client_has_played(speaking: Talk) -> None:
     effects = speaking.do(e.Interrupt(played_ms=1_700), after_ms=100)
-    assert effects[0] == KeepAnswer(1, "It is noon. Time to", cut=True)
+    assert effects[0] == KeepAnswer(1, "It is noon. Time to")
 
 
 def test_reported_playback_is_believed_over_the_clock(speaking: Talk) -> None:
     speaking.do(e.Playback(1, 1_500))
     effects = speaking.do(e.BargedIn(), after_ms=200)
-    assert effects[0] == KeepAnswer(1, "It is noon. Time to", cut=True)
+    assert effects[0] == KeepAnswer(1, "It is noon. Time to")
 
 
 def test_speaking_a_typed_message_interrupts_and_is_answered(speaking: Talk) -> None:

@@ -129,13 +129,16 @@ async def test_a_dropped_socket_is_resumed_without_loss_or_repetition(house: Hou
     assert back.last(s.Response).text.strip() == "Four."
 
 
-async def test_a_handle_works_once(house: House) -> None:
+async def test_a_handle_is_used_up_once_the_client_has_the_next_one(house: House) -> None:
     server = house.open(text=["Hello."])
     client = await Client(server).enter()
     await client.write("hi")
     handle = client.handle
     client.drop()
-    await Client(server).enter(resume=handle)
+    first = await Client(server).enter(resume=handle)
+    assert first.live is not None
+    first.live.settle_handle()
+    await first.settle()
     second = await Client(server).enter(resume=handle)
     assert second.last(s.Error).code == "resume_rejected"
     assert second.last(s.Session).resumed is False

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from antiphon.storage.base import StorageError
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.memory.sessions import MemorySessionStore
-from antiphon.storage.sessions import Fence
+from antiphon.storage.sessions import Fence, SessionRecord, Told
 
 CONVERSATIONS_KEPT: Final = 10_000
 VOICE_CALLS_KEPT: Final = 10_000
@@ -53,27 +53,56 @@ class MemoryConversationStore:
         rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
         return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+    async def append(
+        self,
+        conversation_id: str,
+        turn: Turn,
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> int:
+        (seq,) = await self.append_many(conversation_id, [turn], fence, told=told, record=record)
+        return seq
+
+    async def append_many(
+        self,
+        conversation_id: str,
+        turns: Sequence[Turn],
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> Sequence[int]:
         self._sessions.check(fence)
         kept = self._kept.pop(conversation_id, None)
         if kept is None:
             raise ConversationGone(conversation_id)
         self._kept[conversation_id] = kept
-        seq = next(kept.numbers)
-        kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
-        kept.conversation = replace(kept.conversation, updated_ms=turn.at_ms)
-        return seq
+        self._tell(fence, told)
+        if record is not None:
+            await self._sessions.save(record)
+        numbers = []
+        for turn in turns:
+            seq = next(kept.numbers)
+            kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
+            kept.conversation = replace(kept.conversation, updated_ms=turn.at_ms)
+            numbers.append(seq)
+        return numbers
 
-    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
-        return [await self.append(conversation_id, turn, fence) for turn in turns]
-
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
+    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
         self._sessions.check(fence)
         kept = self._kept.get(conversation_id)
         if kept is None or seq not in kept.turns:
             return False
+        self._tell(fence, told)
         kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
         return True
+
+    def _tell(self, fence: Fence | None, told: Told) -> None:
+        outbox = None if fence is None else self._sessions.outbox(fence.session_id)
+        if outbox is not None:
+            outbox.add(told)
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         kept = self._kept.get(conversation_id)

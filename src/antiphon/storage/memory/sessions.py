@@ -1,12 +1,11 @@
 """Sessions and what they told their clients."""
 
 from collections import deque
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
 
 
 class Outbox:
@@ -18,7 +17,7 @@ class Outbox:
         self._messages: deque[tuple[int, str]] = deque()
         self._characters = 0
 
-    def add(self, messages: Sequence[tuple[int, str]]) -> None:
+    def add(self, messages: Told) -> None:
         last_n = self._messages[-1][0] if self._messages else 0
         for n, _ in messages:
             if n <= last_n:
@@ -31,7 +30,7 @@ class Outbox:
         while len(self._messages) > MESSAGES_KEPT or self._newer_characters() >= CHARACTERS_KEPT:
             self._drop_oldest()
 
-    def after(self, last_n: int) -> Sequence[tuple[int, str]]:
+    def after(self, last_n: int) -> Told:
         return [message for message in self._messages if message[0] > last_n]
 
     def trim(self, up_to_n: int) -> None:
@@ -67,6 +66,7 @@ class MemorySessionStore:
             record,
             user=stored.user,
             handle_hash=stored.handle_hash,
+            previous_handle_hash=stored.previous_handle_hash,
             lease_owner=stored.lease_owner,
             lease_until_ms=stored.lease_until_ms,
         )
@@ -77,11 +77,25 @@ class MemorySessionStore:
         stored = self._records.get(self._ids.get(old_handle_hash, ""))
         if stored is None or stored.user != user or stored.handle_expires_ms <= now_ms:
             return None
-        del self._ids[old_handle_hash]
+        for unused in {stored.handle_hash, stored.previous_handle_hash} - {old_handle_hash, None}:
+            del self._ids[str(unused)]
         self._ids[new_handle_hash] = stored.id
-        renewed = replace(stored, handle_hash=new_handle_hash, handle_expires_ms=expires_ms, updated_ms=now_ms)
+        renewed = replace(
+            stored,
+            handle_hash=new_handle_hash,
+            previous_handle_hash=old_handle_hash,
+            handle_expires_ms=expires_ms,
+            updated_ms=now_ms,
+        )
         self._records[stored.id] = renewed
         return renewed
+
+    async def settle_handle(self, session_id: str, lease_token: int) -> None:
+        stored = self._records.get(session_id)
+        if stored is None or stored.lease_token != lease_token or stored.previous_handle_hash is None:
+            return
+        del self._ids[stored.previous_handle_hash]
+        self._records[session_id] = replace(stored, previous_handle_hash=None)
 
     async def take_lease(self, session_id: str, owner: str, now_ms: int, until_ms: int) -> SessionRecord:
         stored = self._records.get(session_id)
@@ -103,7 +117,9 @@ class MemorySessionStore:
         stored = self._records.get(session_id)
         if stored is None or lease_token not in (None, stored.lease_token):
             return False
-        del self._records[session_id], self._ids[stored.handle_hash], self._outboxes[session_id]
+        del self._records[session_id], self._outboxes[session_id], self._ids[stored.handle_hash]
+        if stored.previous_handle_hash is not None:
+            del self._ids[stored.previous_handle_hash]
         return True
 
     async def end_all(self, user: str) -> int:
@@ -139,13 +155,13 @@ class MemoryMessageStore:
     async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
         await self.append_many(session_id, [(n, text)], lease_token)
 
-    async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
+    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         self._sessions.check(Fence(session_id, lease_token))
         outbox = self._sessions.outbox(session_id)
         if outbox is not None:
             outbox.add(messages)
 
-    async def after(self, session_id: str, last_n: int) -> Sequence[tuple[int, str]]:
+    async def after(self, session_id: str, last_n: int) -> Told:
         outbox = self._sessions.outbox(session_id)
         return [] if outbox is None else outbox.after(last_n)
 

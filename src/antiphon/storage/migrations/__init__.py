@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 """The revision that `sql/tables.py` describes. Revisions are numbers of four digits, so they sort as they follow."""
 
 FOLDER: Final = Path(__file__).parent

@@ -8,9 +8,10 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
 
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
-from antiphon.storage.sessions import Fence
+from antiphon.storage.sessions import Fence, SessionRecord, Told
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.fencing import change_held, hold
+from antiphon.storage.sql.sessions import SqlMessageStore, save_record
 from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
 from antiphon.storage.sql.tables import conversations, turns, voice_calls
 
@@ -67,8 +68,9 @@ _DELETE_CALLS_BEFORE: Final = some(voice_calls, voice_calls.c.started_ms < bindp
 
 
 class SqlConversationStore:
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, messages: SqlMessageStore) -> None:
         self._connections = connections
+        self._messages = messages
 
     async def create(self, conversation: Conversation) -> None:
         await self._connections.change(_CREATE, asdict(conversation) | {"last_seq": 0})
@@ -84,13 +86,32 @@ class SqlConversationStore:
         rows = await self._connections.fetch(wanted, params)
         return [Conversation(*row) for row in rows]
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence)
+    async def append(
+        self,
+        conversation_id: str,
+        turn: Turn,
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> int:
+        (seq,) = await self.append_many(conversation_id, [turn], fence, told=told, record=record)
         return seq
 
-    async def append_many(self, conversation_id: str, turns: Sequence[Turn], fence: Fence | None) -> Sequence[int]:
+    async def append_many(
+        self,
+        conversation_id: str,
+        turns: Sequence[Turn],
+        fence: Fence | None,
+        *,
+        told: Told = (),
+        record: SessionRecord | None = None,
+    ) -> Sequence[int]:
         def write(connection: Connection) -> list[int]:
             hold(connection, fence)
+            self._tell(connection, fence, told)
+            if record is not None:
+                save_record(connection, record)
             numbers: list[int] = []
             for turn in turns:
                 seq: int | None = connection.scalar(_NUMBER, {"conversation": conversation_id, "at_ms": turn.at_ms})
@@ -102,9 +123,17 @@ class SqlConversationStore:
 
         return await self._connections.together(write)
 
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None) -> bool:
-        place = {"conversation": conversation_id, "number": seq}
-        return bool(await change_held(self._connections, fence, _AMEND, asdict(turn) | place))
+    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
+        amended = asdict(turn) | {"conversation": conversation_id, "number": seq}
+
+        def write(connection: Connection) -> bool:
+            hold(connection, fence)
+            if not connection.execute(_AMEND, amended).rowcount:
+                return False
+            self._tell(connection, fence, told)
+            return True
+
+        return await self._connections.together(write)
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         wanted = _TURNS if limit is None else _FIRST_TURNS
@@ -119,6 +148,10 @@ class SqlConversationStore:
 
     async def delete_before(self, at_ms: int) -> int:
         return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
+
+    def _tell(self, connection: Connection, fence: Fence | None, told: Told) -> None:
+        if fence is not None and told:
+            self._messages.write(connection, fence.session_id, told)
 
 
 class SqlVoiceCallStore:

@@ -27,10 +27,10 @@ class Database:
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
-        self.conversations = SqlConversationStore(connections)
         self.voice_calls = SqlVoiceCallStore(connections)
         self.sessions = SqlSessionStore(connections)
         self.messages = SqlMessageStore(connections)
+        self.conversations = SqlConversationStore(connections, self.messages)
         self.blocks = SqlBlockStore(connections)
         self.tokens = SqlTokenStore(connections)
 

@@ -1,12 +1,11 @@
 """Sessions and what they told their clients. Whoever changes the row of a lease or a handle first has it."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import asdict
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
-from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.fencing import hold
 from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
@@ -17,7 +16,15 @@ PRUNED_EVERY: Final = CHARACTERS_KEPT // 8
 LEAST_COST: Final = CHARACTERS_KEPT // MESSAGES_KEPT
 """A short message counts as so many characters: then one count watches over both limits."""
 
-_NOT_SAVED: Final = ("id", "user", "handle_hash", "lease_owner", "lease_token", "lease_until_ms")
+_NOT_SAVED: Final = (
+    "id",
+    "user",
+    "handle_hash",
+    "previous_handle_hash",
+    "lease_owner",
+    "lease_token",
+    "lease_until_ms",
+)
 
 _THIS: Final = sessions.c.id == bindparam("session")
 _HELD: Final = (_THIS, sessions.c.lease_token == bindparam("token"))
@@ -27,7 +34,10 @@ _SAVE: Final = update(sessions).where(*_HELD)
 _ROTATE: Final = (
     update(sessions)
     .where(
-        sessions.c.handle_hash == bindparam("old_handle_hash"),
+        or_(
+            sessions.c.handle_hash == bindparam("old_handle_hash"),
+            sessions.c.previous_handle_hash == bindparam("old_handle_hash"),
+        ),
         sessions.c.user == bindparam("owner"),
         sessions.c.handle_expires_ms > bindparam("now_ms"),
     )
@@ -35,6 +45,7 @@ _ROTATE: Final = (
 )
 _TAKE_LEASE: Final = update(sessions).where(_THIS).values(lease_token=sessions.c.lease_token + 1).returning(*sessions.c)
 _RENEW: Final = update(sessions).where(*_HELD)
+_SETTLE_HANDLE: Final = update(sessions).where(*_HELD).values(previous_handle_hash=None)
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
 _END_ALL: Final = delete(sessions).where(sessions.c.user == bindparam("owner"))
@@ -79,17 +90,23 @@ class SqlSessionStore:
         await self._connections.change(_BEGIN, asdict(record))
 
     async def save(self, record: SessionRecord) -> None:
-        saved = {name: value for name, value in asdict(record).items() if name not in _NOT_SAVED}
-        if not await self._connections.change(_SAVE, saved | {"session": record.id, "token": record.lease_token}):
-            raise Fenced(record.id)
+        await self._connections.each(lambda connection: save_record(connection, record))
 
     async def rotate(
         self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
     ) -> SessionRecord | None:
         keys = {"old_handle_hash": old_handle_hash, "owner": user, "now_ms": now_ms}
-        renewed = {"handle_hash": new_handle_hash, "handle_expires_ms": expires_ms, "updated_ms": now_ms}
+        renewed = {
+            "handle_hash": new_handle_hash,
+            "previous_handle_hash": old_handle_hash,
+            "handle_expires_ms": expires_ms,
+            "updated_ms": now_ms,
+        }
         rows = await self._connections.fetch(_ROTATE, keys | renewed)
         return SessionRecord(*rows[0]) if rows else None
+
+    async def settle_handle(self, session_id: str, lease_token: int) -> None:
+        await self._connections.change(_SETTLE_HANDLE, {"session": session_id, "token": lease_token})
 
     async def take_lease(self, session_id: str, owner: str, now_ms: int, until_ms: int) -> SessionRecord:
         lease = {"session": session_id, "lease_owner": owner, "lease_until_ms": until_ms, "updated_ms": now_ms}
@@ -121,21 +138,31 @@ class SqlMessageStore:
     async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
         await self.append_many(session_id, [(n, text)], lease_token)
 
-    async def append_many(self, session_id: str, messages: Sequence[tuple[int, str]], lease_token: int) -> None:
-        rows = [{"session_id": session_id, "n": n, "text": text} for n, text in messages]
-
+    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         def write(connection: Connection) -> None:
             hold(connection, Fence(session_id, lease_token))
-            if rows:
-                connection.execute(_APPEND, rows)
+            self.write(connection, session_id, messages)
 
         await self._connections.together(write)
-        if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
-            await self._connections.change(_PRUNE, {"session": session_id})
 
-    async def after(self, session_id: str, last_n: int) -> Sequence[tuple[int, str]]:
+    def write(self, connection: Connection, session_id: str, messages: Told) -> None:
+        """In the transaction of the caller, who holds the fence."""
+        if messages:
+            connection.execute(_APPEND, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
+        if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
+            connection.execute(_PRUNE, {"session": session_id})
+
+    async def after(self, session_id: str, last_n: int) -> Told:
         rows = await self._connections.fetch(_AFTER, {"session": session_id, "last_n": last_n})
         return [(n, text) for n, text in rows]
 
     async def trim(self, session_id: str, up_to_n: int) -> None:
         await self._connections.change(_TRIM, {"session": session_id, "up_to_n": up_to_n})
+
+
+def save_record(connection: Connection, record: SessionRecord) -> None:
+    """Stores what the owner of the lease may change. Raises `Fenced`."""
+    saved = {name: value for name, value in asdict(record).items() if name not in _NOT_SAVED}
+    held = {"session": record.id, "token": record.lease_token}
+    if not connection.execute(_SAVE, saved | held).rowcount:
+        raise Fenced(record.id)

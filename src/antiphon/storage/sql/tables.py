@@ -132,7 +132,9 @@ sessions: Final = Table(
     Column("lease_token", Integer, nullable=False),
     Column("lease_until_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
+    Column("previous_handle_hash", Text),
     UniqueConstraint("handle_hash", name="sessions_handle_hash"),
+    Index("sessions_previous_handle_hash", "previous_handle_hash"),
 )
 
 messages: Final = Table(

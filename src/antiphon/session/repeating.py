@@ -1,0 +1,75 @@
+"""Speech that a client has missed, and whose sound is gone: it is made again from its words, and sent in its order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Final
+
+from antiphon.errors import AntiphonError
+from antiphon.session.outbox import Outbox, SpokenPiece, Unheard
+from antiphon.session.preferences import Preferences
+from antiphon.session.sampler import MakeSample
+from antiphon.speech.clauses import Clauses
+from antiphon.telemetry.log import get_logger
+
+log: Final = get_logger(__name__)
+
+
+class Repeater:
+    """Sends what is `unspoken` in the outbox. What is said meanwhile waits there behind it."""
+
+    def __init__(self, make: MakeSample | None, outbox: Outbox, preferences: Callable[[], Preferences]) -> None:
+        """`make` is None where the server cannot speak; then the words must do."""
+        self._make = make
+        self._outbox = outbox
+        self._preferences = preferences
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self.stop()
+        self._outbox.unspoken = deque(_in_clauses(self._outbox.unspoken))
+        if self._outbox.unspoken:
+            self._task = asyncio.create_task(self._run())
+
+    def stop(self) -> None:
+        """What was not sent stays `unspoken`."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _run(self) -> None:
+        unspoken = self._outbox.unspoken
+        while unspoken and unspoken is self._outbox.unspoken:
+            first = unspoken[0]
+            pcm = first.pcm if first.pcm is not None else await self._speak(first.piece.text)
+            unspoken.popleft()
+            if pcm:
+                self._outbox.send_again(first.piece, pcm)
+
+    async def _speak(self, text: str) -> bytes:
+        preferences = self._preferences()
+        if self._make is None:
+            return b""
+        try:
+            return await self._make(text, preferences.voice, preferences.voice_speed / 100)
+        except AntiphonError as error:
+            log.warning("speech_not_repeated", reason=str(error))
+            return b""
+
+
+def _in_clauses(unspoken: Iterable[Unheard]) -> Iterator[Unheard]:
+    """Neighbouring pieces without a sound, as the clauses that they are parts of: alone they would sound cut off."""
+    for (is_silent, _), group in groupby(unspoken, key=lambda each: (each.pcm is None, each.piece.turn)):
+        pieces = list(group)
+        if not is_silent:
+            yield from pieces
+            continue
+        clauses = Clauses()
+        texts = [*clauses.push("".join(each.piece.text for each in pieces)), *clauses.finish()]
+        first, last = pieces[0].piece, pieces[-1].piece
+        ms, characters = sum(each.piece.ms for each in pieces), sum(map(len, texts))
+        for place, text in enumerate(texts):
+            is_last = last.last and place == len(texts) - 1
+            share_ms = ms * len(text) // characters
+            yield Unheard(SpokenPiece(0, first.turn, first.seq + place, f"{text} ", share_ms, is_last), None)
