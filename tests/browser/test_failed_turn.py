@@ -1,11 +1,16 @@
 """A turn that fails: the question stays, with the reason, and can be asked again."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Invite
 from tests.browser.scenes import exchange
 from tests.browser.scripted import Wire
+from tests.browser.slow_model import serve_slow_model
 from tests.browser.visitor import Visitor
+from tests.wire.served import serve
 
 REASON = "The model cannot be reached. Is it running?"
 
@@ -69,3 +74,18 @@ def test_a_question_that_failed_can_be_asked_again_later(visitor: Visitor, wire:
     visitor.click("Try again")
     wire.wait_for("text_message", text="How far is the moon?")
     expect(visitor.said).to_have_text(["And the sun?", "How far is the moon?"])
+
+
+def test_a_question_to_a_real_server_whose_model_fails_is_asked_again(invite: Invite, tmp_path: Path) -> None:
+    with serve_slow_model() as (model, name), serve(tmp_path, model={"text": name}) as served:
+        model.may_answer.set()
+        model.fails = True
+        visitor = invite(f"http://127.0.0.1:{served.port}/").open()
+        visitor.write("How far is the moon?")
+        expect(visitor.page.locator(".bubble .problem")).not_to_be_empty()
+        expect(visitor.banners).to_have_count(0)
+        model.fails = False
+        visitor.click("Try again")
+        expect(visitor.answers).to_have_text(["You asked: How far is the moon?"])
+        expect(visitor.said).to_have_text(["How far is the moon?"])
+        expect(visitor.find("button", "Try again")).to_have_count(0)

@@ -1,11 +1,16 @@
 """What is typed while an answer is being made: it waits, and can be taken back."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
+from antiphon.session.machine import MAX_QUEUED
+from tests.browser.conftest import Invite
 from tests.browser.scripted import Wire
+from tests.browser.slow_model import serve_slow_model
 from tests.browser.visitor import Visitor
+from tests.wire.served import serve
 
 WAITING = "Waiting for the answer"
 
@@ -126,3 +131,35 @@ def test_what_waits_is_not_sent_again_after_a_resume(visitor: Visitor, wire: Wir
     visitor.sees("Assistant", "Idle")
     expect(waiting(visitor)).to_have_count(1)
     assert len(wire.said("text_message")) == 1
+
+
+def test_a_real_server_answers_what_waited_in_its_order_and_not_what_was_taken_back(
+    invite: Invite, tmp_path: Path
+) -> None:
+    with serve_slow_model() as (model, name), serve(tmp_path, model={"text": name}) as served:
+        visitor = invite(f"http://127.0.0.1:{served.port}/").open()
+        for text in ("Say one", "Say two", "Say three", "Say four"):
+            visitor.write(text)
+        expect(waiting(visitor)).to_have_count(3)
+        waiting(visitor).filter(has_text="Say three").get_by_role("button", name="Take back").click()
+        expect(visitor.composer).to_have_value("Say three")
+        expect(waiting(visitor)).to_have_count(2)
+        model.may_answer.set()
+        expect(visitor.answers).to_have_text([f"You asked: Say {number}" for number in ("one", "two", "four")])
+        expect(visitor.said).to_have_text(["Say one", "Say two", "Say four"])
+        expect(waiting(visitor)).to_have_count(0)
+        visitor.sees("Assistant", "Idle")
+
+
+def test_a_real_server_that_has_no_room_gives_the_message_back(invite: Invite, tmp_path: Path) -> None:
+    with serve_slow_model() as (_, name), serve(tmp_path, model={"text": name}) as served:
+        visitor = invite(f"http://127.0.0.1:{served.port}/").open()
+        visitor.write("Say 0")
+        expect(visitor.thread).to_contain_text("Say 0")
+        for number in range(1, MAX_QUEUED + 1):
+            visitor.write(f"Say {number}")
+            expect(waiting(visitor)).to_have_count(number)
+        visitor.write("One more")
+        expect(visitor.composer).to_have_value("One more")
+        expect(visitor.banners).to_have_count(1)
+        expect(waiting(visitor)).to_have_count(MAX_QUEUED)

@@ -103,6 +103,8 @@ export interface Flyout {
 
 export interface Confirmation {
   token: string;
+  /** Of the call. */
+  id: string | null;
   tool: string;
   args: Record<string, unknown>;
   preview: string;

@@ -2,7 +2,7 @@
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
 import { append, type AssistantItem, type Item, type PageState, replace, UNHEARD, type UserItem } from "./state";
-import { expireTools, loseTools, showCalls } from "./tools";
+import { askAgain, expireTools, loseTools, showCalls } from "./tools";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
@@ -205,6 +205,8 @@ export function loadHistory(state: PageState, message: HistoryMessage): PageStat
     next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
   }
   next = expireTools(loseTools(next));
+  // Questions of another conversation were left with it.
+  next = message.conversation_id === state.conversationId ? askAgain(next) : { ...next, confirmations: [] };
   return { ...next, items: [...next.items, ...waiting] };
 }
 

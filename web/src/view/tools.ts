@@ -43,7 +43,7 @@ function isFailure({ ok, result }: Pick<Result, "ok" | "result">): boolean {
 }
 
 /** The call waits for the person. Asked again elsewhere, it has another token. */
-export function askFirst(state: PageState, question: Question, now: number): PageState {
+export function askFirst(state: PageState, question: Question, now: number | null): PageState {
   const { confirmation_token: token, tool, args, preview, expires_at: expiresAt } = question;
   if (findCard(state, (item) => item.question?.token === token) !== undefined) return state;
   const id = question.id ?? null;
@@ -54,7 +54,7 @@ export function askFirst(state: PageState, question: Question, now: number): Pag
       ? appendCard(state, { id, name: tool, args, at: now, ...changed })
       : replace(state, card, { ...changed, args, result: null, durationMs: null });
   const others = shown.confirmations.filter((each) => each.token !== card?.question?.token);
-  return { ...shown, confirmations: [...others, { token, tool, args, preview, expiresAt }] };
+  return { ...shown, confirmations: [...others, { token, id, tool, args, preview, expiresAt }] };
 }
 
 function isUnasked(item: ToolItem, name: string): boolean {
@@ -77,6 +77,15 @@ export function loseTools(state: PageState): PageState {
 /** Nobody can approve them any more. */
 export function expireTools(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "waiting" ? "expired" : status));
+}
+
+/** The cards are others than before: those that wait for the person do so still. */
+export function askAgain(state: PageState): PageState {
+  return state.confirmations.reduce<PageState>(
+    (asked, { token, expiresAt, ...question }) =>
+      askFirst(asked, { confirmation_token: token, expires_at: expiresAt, ...question }, null),
+    { ...state, confirmations: [] },
+  );
 }
 
 /** Calls of a history. One that was approved is there twice: as it was asked for, and as it was run. */

@@ -139,6 +139,16 @@ describe("confirmations", () => {
     expect(state.confirmations).toEqual([]);
   });
 
+  test("are still asked when the history of their conversation comes", () => {
+    const calls = [{ id: "a", name: "send", args: {}, result: { error: { type: "CONFIRMATION_REQUIRED" } }, ok: false }];
+    const history: Told = { type: "history", conversation_id: "c", turns: [{ role: "assistant", content: "Shall I?", calls }] };
+    const session: Told = { type: "session", conversation_id: "c", resumed: true, resume: "h", mode: "text" };
+    const state = see([session, call, { ...request, id: "a" }, refusal, history]);
+    expect(outline(state)).toEqual(["tool waiting: send", "assistant final: Shall I?"]);
+    expect(state.confirmations.map(({ token }) => token)).toEqual(["k"]);
+    expect(see([{ ...history, conversation_id: "other" }], state).confirmations).toEqual([]);
+  });
+
   test("of another session are closed with it", () => {
     const state = see([request, open("new")]);
     expect(state.confirmations).toEqual([]);
