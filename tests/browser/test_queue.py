@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
-from antiphon.session.machine import MAX_QUEUED
+from antiphon.session.state import MAX_QUEUED
 from tests.browser.conftest import Invite
 from tests.browser.scripted import Wire
 from tests.browser.slow_model import serve_slow_model
