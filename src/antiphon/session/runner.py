@@ -409,7 +409,7 @@ class Runner:
             await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken, told=told)
         self._note_move()
 
-    async def _tell_queue(self, queue: tuple[s.QueuedMessage, ...]) -> None:
+    async def _tell_queue(self, queue: tuple[s.QueuedText, ...]) -> None:
         """What a client has seen as waiting is stored, and so never lost."""
         if not self.keeper.is_stored:
             self.outbox.send(s.Queued(queue))
