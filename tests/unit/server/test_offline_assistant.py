@@ -1,9 +1,16 @@
 """What the offline assistant makes of people's words, through `POST /api/chat`, with the built-in tools."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
+from antiphon.models.base import OutputText, Prompt
+from antiphon.models.builtin import BuiltinModel
+from antiphon.tools.registry import Registry
+from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
 from tests.fakes.web import Web
 
 FIRST_SCREEN = {
@@ -47,3 +54,70 @@ async def test_a_sum_can_be_asked_for_in_the_words_of_school(
 async def test_a_difference_that_is_no_number_is_no_calculation(offline: Callable[[], Web]) -> None:
     answer = (await offline().chat("what is the difference between cats and dogs")).json()
     assert answer["toolCalls"] == []
+
+
+# What is not understood.
+
+CONNECT_A_MODEL = "To answer anything, connect a model: set model.text in antiphon.toml."
+
+
+def suggestions(answer: str) -> list[str]:
+    return re.findall("“([^”]+)”", answer)
+
+
+@pytest.mark.parametrize(
+    ("said", "near"),
+    [
+        ("tell me a story", "tell me a joke"),
+        ("set a timer for ten minutes", "what time is it"),
+        ("how many weeks are there until my retirement", "how many days are there until Christmas"),
+        ("is my hard disk broken", "how full is my disk"),
+        ("which song was number one on the day that I was born", "what day"),
+        ("multiply my money", "multiply 12 by 3"),
+    ],
+)
+async def test_after_i_do_not_know_come_suggestions_near_to_what_was_asked(
+    offline: Callable[[], Web], said: str, near: str
+) -> None:
+    answer = (await offline().chat(said)).json()["message"]
+    assert answer.startswith("I don't know how to do that. You could say “")
+    assert any(suggestion.startswith(near) for suggestion in suggestions(answer)), answer
+    assert len(suggestions(answer)) == 3
+
+
+async def test_a_typed_i_do_not_know_tells_how_to_connect_a_model(offline: Callable[[], Web]) -> None:
+    answer = (await offline().chat("what is the meaning of life")).json()["message"]
+    assert answer.endswith(CONNECT_A_MODEL)
+
+
+async def test_a_spoken_i_do_not_know_is_one_short_sentence(builtin: BuiltinModel) -> None:
+    prompt = Prompt("", (UserMessage("what is the meaning of life"),), (), Mode.VOICE)
+    answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, OutputText)])
+    assert answer.startswith("I don't know")
+    assert len(answer.split()) < 20
+    assert CONNECT_A_MODEL not in answer
+    assert len(suggestions(answer)) == 1
+
+
+@pytest.mark.real_time
+async def test_every_suggestion_works_when_it_is_said_back(
+    offline: Callable[[], Web], toolkit: Registry, builtin: BuiltinModel
+) -> None:
+    # Each word of each sentence of each tool, beside words that nobody understands, brings its own suggestions.
+    known = {word for tool in toolkit.tools.values() if tool.sentences for word in words_of(tool.sentences)}
+    shown: set[str] = set()
+    for word in sorted(known):
+        for said in (f"blargh {word} frobnicate", f"how is the {word} of my quux"):
+            prompt = Prompt("", (UserMessage(said),), (), Mode.TEXT)
+            answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, OutputText)])
+            shown.update(suggestions(answer) if answer.startswith("I don't know how") else [])
+    assert len(shown) > 60
+    web = offline()
+    for suggestion in sorted(shown):
+        # Each said by somebody else: nobody may say so many at once.
+        answer = (await web.chat(suggestion, user=suggestion[:60])).json()
+        assert [run["ok"] for run in answer["toolCalls"]] == [True], (suggestion, answer)
+
+
+def words_of(sentences: Mapping[str, Any]) -> set[str]:
+    return set(re.findall(r"[a-z']+", " ".join(text for entry in sentences["data"] for text in entry["sentences"])))
