@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import Terminal
-from tests.fakes.toolbox import write_tool
+from tests.fakes.toolbox import HANDLER, write_tool
 
 
 @pytest.fixture
@@ -72,7 +72,6 @@ def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
     [
         (["calculate", "--args", '{"expression": 5}'], "VALIDATION"),
         (["calculate", "--args", '{"expression": "1", "precision": 3}'], "VALIDATION"),
-        (["calculate", "--args", "[1]"], "VALIDATION"),
         (["calculat", "--args", "{}"], "NOT_FOUND"),
         (["start_voice_session", "--mode", "voice"], "MODE_RESTRICTED"),
     ],
@@ -95,6 +94,15 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
     ("words", "told"),
     [
         (["tools", "run", "calculate", "--args", "{expression: 1}"], "--args is not JSON"),
+        (["tools", "run", "calculate", "--args", ""], "--args is not JSON"),
+        (["tools", "run", "calculate", "--args", "[1]"], "--args must be a JSON object"),
+        (["tools", "run", "calculate", "--args", "[" * 100_000], "nested too deeply"),
+        (["tools", "run", "calculate", "--args", '{"a":' * 20_000 + "1" + "}" * 20_000], "nested too deeply"),
+        (["tools", "run", "calculate", "--args", '{"expression": "\\ud800"}'], "half of a surrogate pair"),
+        (["tools", "run", "calculate", "--args", '{"expression": "\udcff"}'], "not UTF-8"),
+        (["tools", "run", "calculate", "--args", '{"expression": 1, "expression": 2}'], "stands twice"),
+        (["tools", "run", "calculate", "--args", '{"expression": 1e999}'], "1e999"),
+        (["tools", "run", "calculate", "--args", '{"expression": ' + "9" * 5_000 + "}"], "--args is not JSON"),
         (["tools", "show", "calculat"], "Did you mean calculate?"),
         (["tools", "test", "nothing_like_it"], "there is no tool called"),
         (["tools", "diff", "old.json", "new.json"], "old.json cannot be read"),
@@ -209,3 +217,62 @@ def test_chatting_with_the_offline_assistant(terminal: Terminal, said: str, hear
     shown = terminal.run("chat", typed=f"{said}\nexit\n")
     assert shown.code == 0
     assert heard in shown.out
+
+
+def test_a_very_large_number_is_refused_by_the_tool_and_not_by_a_traceback(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "run", "calculate", "--args", '{"expression": ' + "9" * 400 + "}", "--json")
+    assert shown.code == 1
+    assert shown.json["error"]["type"] == "VALIDATION"
+
+
+OUTPUTS = {
+    "type": "object",
+    "required": ["greeting"],
+    "properties": {"greeting": {"type": "object", "properties": {"words": {"type": "integer"}}}},
+}
+TEST_OF_GREET = """\
+from pathlib import Path
+
+from antiphon.tools.loader import load_module
+from antiphon.tools.testing import make_context
+
+handler = load_module(Path(__file__).parents[1])
+
+
+async def test_it_greets() -> None:
+    assert (await handler.execute({"name": "Ada"}, make_context())).ok
+"""
+
+
+def write_greeting(terminal: Terminal, data: str) -> None:
+    handler = HANDLER.replace("""{"greeting": f"Hello, {args['name']}."}""", data)
+    files = {"handler.py": handler, "tests/test_greet.py": TEST_OF_GREET}
+    write_tool(terminal.folder / "tools", "greet", files=files, outputs=OUTPUTS)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_result_that_does_not_fit_the_outputs_of_the_schema_is_told_with_its_path(
+    terminal: Terminal, options: list[str]
+) -> None:
+    write_greeting(terminal, '{"greeting": {"words": "two"}}')
+    shown = terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}', *options)
+    assert shown.code == 1
+    assert "/greeting/words" in shown.err
+    assert "outputs" in shown.err
+    assert "Traceback" not in shown.err
+    if options:
+        assert shown.json["data"] == {"greeting": {"words": "two"}}
+
+
+def test_a_result_that_fits_the_outputs_is_a_success(terminal: Terminal) -> None:
+    write_greeting(terminal, '{"greeting": {"words": 2}}')
+    assert terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}').code == 0
+    assert terminal.run("tools", "test", "greet").code == 0
+
+
+def test_a_test_of_a_tool_fails_when_a_result_does_not_fit_the_outputs(terminal: Terminal) -> None:
+    write_greeting(terminal, '{"greeting": {"words": "two"}}')
+    shown = terminal.run("tools", "test", "greet")
+    assert shown.code == 1
+    assert "/greeting/words" in shown.out
+    assert "1 failed" in shown.out

@@ -58,7 +58,10 @@ def run(
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Run a tool through the gate. With --json, prints the whole result. Exit code 1 if the tool was not ok."""
+    """Run a tool through the gate. With --json, prints the whole result.
+
+    Exit code 1 if the tool was not ok, or if its result does not fit the outputs in its schema.
+    """
     from antiphon.cli import tool_actions
 
     tool_actions.run(settings_for(config), name, args, mode, as_json)

@@ -14,7 +14,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -22,7 +22,8 @@ from antiphon.tools.arguments import Arguments
 from antiphon.tools.artifact import Entry
 from antiphon.tools.availability import compile_expression
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.source import Source, read
+from antiphon.tools.outputs import checked
+from antiphon.tools.source import Source, parse_json, read
 from antiphon.tools.spec import ToolSpec
 from antiphon.tools.tool import Tool
 
@@ -110,12 +111,29 @@ def load(entry: Entry, source: Source) -> Tool:
 
 
 def load_module(directory: Path) -> ModuleType:
-    """The handler of a tool's directory, for its tests. Raises RegistryError."""
+    """The handler of a tool's directory, for its tests. Raises RegistryError.
+
+    Its `execute` fails a test whose result does not fit the `outputs` in schema.json.
+    """
     try:
         source = read(directory.resolve())
     except OSError as error:
         raise RegistryError(f"{error.filename} cannot be read: {error.strerror}.") from error
-    return import_handler(source)
+    handler = import_handler(source)
+    outputs = _outputs_of(source)
+    if outputs is not None and hasattr(handler, "execute"):
+        handler.execute = checked(handler.execute, outputs)  # type: ignore[attr-defined]
+    return handler
+
+
+def _outputs_of(source: Source) -> dict[str, Any] | None:
+    """None if there are none. What is wrong with the schema is for the build to say."""
+    try:
+        schema = parse_json(source.files.get("schema.json", b"{}"))
+    except ValueError:
+        return None
+    outputs = schema.get("outputs") if isinstance(schema, dict) else None
+    return outputs if isinstance(outputs, dict) else None
 
 
 def import_handler(source: Source) -> ModuleType:
