@@ -112,6 +112,11 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
         (["serve", "--config", "nowhere.toml"], "nowhere.toml"),
         (["serve", "--host", "no-such-host.invalid", "--insecure"], "Check --host"),
         (["serve", "--host", "0.0.0.0"], "antiphon token new"),
+        (
+            ["talk", "question.wav", "--save", "answer.mp3"],
+            "only as a WAV file. Give --save a name such as answer.wav.",
+        ),
+        (["talk", "question.wav", "--save", "answer"], "only as a WAV file. Give --save a name such as answer.wav."),
         (["chat", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
         (["chat", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
     ],
@@ -122,6 +127,29 @@ def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told:
     assert shown.err.startswith("antiphon: ")
     assert told in shown.err
     assert len(shown.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "told"),
+    [
+        ("https://a.example/x", "Write https://a.example instead."),
+        ("https://a.example/", "Write https://a.example instead."),
+        ("https://a.example:8443/x?y#z", "Write https://a.example:8443 instead."),
+        ("HTTPS://User@A.example/x", "such as https://example.org"),
+        ("a.example", "Write https://a.example instead."),
+        ("*", "such as https://example.org"),
+        ("https://*.a.example", "such as https://example.org"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "doctor"])
+def test_an_origin_that_no_page_has_is_refused_with_the_right_form(
+    terminal: Terminal, command: str, origin: str, told: str
+) -> None:
+    shown = terminal.run(command, ANTIPHON_SERVER__ORIGINS=f'["{origin}"]', ANTIPHON_SERVER__PORT="0")
+    assert shown.code == 1
+    [line] = [line for line in (shown.out + shown.err).splitlines() if "server.origins" in line]
+    assert origin in line
+    assert told in line
 
 
 def test_a_setting_that_nobody_knows_is_one_clear_line(terminal: Terminal) -> None:

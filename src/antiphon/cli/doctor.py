@@ -158,13 +158,12 @@ def check_server(settings: "Settings") -> Findings:
 
 def check_access(settings: "Settings") -> Findings:
     """Who may talk to the server, by the same rules as at its start."""
-    from antiphon.security.origin import is_loopback, parse_origin
+    from antiphon.security.origin import explain_origin, is_loopback
 
     host, auth = settings.server.host, settings.server.auth
     for origin in settings.server.origins:
-        if parse_origin(origin) is None:
-            advice = "It is like https://example.org, without a path."
-            yield Finding(False, f"access: {origin!r} in server.origins is no address of a page. {advice}")
+        if (problem := explain_origin(origin)) is not None:
+            yield Finding(False, f"access: {problem}")
     if auth == "off" and not is_loopback(host):
         advice = "Leave auth at its default, or start with --insecure if that is meant."
         yield Finding(False, f'access: server.auth is "off" and {host} can be reached from other machines. {advice}')
