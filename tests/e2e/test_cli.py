@@ -304,3 +304,46 @@ def test_a_test_of_a_tool_fails_when_a_result_does_not_fit_the_outputs(terminal:
     assert shown.code == 1
     assert "/greeting/words" in shown.out
     assert "1 failed" in shown.out
+
+
+MISSING = {
+    "handler.py": f"import antiphon_needs_this.inner\n{HANDLER}",
+}
+MISSING_IN_A_SIBLING = {
+    "handler.py": f"from .helper import help\n{HANDLER}",
+    "helper.py": "\nfrom antiphon_needs_this import help\n",
+}
+FAILING = {"handler.py": f"{HANDLER}\n\nraise OSError('no such device')\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "reason"),
+    [
+        (MISSING, "handler.py: line 1", "pip install antiphon_needs_this"),
+        (MISSING_IN_A_SIBLING, "helper.py: line 2", "pip install antiphon_needs_this"),
+        (FAILING, "handler.py: line 9", "OSError: no such device"),
+    ],
+)
+def test_a_handler_that_cannot_be_imported_is_named_by_the_build_and_by_the_doctor(
+    terminal: Terminal, files: dict[str, str], place: str, reason: str
+) -> None:
+    write_tool(terminal.folder / "tools", "greet", files=files)
+    write_tool(terminal.folder / "tools", "wave")
+    built = terminal.run("tools", "build")
+    assert built.code == 1
+    assert f"greet/{place}: " in built.err
+    assert reason in built.err
+    assert "1 mistake; nothing was written." in built.err
+    assert not (terminal.folder / "tool_registry.json").exists()
+    found = terminal.run("doctor", ANTIPHON_SERVER__PORT="0")
+    assert found.code == 1
+    assert f"tools: a mistake: greet/{place}: " in found.out
+    assert reason in found.out
+
+
+def test_a_tool_that_cannot_be_imported_is_one_line_at_the_start(terminal: Terminal) -> None:
+    write_tool(terminal.folder / "tools", "greet", files=MISSING)
+    shown = terminal.run("serve", "--port", "0")
+    assert shown.code == 1
+    assert len(shown.err.strip().splitlines()) == 1
+    assert "pip install antiphon_needs_this" in shown.err

@@ -121,13 +121,15 @@ def check_database(settings: "Settings") -> Findings:
 
 def check_tools(settings: "Settings") -> Findings:
     from antiphon.compose import build_tools
+    from antiphon.tools.loader import check_handlers
 
     built = build_tools(settings)
-    if built.ok:
+    mistakes = [*built.errors, *check_handlers(built.artifact.tools)]
+    if not mistakes:
         yield Finding(True, f"tools: {len(built.artifact.tools)} build, version {built.artifact.version}")
         return
-    first = built.errors[0]
-    count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
+    first = mistakes[0]
+    count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes, the first"
     yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see all of it.")
 
 

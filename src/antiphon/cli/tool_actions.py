@@ -26,6 +26,7 @@ from antiphon.tools import diff as differ
 from antiphon.tools import scaffold
 from antiphon.tools.call import ToolCall
 from antiphon.tools.lint import Severity
+from antiphon.tools.loader import check_handlers
 from antiphon.tools.outputs import find_mismatches
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
@@ -41,13 +42,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def build(settings: Settings) -> None:
     built = build_tools(settings)
     built_in = {entry.tool_id for entry in built.artifact.tools if TOOLKIT in Path(entry.origin).parents}
-    for problem in built.problems:
+    not_imported = check_handlers(built.artifact.tools)
+    for problem in [*built.problems, *not_imported]:
         if problem.severity is Severity.WARNING and problem.tool in built_in:
             continue  # its user cannot change it
         style = "red" if problem.severity is Severity.ERROR else "yellow"
         err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
-    if not built.ok:
-        err.print(f"{len(built.errors)} mistakes; nothing was written.")
+    mistakes = len(built.errors) + len(not_imported)
+    if mistakes:
+        err.print(f"{mistakes} mistake{'s' * (mistakes > 1)}; nothing was written.")
         raise typer.Exit(1)
     builder.write(built, settings.artifact_path)
     count, version = len(built.artifact.tools), built.artifact.version

@@ -15,7 +15,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The tool's id
 
 @app.command()
 def build(config: ConfigOption = None) -> None:
-    """Compile all tool directories into the registry, and name every mistake in them."""
+    """Compile all tool directories into the registry, import their handlers, and name every mistake in them."""
     from antiphon.cli import tool_actions
 
     tool_actions.build(settings_for(config))
