@@ -67,7 +67,7 @@ def test_loading_writes_nothing_into_the_directory(tmp_path: Path) -> None:
     [
         (
             {"handler.py": "\nimport nothing_like_this\n"},
-            r"imports nothing_like_this, which is not installed\. Run `pip install nothing_like_this`.*handler\.py, line 2",
+            r"imports nothing_like_this, which is not installed\. Run `pip install nothing_like_this`.*py, line 2",
         ),
         (
             {"handler.py": "1 / 0\n"},
