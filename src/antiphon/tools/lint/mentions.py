@@ -35,17 +35,15 @@ class _Mention:
 def check_mentions(source: Source, schema: Mapping[str, Any], tool_ids: Collection[str]) -> Iterator[Problem]:
     """`tool_ids` are all tools that there are, those that are switched off among them."""
     mentions = [*_in_documents(source), *_in_suggestions(source)]
-    mentions = [mention for mention in mentions if mention.name not in tool_ids]
-    if not mentions:
-        return
-    known = {*_CONTRACT_WORDS, *_words_in(schema), *_words_of_code(source)}
-    fenced = "\n".join(line for name in DOCUMENTS for _, line, is_fenced in _lines(source, name) if is_fenced)
-    known.update(_words_in(fenced))
+    # What costs the most comes last: most tools name nothing that their schema and their examples do not explain.
+    for words_known in (lambda: tool_ids, lambda: _words_of_contract(source, schema), lambda: _words_of_code(source)):
+        if mentions:
+            known = frozenset(words_known())
+            mentions = [mention for mention in mentions if mention.name not in known]
     for mention in mentions:
-        if mention.name not in known:
-            hint = did_you_mean(mention.name, tool_ids)
-            message = f"names {mention.name}, which is no tool, parameter or output.{hint}"
-            yield Place(source.tool_id, mention.file).error(f"line {mention.line}", message)
+        hint = did_you_mean(mention.name, tool_ids)
+        message = f"names {mention.name}, which is no tool, parameter or output.{hint}"
+        yield Place(source.tool_id, mention.file).error(f"line {mention.line}", message)
 
 
 def _in_documents(source: Source) -> Iterator[_Mention]:
@@ -70,6 +68,13 @@ def _lines(source: Source, name: str) -> list[tuple[int, str, bool]]:
         lines.append((number, line, is_fenced or is_edge))
         is_fenced ^= is_edge
     return lines
+
+
+def _words_of_contract(source: Source, schema: Mapping[str, Any]) -> Iterator[str]:
+    """The words of all schemas, of this one, and of the examples in the documents."""
+    yield from _CONTRACT_WORDS
+    yield from _words_in(schema)
+    yield from _words_in([line for name in DOCUMENTS for _, line, is_fenced in _lines(source, name) if is_fenced])
 
 
 def _words_in(value: Any) -> Iterator[str]:
