@@ -106,7 +106,7 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
         (["tools", "show", "calculat"], "Did you mean calculate?"),
         (["tools", "test", "nothing_like_it"], "there is no tool called"),
         (["tools", "diff", "old.json", "new.json"], "old.json cannot be read"),
-        (["tools", "audit", "--since", "banana"], "no time that I know"),
+        (["tools", "audit", "--since", "banana"], "is not a time I understand"),
         (["tools", "new", "9lives"], "9lives"),
         (["tools", "list", "--config", "nowhere.toml"], "nowhere.toml"),
         (["serve", "--config", "nowhere.toml"], "nowhere.toml"),

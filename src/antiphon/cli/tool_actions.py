@@ -154,7 +154,8 @@ async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) ->
         result = await house.executor.execute(call, session)
         request = result.error.confirmation_request if result.error is not None else None
         if request is not None and not as_json and sys.stdin.isatty():
-            approved = typer.confirm(f"{request.preview}\nShall I?")
+            preview = request.preview
+            approved = typer.confirm(preview if preview.endswith("?") else f"{preview} Shall I?")
             result = await house.executor.resolve(request.confirmation_token, approved, session)
         tool = house.registry.tools.get(call.name)
         return result, find_mismatches(tool.spec.outputs if tool is not None else None, result)
@@ -200,7 +201,7 @@ def _since_ms(since: str | None) -> int:
         return 0
     when = parse_datetime(since, datetime.now().astimezone())
     if when is None:
-        raise UsageError(f'--since {since!r} is no time that I know. Try "2026-01-31", "yesterday" or "2 hours ago".')
+        raise UsageError(f'{since!r} is not a time I understand. Try "2026-01-31", "yesterday" or "2 hours ago".')
     return int(when.timestamp() * 1000)
 
 
