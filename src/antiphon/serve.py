@@ -17,7 +17,7 @@ from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import LiveModel
-from antiphon.security.origin import is_loopback, is_wildcard, own_authority, own_origins
+from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
@@ -53,6 +53,12 @@ class InsecureError(AntiphonError):
     code = "insecure"
 
 
+class OriginError(AntiphonError):
+    """An entry of `server.origins` is not an origin."""
+
+    code = "origin"
+
+
 class VoicelessError(AntiphonError):
     """A voice is needed where the settings have none."""
 
@@ -78,6 +84,7 @@ async def run_server(
     `needs_voice` a voice that cannot be had is an error; else the server goes on in text, and says why.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
+    _check_origins(settings.server.origins)
     async with AsyncExitStack() as stack:
         house = await stack.enter_async_context(open_house(settings))
         model = await stack.enter_async_context(house.text_model())
@@ -125,6 +132,12 @@ async def run_server(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check_origins(origins: Sequence[str]) -> None:
+    problems = [problem for problem in map(explain_origin, origins) if problem is not None]
+    if problems:
+        raise OriginError(" ".join(problems))
 
 
 async def _find_voice(

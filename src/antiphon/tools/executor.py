@@ -200,7 +200,7 @@ class Executor:
             return await self._execute(_call_of(taken), session, approved=taken)
         session.ledger.denied.add(fingerprint(taken.tool, taken.args))
         record_answer(self._desk, session, taken, "denied")
-        return refuse(declined(session.snapshot.tools[taken.tool]))
+        return declined(session.snapshot.tools[taken.tool])
 
     def _allow_other_version(self, session: ToolSession) -> None:
         """In development, tools that change under a session are a mistake to be seen at once."""

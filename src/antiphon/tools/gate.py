@@ -130,7 +130,7 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
-        return refuse(declined(tool))
+        return declined(tool)
     request = await desk.confirmations.ask(attempt, tool)
     attempt.confirmation = "requested"
     await _tell_client(attempt, request)
@@ -143,12 +143,13 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     return refuse(failure)
 
 
-def declined(tool: Tool) -> Failure:
-    return Failure(
+def declined(tool: Tool) -> ToolResult:
+    failure = Failure(
         ErrorType.PERMANENT,
         f"The user declined {tool.id}; nothing was done.",
         suggestion="Do not try it again unless the user asks for it.",
     )
+    return ToolResult(False, error=failure, spoken="All right, I won't do that.")
 
 
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
