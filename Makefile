@@ -8,7 +8,7 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check models system bench web screenshots clean
+.PHONY: help serve test soak check models system bench web screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ test: system check models ## check, then run every test
 	cd web && npm run --silent test
 	$(BIN)/pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(IN_REAL_TIME))
 	$(BIN)/pytest -q $(IN_REAL_TIME)
+
+# Not named as tests are, so that only this finds them.
+soak: $(INSTALLED) ## run what takes too long for every day
+	$(BIN)/pytest -q tests/soak/*.py
 
 check: $(INSTALLED) $(NODE_INSTALLED) ## style, types, import rules, file sizes, and whether the page is built
 	$(BIN)/ruff check .

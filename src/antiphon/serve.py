@@ -17,7 +17,7 @@ from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import LiveModel
-from antiphon.security.origin import is_loopback, is_wildcard, own_authority, own_origins
+from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
@@ -25,6 +25,8 @@ from antiphon.server.desk import HttpDesk, Model
 from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
+from antiphon.server.readiness import Readiness
+from antiphon.server.revocation import end_revoked
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable
@@ -49,6 +51,12 @@ class InsecureError(AntiphonError):
     """The server would be open to strangers."""
 
     code = "insecure"
+
+
+class OriginError(AntiphonError):
+    """An entry of `server.origins` is not an origin."""
+
+    code = "origin"
 
 
 class VoicelessError(AntiphonError):
@@ -76,6 +84,7 @@ async def run_server(
     `needs_voice` a voice that cannot be had is an error; else the server goes on in text, and says why.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
+    _check_origins(settings.server.origins)
     async with AsyncExitStack() as stack:
         house = await stack.enter_async_context(open_house(settings))
         model = await stack.enter_async_context(house.text_model())
@@ -88,12 +97,11 @@ async def run_server(
         else:
             hub = house.hub(model, make_voice)
         stores = house.database
-        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required)
+        quota, lag = quota or Quota(), LagMonitor()
+        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        quota, lag = quota or Quota(), LagMonitor()
-        stopping = asyncio.Event()
-        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag, stopping=stopping)
+        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag)
         app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
@@ -107,19 +115,29 @@ async def run_server(
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
-            stopping.set()
-            await hub.drain(DRAIN_S - 1, RESTARTING)
+            desk.stopping.set()
+            try:
+                await hub.drain(DRAIN_S - 1, RESTARTING)
+            finally:
+                desk.must_end.set()
 
         server = Server(
             app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
         )
-        tasks = [asyncio.create_task(each) for each in (_keep_house(house), _stop_when(stop, server))]
+        running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
+        tasks = [asyncio.create_task(each) for each in running]
         try:
             await server.serve(sockets)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check_origins(origins: Sequence[str]) -> None:
+    problems = [problem for problem in map(explain_origin, origins) if problem is not None]
+    if problems:
+        raise OriginError(" ".join(problems))
 
 
 async def _find_voice(
@@ -157,20 +175,13 @@ def _desk(
     *,
     quota: Quota,
     lag: LagMonitor,
-    stopping: asyncio.Event,
 ) -> HttpDesk:
-    stores = house.database
+    stores, stopping = house.database, asyncio.Event()
 
     async def identify(request: Request) -> Caller | None:
-        return await door.identify(bearer(request.headers.get("authorization")))
-
-    async def find_problems() -> list[str]:
-        problems = ["The server is about to stop."] if stopping.is_set() else []
-        try:
-            await stores.tokens.list()
-        except StorageError as error:
-            problems.append(str(error))
-        return problems
+        address = request.client.host if request.client is not None else None
+        token = bearer(request.headers.get("authorization"))
+        return await door.identify(token, address=address, route=request.url.path)
 
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
@@ -183,12 +194,13 @@ def _desk(
         stores.voice_calls,
         house.registry,
         identify,
-        find_problems,
+        Readiness(stores.check, stopping).find_problems,
         SystemClock(),
         quota=quota,
         models=lambda: models,
         voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
+        stopping=stopping,
     )
 
 

@@ -10,7 +10,7 @@ from tests.e2e.terminal import COMMAND, Terminal
 
 VOICE: Final = "slt"
 HZ: Final = 16_000
-START_S: Final = 50.0
+STOP_S: Final = 60.0
 
 
 class RealServer:
@@ -45,6 +45,14 @@ class RealServer:
             assert line, f"the server did not start: {announced}\n{(self._terminal.folder / 'log').read_text()}"
             announced.append(line)
         assert not any("no voice" in line for line in announced), announced
+
+    def restart(self) -> None:
+        """As an operator does it: it is asked to stop, and says goodbye to those who are connected."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait(STOP_S)
+        self.kill()
+        self.start()
 
     def kill(self) -> None:
         """kill -9: no handler runs, nothing is flushed."""

@@ -55,6 +55,14 @@ def tool_use(
     ]
 
 
+def wait_for_approval(call_id: str = "t1", token: str = "tok", **fields: Any) -> list[Message]:
+    """A call that a person has to approve, as far as it comes before their answer."""
+    asked = question(token, id=call_id, **fields)
+    refusal = {"error": {"type": "CONFIRMATION_REQUIRED", "message": "This needs confirmation.", "retryable": False}}
+    called, refused = tool_use(asked["tool"], asked["args"], refusal, ok=False, duration_ms=6, call_id=call_id)
+    return [called, asked, refused]
+
+
 def question(token: str = "tok", **fields: Any) -> Message:
     """A question that a person has to answer before a tool runs."""
     return {

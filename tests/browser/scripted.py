@@ -44,6 +44,12 @@ class Wire:
         self.deleted: list[str] = []
         """Paths of what the page has asked to delete."""
         self.records: dict[str, Any] = {
+            "/api/models": {
+                "models": [
+                    {"name": "builtin", "mode": "text", "needs_network": False, "current": True},
+                    {"name": "cascade", "mode": "voice", "needs_network": False, "current": True},
+                ]
+            },
             "/api/voices": {"voices": []},
             "/api/conversations": {"conversations": [], "next": None},
             "/api/calls": {"calls": []},
@@ -129,6 +135,8 @@ class Wire:
             await self._send(
                 "error", {"message": "The session is gone.", "code": "resume_rejected", "retryable": False}
             )
+            notice = {"kind": "warning", "text": "Could not resume.", "code": "new_session", "duration_ms": None}
+            await self._send("notice", notice)
         if not resumed:
             await self._send("state", {"state": "idle"})
         await self._send(

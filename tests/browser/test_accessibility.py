@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
-from tests.browser.scenes import DIALOGUE, SENTENCE, question
+from tests.browser.scenes import DIALOGUE, SENTENCE, question, wait_for_approval
 from tests.browser.scripted import Wire
 from tests.browser.visitor import THEMES, Visitor
 
@@ -34,6 +34,20 @@ def show_thread(visitor: Visitor, wire: Wire) -> None:
     expect(visitor.find("img", "A single dot")).to_be_visible()
 
 
+def show_waiting(visitor: Visitor, wire: Wire) -> None:
+    """A question that failed, calls that were not approved and are running, and a message that waits."""
+    wire.tell("transcript", text="How far is the moon?", is_final=True)
+    wire.tell("error", message="The model cannot be reached.", code="model_failed", retryable=True)
+    for token, outcome in (("no", "denied"), ("late", "expired"), ("yes", "approved")):
+        wire.tell_all(*wait_for_approval(token, token))
+        wire.tell("confirmation_resolved", confirmation_token=token, outcome=outcome)
+    wire.tell("state", state="processing")
+    wire.tell("queued", messages=[{"id": "q1", "text": "And the sun?"}])
+    expect(visitor.find("button", "Take back")).to_be_visible()
+    expect(visitor.find("button", "Try again")).to_be_visible()
+    expect(visitor.find("alertdialog")).to_have_count(0)
+
+
 def show_settings(visitor: Visitor, wire: Wire) -> None:
     visitor.open_sheet("Settings")
 
@@ -41,6 +55,7 @@ def show_settings(visitor: Visitor, wire: Wire) -> None:
 SCENES: Final[Mapping[str, Callable[[Visitor, Wire], None]]] = {
     "first screen": show_nothing,
     "busy thread": show_thread,
+    "waiting thread": show_waiting,
     "settings": show_settings,
 }
 

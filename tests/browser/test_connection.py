@@ -24,7 +24,7 @@ def lose(visitor: Visitor, wire: Wire) -> None:
 
 def come_back(visitor: Visitor, wire: Wire) -> None:
     wire.admits = True
-    visitor.click("Now")
+    visitor.click("Try now")
     wire.wait_for_page(count=2)
     visitor.sees("Connection", "Connected")
     visitor.forgive(REFUSED)
@@ -63,7 +63,7 @@ def test_a_session_that_goes_on_is_said_to_go_on(visitor: Visitor, wire: Wire) -
     wire.tell_all(*exchange("Hello", "Good morning."))
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.toasts).to_contain_text("Reconnected. The session goes on.")
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
     expect(visitor.answers).to_have_text(["Good morning."])
     assert wire.hellos[1]["resume"] == f"{HANDLE}0"
     assert wire.hellos[1]["last_n"] == 7
@@ -74,6 +74,8 @@ def test_a_session_that_is_gone_is_said_to_be_a_new_one(visitor: Visitor, wire: 
     lose(visitor, wire)
     come_back(visitor, wire)
     expect(visitor.thread).to_contain_text("This is a new session. The session is gone.")
+    expect(visitor.toasts).to_have_count(0)
+    expect(visitor.banners).to_have_count(0)
 
 
 def test_a_tool_whose_session_is_gone_runs_no_longer(visitor: Visitor, wire: Wire) -> None:
@@ -135,13 +137,53 @@ def test_a_session_of_which_nothing_was_said_is_forgotten_at_a_reload(visitor: V
 def test_a_server_that_will_go_away_is_announced(visitor: Visitor, wire: Wire) -> None:
     wire.tell("go_away", time_left_ms=20_000, reason="The server restarts for an update.", resume="later")
     visitor.sees("Connection", "Restarting")
-    banner = visitor.page.get_by_text("The connection is renewed in 0:")
-    expect(banner).to_contain_text("The server restarts for an update.")
+    expect(visitor.banners).to_have_count(1)
+    expect(visitor.banners).to_contain_text("The server restarts for an update. The page reconnects by itself")
     wire.close(1012)
     wire.wait_for_page(count=2)
     assert wire.hellos[1]["resume"] == "later"
     visitor.sees("Connection", "Connected")
-    expect(banner).to_have_count(0)
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+
+
+def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard(visitor: Visitor, wire: Wire) -> None:
+    visitor.talk_button.click()
+    wire.wait_for("start_voice")
+    wire.tell("state", state="listening")
+    visitor.sees("Assistant", "Listening")
+    visitor.sees("Microphone", "Mic on")
+    wire.tell("go_away", time_left_ms=20_000, reason="The server restarts for an update.", resume="later")
+    expect(visitor.banners).to_have_count(1)
+    wire.admits = False
+    wire.close(1012)
+    visitor.sees("Connection", "Reconnecting")
+    expect(visitor.banners).to_have_count(1)
+    expect(visitor.banners).to_contain_text("The server is restarting. Trying again")
+    visitor.sees("Microphone", "Not heard")
+    visitor.sees("Assistant", "Call on hold")
+    for name in ("Connection", "Microphone", "Assistant"):
+        expect(visitor.state(name)).not_to_have_attribute("data-tone", "good")
+    expect(visitor.toasts).to_have_count(0)
+    come_back(visitor, wire)
+    wire.tell("state", state="listening")
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.toasts).to_have_count(0)
+    visitor.sees("Microphone", "Mic on")
+    visitor.sees("Assistant", "Listening")
+
+
+def test_the_word_that_the_page_is_back_goes_by_itself(invite: Invite, wire: Wire) -> None:
+    visitor = invite()
+    visitor.page.clock.install()
+    visitor.open()
+    wire.wait_for_page()
+    lose(visitor, wire)
+    wire.admits = True
+    visitor.click("Try now")
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    visitor.page.clock.run_for(6000)
+    expect(visitor.banners).to_have_count(0)
+    visitor.forgive(REFUSED)
 
 
 def test_a_conversation_that_goes_on_elsewhere_is_not_taken_back_unasked(visitor: Visitor, wire: Wire) -> None:

@@ -1,12 +1,14 @@
 """What a tool shows beside the conversation."""
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.conftest import Invite
-from tests.browser.scenes import CODE
+from tests.browser.scenes import CODE, exchange
 from tests.browser.scripted import FRAMED, Wire
 from tests.browser.visitor import Visitor
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def panel_of(visitor: Visitor, title: str) -> Locator:
@@ -141,13 +143,38 @@ def test_the_buttons_of_a_panel_do_not_move_when_a_notice_comes(invite: Invite, 
         assert close.bounding_box() == before
 
 
-def test_a_panel_fills_a_phone(invite: Invite, wire: Wire) -> None:
-    visitor = invite(viewport={"width": 390, "height": 844}, has_touch=True).open()
+def test_a_panel_is_a_half_sheet_on_a_phone_and_covers_no_control_of_a_call(invite: Invite, wire: Wire) -> None:
+    visitor = invite(viewport=PHONE, has_touch=True, is_mobile=True, permissions=["microphone"]).open()
     wire.wait_for_page()
+    visitor.talk_button.click()
+    wire.wait_for("start_voice")
+    wire.tell_all(*exchange("Show me how to greet", "Here it is."))
     wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
-    box = panel_of(visitor, "greet.py").bounding_box()
+    panel = panel_of(visitor, "greet.py")
+    box = panel.bounding_box()
     assert box is not None
-    assert box["width"] == 390
-    assert box["height"] > 700
+    assert box["width"] == PHONE["width"]
+    assert 0.3 < box["height"] / PHONE["height"] < 0.6
+    expect(visitor.answers.last).to_be_in_viewport(ratio=1)
+    expect(visitor.composer).to_be_in_viewport(ratio=1)
+    visitor.find("button", "Mute").click(timeout=2000)
+    visitor.sees("Microphone", "Mic muted")
+    visitor.find("button", "End call").click(timeout=2000)
+    wire.wait_for("end_voice")
     visitor.click("Close the panel")
-    expect(visitor.composer).to_be_visible()
+    expect(panel).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["Conversations and calls", "Settings", "Energy, latency and notices", "Keys"])
+def test_a_call_can_be_muted_and_ended_while_a_sheet_is_open(invite: Invite, wire: Wire, name: str) -> None:
+    visitor = invite(viewport=PHONE, has_touch=True, is_mobile=True, permissions=["microphone"]).open()
+    wire.wait_for_page()
+    visitor.talk_button.click()
+    wire.wait_for("start_voice")
+    sheet = visitor.open_sheet(name)
+    sheet.get_by_role("button", name="Mute").click(timeout=2000)
+    visitor.sees("Microphone", "Mic muted")
+    sheet.get_by_role("button", name="End call").click(timeout=2000)
+    wire.wait_for("end_voice")
+    expect(sheet.get_by_role("button", name="End call")).to_have_count(0)
+    expect(sheet).to_be_visible()

@@ -1,5 +1,6 @@
 """Earlier conversations and calls."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.browser.conftest import Invite
 from tests.browser.scenes import exchange, in_ms
 from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
+from tests.wire.served import serve
 
 HISTORY = "Conversations and calls"
 CALL = {
@@ -111,3 +113,40 @@ def test_a_list_that_cannot_be_had_says_why(visitor: Visitor, wire: Wire) -> Non
     expect(visitor.open_sheet(HISTORY).get_by_role("alert").first).to_contain_text("The server cannot be reached.")
     visitor.forgive("ERR_INTERNET_DISCONNECTED", "Failed to load resource")
     assert wire.deleted == []
+
+
+def test_the_cards_of_tools_are_there_after_a_reload(invite: Invite, tmp_path: Path) -> None:
+    with serve(tmp_path) as served:
+        visitor = invite(f"http://127.0.0.1:{served.port}/").open()
+        visitor.write("fifteen percent of 80")
+        expect(visitor.answers).to_contain_text("12")
+        before = visitor.tools.locator("summary").inner_text()
+        visitor.page.reload()
+        expect(visitor.answers).to_contain_text("12")
+        expect(visitor.tools).to_have_count(1)
+        expect(visitor.tools).to_have_attribute("data-status", "done")
+        visitor.tools.locator("summary").click()
+        expect(visitor.tools.locator("pre")).to_contain_text("12")
+        assert visitor.tools.locator("summary").inner_text().splitlines()[0] == before.splitlines()[0]
+
+
+def test_cards_of_a_history_say_how_each_call_ended(visitor: Visitor, wire: Wire) -> None:
+    unconfirmed = {"error": {"type": "CONFIRMATION_REQUIRED", "message": "This needs confirmation."}}
+    calls = [
+        {"id": "a", "name": "get_time", "args": {}, "result": {"time": "9:00"}, "ok": True},
+        {"id": "b", "name": "open_page", "args": {}, "result": {"error": {"message": "No such page."}}, "ok": False},
+        {"id": "c", "name": "send_email", "args": {}, "result": unconfirmed, "ok": False},
+        {"id": "d", "name": "book_train", "args": {}, "result": None, "ok": None},
+        {"id": "e", "name": "send_text", "args": {}, "result": unconfirmed, "ok": False},
+    ]
+    approved = [{"id": "e", "name": "send_text", "args": {}, "result": {"sent": True}, "ok": True}]
+    turns = [
+        {"role": "user", "content": "Do it all", "spoken": False, "at": None, "calls": []},
+        {"role": "assistant", "content": "I tried.", "spoken": False, "at": None, "calls": calls},
+        {"role": "assistant", "content": "It is sent.", "spoken": False, "at": None, "calls": approved},
+    ]
+    wire.tell("history", conversation_id="c1", turns=turns)
+    expect(visitor.tools).to_have_count(5)
+    statuses = [each.get_attribute("data-status") for each in visitor.tools.all()]
+    assert statuses == ["done", "failed", "expired", "lost", "done"]
+    expect(visitor.answers).to_have_text(["I tried.", "It is sent."])

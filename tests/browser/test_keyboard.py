@@ -29,7 +29,8 @@ def test_tab_leads_through_the_first_screen_in_the_order_of_reading(visitor: Vis
     names = walk(visitor)
     assert names[:4] == ["Conversations and calls", "Energy, latency and notices", "Settings", "Keys"]
     assert names[4].startswith("Talk")
-    assert names[5] == "Message"
+    assert names[5] == "What time is it in Tokyo?"
+    assert names[9] == "Message"
 
 
 def test_tab_leads_to_everything_in_a_busy_thread(visitor: Visitor, wire: Wire) -> None:

@@ -103,7 +103,7 @@ def test_the_page_fits_at_twice_the_size(invite: Invite, wire: Wire) -> None:
     wire.wait_for_page()
     expect(visitor.composer).to_be_in_viewport(ratio=1)
     expect(visitor.talk_button).to_be_in_viewport(ratio=1)
-    expect(visitor.page.get_by_text("Writing works too.")).to_be_in_viewport(ratio=1)
+    expect(visitor.page.get_by_text("or type below")).to_be_in_viewport(ratio=1)
     wire.tell_all(*DIALOGUE)
     expect(visitor.answers.last).to_be_visible()
     assert_fits(visitor)

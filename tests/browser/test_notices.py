@@ -89,6 +89,16 @@ def test_how_long_an_answer_took_is_shown_by_stage(visitor: Visitor, wire: Wire)
     expect(rows.nth(2)).to_contain_text("140 ms")
 
 
+def test_what_is_typed_does_not_count_among_the_waits_of_a_spoken_turn(visitor: Visitor, wire: Wire) -> None:
+    heard = {"end_of_turn_ms": 300, "stt_ms": 140}
+    typed = {"end_of_turn_ms": None, "stt_ms": None}
+    wire.tell("turn_metrics", turn=1, first_token_ms=90, first_audio_ms=110, total_ms=500, **heard)
+    for turn in (2, 3, 4):
+        wire.tell("turn_metrics", turn=turn, first_token_ms=10, first_audio_ms=None, total_ms=10, **typed)
+    rows = visitor.open_sheet(STATUS).get_by_role("table").get_by_role("row")
+    expect(rows.last).to_have_text("You stopped → it spoke500 ms500 ms")
+
+
 def test_a_reminder_rings_until_it_is_dismissed(invite: Invite, wire: Wire) -> None:
     visitor = invite()
     visitor.context.add_init_script(

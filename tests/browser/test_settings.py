@@ -15,21 +15,42 @@ def background_of(visitor: Visitor) -> str:
     return str(visitor.evaluate("() => getComputedStyle(document.documentElement).backgroundColor"))
 
 
-def test_the_page_is_dark_blue_unless_something_else_is_chosen(visitor: Visitor) -> None:
-    assert visitor.evaluate("() => document.documentElement.dataset.theme") == "midnight"
+@pytest.mark.parametrize(("system", "theme"), [("dark", "midnight"), ("light", "babyblue")])
+def test_the_page_is_as_light_or_dark_as_the_system_unless_a_theme_is_chosen(
+    invite: Invite, wire: Wire, system: str, theme: str
+) -> None:
+    visitor = invite(color_scheme=system).open()
+    wire.wait_for_page()
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", theme)
+    sheet = visitor.open_sheet("Settings")
+    expect(sheet.get_by_role("radio", name="System")).to_be_checked()
+    sheet.get_by_role("radio", name="Rose").check(force=True)
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", "rose")
+    sheet.get_by_role("radio", name="System").check(force=True)
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", theme)
+
+
+def test_the_page_follows_the_system_while_it_is_open(invite: Invite, wire: Wire) -> None:
+    visitor = invite(color_scheme="light").open()
+    wire.wait_for_page()
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", "babyblue")
+    visitor.page.emulate_media(color_scheme="dark")
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", "midnight")
+    visitor.page.emulate_media(color_scheme="light")
+    expect(visitor.page.locator("html")).to_have_attribute("data-theme", "babyblue")
 
 
 def test_every_theme_can_be_chosen_and_looks_different(visitor: Visitor, wire: Wire) -> None:
     sheet = visitor.open_sheet("Settings")
     names = sheet.get_by_role("radio")
-    expect(names).to_have_count(len(THEMES))
+    expect(names).to_have_count(1 + len(THEMES))
     seen = set()
-    for number, theme in enumerate(THEMES):
+    for number, theme in enumerate(THEMES, 1):
         names.nth(number).check(force=True)
         expect(visitor.page.locator("html")).to_have_attribute("data-theme", theme)
         seen.add(background_of(visitor))
     assert len(seen) == len(THEMES)
-    assert {each["theme"] for each in wire.said("settings")} >= set(THEMES[1:])
+    assert {each["theme"] for each in wire.said("settings")} >= set(THEMES)
 
 
 def test_choices_are_kept_over_a_reload_and_told_to_the_server_again(visitor: Visitor, wire: Wire) -> None:
@@ -62,7 +83,7 @@ def test_choices_are_kept_over_a_reload_and_told_to_the_server_again(visitor: Vi
     ],
 )
 def test_kept_choices_that_make_no_sense_are_ignored(invite: Invite, wire: Wire, kept: str) -> None:
-    visitor = invite()
+    visitor = invite(color_scheme="dark")
     visitor.context.add_init_script(f"localStorage.setItem('{KEPT}', {json.dumps(kept)})")
     visitor.open()
     wire.wait_for_page()

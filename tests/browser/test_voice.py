@@ -24,6 +24,15 @@ WATCH: Final = """
         }
     }).observe(document, { subtree: true, childList: true, attributes: true });
 """
+WATCH_STATES: Final = """() => {
+    window.seen = [];
+    const words = (element) => element.lastChild.textContent;
+    new MutationObserver(() => window.seen.push({
+        told: [...document.querySelectorAll(".banner, .toast")].map((element) => element.textContent),
+        states: [...document.querySelectorAll(".state")].map(words),
+    })).observe(document, { subtree: true, childList: true, characterData: true });
+}"""
+"""Keeps what the page says of its states, and what it tells above the thread, whenever something changes."""
 MARK_WORDS: Final = 3
 """The page knows how much was played, and not which words stand where in it: it goes by their letters."""
 CUT: Final = "WebSocket connection to"
@@ -161,7 +170,7 @@ def test_an_answer_survives_a_server_that_dies_while_it_speaks(
     visitor.sees("Connection", "Reconnecting")
     server.start()
     visitor.sees("Connection", "Connected", timeout_s=40)
-    expect(visitor.toasts).to_contain_text("Reconnected. The session goes on.")
+    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
     visitor.sees("Assistant", "Listening", timeout_s=30)
     expect(visitor.said).to_have_text([LONG_QUESTION])
     expect(visitor.answers).to_have_count(1)
@@ -169,6 +178,28 @@ def test_an_answer_survives_a_server_that_dies_while_it_speaks(
     visitor.write("fifteen percent of 80")
     expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
     expect(visitor.answers).to_have_count(2)
+    visitor.forgive(CUT, "ERR_CONNECTION")
+
+
+def test_a_restart_of_the_server_during_a_call_is_told_in_one_place(
+    call: Caller, server: RealServer, tmp_path: Path
+) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.write("fifteen percent of 90")
+    expect(visitor.answers).to_contain_text("13.5", timeout=15_000)
+    visitor.sees("Assistant", "Listening", timeout_s=15)
+    visitor.evaluate(WATCH_STATES)
+    server.restart()
+    visitor.sees("Connection", "Connected", timeout_s=40)
+    visitor.sees("Assistant", "Listening")
+    seen = visitor.evaluate("() => window.seen")
+    assert all(len(each["told"]) <= 1 for each in seen)
+    assert ["Reconnected. The session goes on."] in [each["told"] for each in seen]
+    gone = [each["states"] for each in seen if each["states"][0] == "Reconnecting…"]
+    assert gone
+    assert {(microphone, assistant) for _, microphone, assistant in gone} == {("Not heard", "Call on hold")}
+    visitor.write("fifteen percent of 80")
+    expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
     visitor.forgive(CUT, "ERR_CONNECTION")
 
 

@@ -85,6 +85,10 @@ class Visitor:
         return self.page.locator(".tool")
 
     @property
+    def banners(self) -> Locator:
+        return self.page.locator(".banner")
+
+    @property
     def toasts(self) -> Locator:
         return self.page.get_by_role("status", name="Notices").locator(".toast")
 

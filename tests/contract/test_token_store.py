@@ -51,6 +51,17 @@ async def test_a_revoked_token_is_gone(tokens: TokenStore) -> None:
     assert await tokens.revoke("t1") is False
 
 
+async def test_of_many_ids_those_of_valid_tokens_are_told(tokens: TokenStore) -> None:
+    await tokens.add(token("t1", "hash1"))
+    await tokens.add(token("t2", "hash2", expires_ms=5_000))
+    await tokens.add(token("t3", "hash3"))
+    await tokens.revoke("t3")
+    asked = ["t1", "t2", "t3", "t4"]
+    assert set(await tokens.valid(asked, 4_999)) == {"t1", "t2"}
+    assert set(await tokens.valid(asked, 5_000)) == {"t1"}
+    assert set(await tokens.valid([], 5_000)) == set()
+
+
 async def test_tokens_are_listed_oldest_first_with_the_expired(tokens: TokenStore) -> None:
     older, newer = token("t1", "hash1", created_ms=2, expires_ms=3), token("t2", "hash2", created_ms=5)
     await tokens.add(newer)

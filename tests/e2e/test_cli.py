@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import Terminal
-from tests.fakes.toolbox import write_tool
+from tests.fakes.toolbox import HANDLER, write_tool
 
 
 @pytest.fixture
@@ -72,7 +72,6 @@ def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
     [
         (["calculate", "--args", '{"expression": 5}'], "VALIDATION"),
         (["calculate", "--args", '{"expression": "1", "precision": 3}'], "VALIDATION"),
-        (["calculate", "--args", "[1]"], "VALIDATION"),
         (["calculat", "--args", "{}"], "NOT_FOUND"),
         (["start_voice_session", "--mode", "voice"], "MODE_RESTRICTED"),
     ],
@@ -95,15 +94,29 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
     ("words", "told"),
     [
         (["tools", "run", "calculate", "--args", "{expression: 1}"], "--args is not JSON"),
+        (["tools", "run", "calculate", "--args", ""], "--args is not JSON"),
+        (["tools", "run", "calculate", "--args", "[1]"], "--args must be a JSON object"),
+        (["tools", "run", "calculate", "--args", "[" * 100_000], "nested too deeply"),
+        (["tools", "run", "calculate", "--args", '{"a":' * 20_000 + "1" + "}" * 20_000], "nested too deeply"),
+        (["tools", "run", "calculate", "--args", '{"expression": "\\ud800"}'], "half of a surrogate pair"),
+        (["tools", "run", "calculate", "--args", '{"expression": "\udcff"}'], "not UTF-8"),
+        (["tools", "run", "calculate", "--args", '{"expression": 1, "expression": 2}'], "stands twice"),
+        (["tools", "run", "calculate", "--args", '{"expression": 1e999}'], "1e999"),
+        (["tools", "run", "calculate", "--args", '{"expression": ' + "9" * 5_000 + "}"], "--args is not JSON"),
         (["tools", "show", "calculat"], "Did you mean calculate?"),
         (["tools", "test", "nothing_like_it"], "there is no tool called"),
         (["tools", "diff", "old.json", "new.json"], "old.json cannot be read"),
-        (["tools", "audit", "--since", "banana"], "no time that I know"),
+        (["tools", "audit", "--since", "banana"], "is not a time I understand"),
         (["tools", "new", "9lives"], "9lives"),
         (["tools", "list", "--config", "nowhere.toml"], "nowhere.toml"),
         (["serve", "--config", "nowhere.toml"], "nowhere.toml"),
         (["serve", "--host", "no-such-host.invalid", "--insecure"], "Check --host"),
         (["serve", "--host", "0.0.0.0"], "antiphon token new"),
+        (
+            ["talk", "question.wav", "--save", "answer.mp3"],
+            "only as a WAV file. Give --save a name such as answer.wav.",
+        ),
+        (["talk", "question.wav", "--save", "answer"], "only as a WAV file. Give --save a name such as answer.wav."),
         (["chat", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
         (["chat", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
     ],
@@ -114,6 +127,29 @@ def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told:
     assert shown.err.startswith("antiphon: ")
     assert told in shown.err
     assert len(shown.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "told"),
+    [
+        ("https://a.example/x", "Write https://a.example instead."),
+        ("https://a.example/", "Write https://a.example instead."),
+        ("https://a.example:8443/x?y#z", "Write https://a.example:8443 instead."),
+        ("HTTPS://User@A.example/x", "such as https://example.org"),
+        ("a.example", "Write https://a.example instead."),
+        ("*", "such as https://example.org"),
+        ("https://*.a.example", "such as https://example.org"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "doctor"])
+def test_an_origin_that_no_page_has_is_refused_with_the_right_form(
+    terminal: Terminal, command: str, origin: str, told: str
+) -> None:
+    shown = terminal.run(command, ANTIPHON_SERVER__ORIGINS=f'["{origin}"]', ANTIPHON_SERVER__PORT="0")
+    assert shown.code == 1
+    [line] = [line for line in (shown.out + shown.err).splitlines() if "server.origins" in line]
+    assert origin in line
+    assert told in line
 
 
 def test_a_setting_that_nobody_knows_is_one_clear_line(terminal: Terminal) -> None:
@@ -130,6 +166,14 @@ def test_build_names_every_mistake_and_writes_nothing(terminal: Terminal) -> Non
     assert "version" in shown.err
     assert "nothing was written" in shown.err
     assert not (terminal.folder / "tool_registry.json").exists()
+
+
+def test_build_names_a_tool_that_does_not_exist_where_a_document_tells_of_it(terminal: Terminal) -> None:
+    home = write_tool(terminal.folder / "tools", "greet")
+    (home / "doc.md").write_text((home / "doc.md").read_text() + "- Greeting twice: ask find_person first.\n")
+    shown = terminal.run("tools", "build")
+    assert shown.code == 1
+    assert "greet/doc.md: line 25: names find_person, which is no tool" in shown.err
 
 
 def test_build_warns_of_ones_own_tools_only(terminal: Terminal) -> None:
@@ -209,3 +253,105 @@ def test_chatting_with_the_offline_assistant(terminal: Terminal, said: str, hear
     shown = terminal.run("chat", typed=f"{said}\nexit\n")
     assert shown.code == 0
     assert heard in shown.out
+
+
+def test_a_very_large_number_is_refused_by_the_tool_and_not_by_a_traceback(terminal: Terminal) -> None:
+    shown = terminal.run("tools", "run", "calculate", "--args", '{"expression": ' + "9" * 400 + "}", "--json")
+    assert shown.code == 1
+    assert shown.json["error"]["type"] == "VALIDATION"
+
+
+OUTPUTS = {
+    "type": "object",
+    "required": ["greeting"],
+    "properties": {"greeting": {"type": "object", "properties": {"words": {"type": "integer"}}}},
+}
+TEST_OF_GREET = """\
+from pathlib import Path
+
+from antiphon.tools.loader import load_module
+from antiphon.tools.testing import make_context
+
+handler = load_module(Path(__file__).parents[1])
+
+
+async def test_it_greets() -> None:
+    assert (await handler.execute({"name": "Ada"}, make_context())).ok
+"""
+
+
+def write_greeting(terminal: Terminal, data: str) -> None:
+    handler = HANDLER.replace("""{"greeting": f"Hello, {args['name']}."}""", data)
+    files = {"handler.py": handler, "tests/test_greet.py": TEST_OF_GREET}
+    write_tool(terminal.folder / "tools", "greet", files=files, outputs=OUTPUTS)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_result_that_does_not_fit_the_outputs_of_the_schema_is_told_with_its_path(
+    terminal: Terminal, options: list[str]
+) -> None:
+    write_greeting(terminal, '{"greeting": {"words": "two"}}')
+    shown = terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}', *options)
+    assert shown.code == 1
+    assert "/greeting/words" in shown.err
+    assert "outputs" in shown.err
+    assert "Traceback" not in shown.err
+    if options:
+        assert shown.json["data"] == {"greeting": {"words": "two"}}
+
+
+def test_a_result_that_fits_the_outputs_is_a_success(terminal: Terminal) -> None:
+    write_greeting(terminal, '{"greeting": {"words": 2}}')
+    assert terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}').code == 0
+    assert terminal.run("tools", "test", "greet").code == 0
+
+
+def test_a_test_of_a_tool_fails_when_a_result_does_not_fit_the_outputs(terminal: Terminal) -> None:
+    write_greeting(terminal, '{"greeting": {"words": "two"}}')
+    shown = terminal.run("tools", "test", "greet")
+    assert shown.code == 1
+    assert "/greeting/words" in shown.out
+    assert "1 failed" in shown.out
+
+
+MISSING = {
+    "handler.py": f"import antiphon_needs_this.inner\n{HANDLER}",
+}
+MISSING_IN_A_SIBLING = {
+    "handler.py": f"from .helper import help\n{HANDLER}",
+    "helper.py": "\nfrom antiphon_needs_this import help\n",
+}
+FAILING = {"handler.py": f"{HANDLER}\n\nraise OSError('no such device')\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "reason"),
+    [
+        (MISSING, "handler.py: line 1", "pip install antiphon_needs_this"),
+        (MISSING_IN_A_SIBLING, "helper.py: line 2", "pip install antiphon_needs_this"),
+        (FAILING, "handler.py: line 9", "OSError: no such device"),
+    ],
+)
+def test_a_handler_that_cannot_be_imported_is_named_by_the_build_and_by_the_doctor(
+    terminal: Terminal, files: dict[str, str], place: str, reason: str
+) -> None:
+    write_tool(terminal.folder / "tools", "greet", files=files)
+    write_tool(terminal.folder / "tools", "wave")
+    built = terminal.run("tools", "build")
+    assert built.code == 1
+    assert f"greet/{place}: " in built.err
+    assert reason in built.err
+    assert "1 mistake; nothing was written." in built.err
+    assert not (terminal.folder / "tool_registry.json").exists()
+    found = terminal.run("doctor", ANTIPHON_SERVER__PORT="0")
+    assert found.code == 1
+    assert f"tools: a mistake: greet/{place}: " in found.out
+    assert reason in found.out
+
+
+def test_a_tool_that_cannot_be_imported_is_one_line_at_the_start(terminal: Terminal) -> None:
+    write_tool(terminal.folder / "tools", "greet", files=MISSING)
+    shown = terminal.run("serve", "--port", "0")
+    assert shown.code == 1
+    assert len(shown.err.strip().splitlines()) == 1
+    assert "pip install antiphon_needs_this" in shown.err

@@ -94,7 +94,8 @@ SENTENCES: dict[str, dict[str, Any]] = {
                 "args": {"expression": "{percent} percent of {amount}"},
                 "say": "That makes {result}.",
             },
-        ]
+        ],
+        "examples": {"expression": "3 + 4", "percent": "15", "amount": "80"},
     },
     "calculate_date": {
         "data": [

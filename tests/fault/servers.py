@@ -144,7 +144,7 @@ class Client:
 
     async def connect(self, served: Served, **hello: Any) -> "Client":
         self._socket = await connect(served.url, compression=None, max_size=None)
-        await self.send("hello", **hello)
+        await self.send("hello", **{"mode": "text", **hello})
         self.session = await self.until("session")
         return self
 

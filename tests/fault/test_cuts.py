@@ -29,4 +29,4 @@ async def run_cuts(folder: Path, count: int, seed: int, at_once: int = 20) -> li
 
 @pytest.mark.timeout(120)
 async def test_an_answer_that_is_cut_is_told_and_heard_once(tmp_path: Path) -> None:
-    assert await run_cuts(tmp_path, 40, seed=5) == []
+    assert await run_cuts(tmp_path, 30, seed=5) == []

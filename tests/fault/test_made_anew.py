@@ -19,7 +19,7 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
 
 async def test_what_a_tool_found_is_said_once(servers: Servers) -> None:
     victim, heir = await asyncio.gather(servers.start(model="builtin"), servers.start(model="builtin"))
-    client = await Client().connect(victim, mode="text")
+    client = await Client().connect(victim)
     async with leaving([client]):
         await client.send("text_message", text="what is 19 times 23")
         await client.until("tool_result")

@@ -26,7 +26,7 @@ async def type_three(client: Client) -> None:
 
 
 async def test_what_is_typed_during_an_answer_is_answered_after_it_in_order(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
         assert client.waiting == ["tell b 1", "tell c 1"]
@@ -37,7 +37,7 @@ async def test_what_is_typed_during_an_answer_is_answered_after_it_in_order(serv
 
 
 async def test_a_message_that_waits_is_taken_back(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
         first = client.every("queued")[-1]["messages"][0]
@@ -47,7 +47,7 @@ async def test_a_message_that_waits_is_taken_back(servers: Servers) -> None:
 
 
 async def test_an_interruption_gives_up_what_waits(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
         await client.send("interrupt")
@@ -57,7 +57,7 @@ async def test_an_interruption_gives_up_what_waits(servers: Servers) -> None:
 
 
 async def test_more_than_a_few_messages_are_refused_and_the_others_kept(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         for number in range(8):
             await client.send("text_message", text=f"tell s{number} 3")
@@ -68,7 +68,7 @@ async def test_more_than_a_few_messages_are_refused_and_the_others_kept(servers:
 
 async def test_what_waits_outlives_the_server(servers: Servers) -> None:
     victim, heir = await asyncio.gather(servers.start(), servers.start())
-    client = await Client().connect(victim, mode="text")
+    client = await Client().connect(victim)
     async with leaving([client]):
         await type_three(client)
         await victim.kill()

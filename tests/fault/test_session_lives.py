@@ -28,7 +28,7 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
 
 
 async def test_a_conversation_that_is_cleared_during_an_answer_rests(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.send("text_message", text="tell s 50")
         await client.until("response_chunk")
@@ -52,7 +52,7 @@ async def test_a_call_that_is_cleared_while_it_is_spoken_listens(servers: Server
 
 async def test_what_was_cleared_is_told_to_nobody_who_comes_back(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
-    client = await Client().connect(one, mode="text")
+    client = await Client().connect(one)
     async with leaving([client]):
         await client.ask("tell secret 2")
         await client.send("clear_conversation")
@@ -68,7 +68,7 @@ async def test_what_was_cleared_is_told_to_nobody_who_comes_back(servers: Server
 
 
 async def test_a_conversation_that_is_deleted_under_its_session_gives_way_to_a_new_one(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.ask("tell before 1")
         deleted = client.conversation_id
@@ -88,7 +88,7 @@ async def test_a_conversation_that_is_deleted_under_its_session_gives_way_to_a_n
 async def test_an_answer_to_a_question_that_was_deleted_meanwhile_is_kept_in_a_new_conversation(
     servers: Servers,
 ) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.send("text_message", text="tell s 8")
         await client.until("response_chunk")
@@ -100,7 +100,7 @@ async def test_an_answer_to_a_question_that_was_deleted_meanwhile_is_kept_in_a_n
 
 @pytest.mark.parametrize("table", ["turns", "sessions", "blocks"])
 async def test_a_store_that_fails_for_one_turn_is_told_and_the_session_goes_on(servers: Servers, table: str) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.ask("tell before 1")
         change(servers, f"ALTER TABLE {table} RENAME TO away")
@@ -117,7 +117,7 @@ async def test_a_store_that_fails_for_one_turn_is_told_and_the_session_goes_on(s
 
 
 async def test_a_store_that_fails_while_an_answer_is_made_ends_the_turn_and_not_the_session(servers: Servers) -> None:
-    client = await Client().connect(await servers.start(), mode="text")
+    client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.send("text_message", text="tell lost 8")
         await client.until("response_chunk")
@@ -135,7 +135,7 @@ async def test_a_store_that_fails_while_an_answer_is_made_ends_the_turn_and_not_
 
 async def test_a_conversation_of_five_megabytes_is_opened_and_resumed(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
-    client = await Client().connect(one, mode="text")
+    client = await Client().connect(one)
     async with leaving([client]):
         await client.ask("tell s 1")
         await lengthen(servers, client.conversation_id, megabytes=5)
@@ -147,7 +147,7 @@ async def test_a_conversation_of_five_megabytes_is_opened_and_resumed(servers: S
         assert sum(len(turn["content"]) for turn in history["turns"]) > 5 << 20
         await client.ask("tell t 1")
         assert client.shown[-1] == ("assistant", story("tell t 1"))
-    other = await Client().connect(one, mode="text", conversation_id=client.conversation_id)
+    other = await Client().connect(one, conversation_id=client.conversation_id)
     async with leaving([other]):
         await other.until("history")
         await other.ask("tell u 1")

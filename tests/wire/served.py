@@ -40,6 +40,8 @@ class Plan:
     voice: Sequence[Step] | None = None
     """What the voice of every call hears and says; None is a server without a voice."""
     limits: Mapping[Kind, Limit] | None = None
+    max_file_bytes: int | None = None
+    """No file of the server can grow beyond this: its disk is full."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Served:
     @property
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1].removesuffix("/ws"))
+
+    @property
+    def http(self) -> str:
+        """Where its routes are."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
@@ -84,6 +91,7 @@ def serve(
     *,
     voice: Sequence[Step] | None = None,
     limits: Mapping[Kind, Limit] | None = None,
+    max_file_bytes: int | None = None,
     **sections: Any,
 ) -> Iterator[Served]:
     """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
@@ -106,7 +114,7 @@ def serve(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits)))
+        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes)))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)
@@ -131,13 +139,14 @@ def served_anywhere(folder: Path) -> Iterator[str]:
 
 def add_token(folder: Path, user: str) -> str:
     """A token for the server of this folder, which need not run yet."""
+    return asyncio.run(make_known(folder, user))
+
+
+async def make_known(folder: Path, user: str) -> str:
+    """As `add_token`, for a test that runs in a loop."""
     token = make_token()
-
-    async def add() -> None:
-        (folder / "data").mkdir(parents=True, exist_ok=True)
-        database = await open_database(folder / "data" / "antiphon.db")
-        await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None))
-        await database.aclose()
-
-    asyncio.run(add())
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    database = await open_database(folder / "data" / "antiphon.db")
+    await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None))
+    await database.aclose()
     return token

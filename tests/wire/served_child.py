@@ -1,6 +1,7 @@
 """The whole server in a process of its own. Its plan comes pickled on stdin; its announcement goes to stdout."""
 
 import pickle
+import resource
 import sys
 
 from antiphon.security.quota import Quota
@@ -13,6 +14,8 @@ from tests.wire.served import Plan
 
 def main() -> None:
     plan: Plan = pickle.load(sys.stdin.buffer)
+    if plan.max_file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (plan.max_file_bytes, resource.RLIM_INFINITY))
     log.configure(json=True, level="info")
     loop.run(
         run_server(

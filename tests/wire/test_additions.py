@@ -98,6 +98,19 @@ async def test_a_conversation_goes_on_in_another_session(url: str) -> None:
         assert [turn["role"] for turn in history["turns"]] == ["user", "assistant"]
 
 
+async def test_what_was_called_is_in_the_history(url: str) -> None:
+    async with call(url, {"mode": "text"}) as caller:
+        await caller.ask("What is 2 plus 3?")
+        called, finished = caller.every("tool_call")[-1], caller.every("tool_result")[-1]
+        conversation_id = caller.session["conversation_id"]
+    async with call(url, {"mode": "text", "conversation_id": conversation_id}) as caller:
+        asked, answered = (await caller.until("history"))["turns"]
+    assert asked["calls"] == []
+    (made,) = answered["calls"]
+    assert (made["name"], made["args"]) == (called["name"], called["args"])
+    assert (made["result"], made["ok"]) == (finished["result"], True)
+
+
 async def test_hello_comes_first_or_not_at_all(url: str) -> None:
     async with call(url, {"mode": "text"}) as caller:
         await caller.send("hello", mode="text")

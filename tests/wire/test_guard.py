@@ -21,9 +21,9 @@ from websockets.frames import Close
 
 from antiphon.security.origin import own_origins
 from antiphon.server import loop
-from antiphon.server.connections import MAX_FRAGMENTS, Deadlines
+from antiphon.server.connections import MAX_FRAGMENTS, MAX_HEADER_BYTES, Deadlines
 from antiphon.server.guard import MAX_BODY_BYTES, Guard
-from antiphon.server.serving import MAX_HEADER_BYTES, Server, listen
+from antiphon.server.serving import Server, listen
 
 pytestmark = pytest.mark.real_time
 
@@ -194,6 +194,24 @@ async def test_every_answer_has_the_headers(site: Site, host: str) -> None:
 async def test_a_body_of_a_mebibyte_is_read(site: Site) -> None:
     answer = await site.post(b"x" * MAX_BODY_BYTES, f"content-length: {MAX_BODY_BYTES}")
     assert answer.endswith(b"1048576")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "POST /api/echo HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked",
+        "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 0",
+        "POST /api/echo HTTP/1.0\r\ntransfer-encoding: chunked",
+    ],
+)
+async def test_a_body_whose_end_can_be_read_in_two_ways_closes_the_connection(site: Site, header: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    smuggled = b"0\r\n\r\nGET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    writer.write(f"{header}\r\nhost: localhost\r\n\r\n".encode() + smuggled)
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    assert status(answer) == 400
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 async def test_a_declared_body_over_a_mebibyte_is_refused(site: Site) -> None:

@@ -27,6 +27,8 @@ OPENING_S: Final = 10.0
 
 
 def say_file(settings: Settings, url: str | None, token: str | None, file: Path, save: Path | None) -> None:
+    if save is not None and save.suffix.lower() != ".wav" and not save.is_dir():
+        raise UsageError(f"the answer can be saved only as a WAV file. Give --save a name such as {save.stem}.wav.")
     pcm = read_speech(file)
     if save is not None:
         _check_place(save, file)

@@ -20,7 +20,7 @@ def chat(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Talk to a server in text. If none is running, the chat has one of its own. Say "exit" to leave."""
+    """Talk to a server in text. If none is running, the chat starts its own. Say "exit" to leave."""
     from antiphon.cli.talking import talk
 
     talk(settings_for(config), url, token)

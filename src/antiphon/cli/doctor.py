@@ -121,13 +121,15 @@ def check_database(settings: "Settings") -> Findings:
 
 def check_tools(settings: "Settings") -> Findings:
     from antiphon.compose import build_tools
+    from antiphon.tools.loader import check_handlers
 
     built = build_tools(settings)
-    if built.ok:
+    mistakes = [*built.errors, *check_handlers(built.artifact.tools)]
+    if not mistakes:
         yield Finding(True, f"tools: {len(built.artifact.tools)} build, version {built.artifact.version}")
         return
-    first = built.errors[0]
-    count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
+    first = mistakes[0]
+    count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes, the first"
     yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see all of it.")
 
 
@@ -158,13 +160,12 @@ def check_server(settings: "Settings") -> Findings:
 
 def check_access(settings: "Settings") -> Findings:
     """Who may talk to the server, by the same rules as at its start."""
-    from antiphon.security.origin import is_loopback, parse_origin
+    from antiphon.security.origin import explain_origin, is_loopback
 
     host, auth = settings.server.host, settings.server.auth
     for origin in settings.server.origins:
-        if parse_origin(origin) is None:
-            advice = "It is like https://example.org, without a path."
-            yield Finding(False, f"access: {origin!r} in server.origins is no address of a page. {advice}")
+        if (problem := explain_origin(origin)) is not None:
+            yield Finding(False, f"access: {problem}")
     if auth == "off" and not is_loopback(host):
         advice = "Leave auth at its default, or start with --insecure if that is meant."
         yield Finding(False, f'access: server.auth is "off" and {host} can be reached from other machines. {advice}')

@@ -31,5 +31,5 @@ def settings_for(config_path: Path | None) -> "Settings":
     from antiphon import config
     from antiphon.telemetry import log
 
-    log.configure(json=False, level="warning")
+    log.configure(json=False, level="warning", exception_texts=True)
     return config.load(config_path)

@@ -36,6 +36,6 @@ def serve(
     from antiphon.server import loop
     from antiphon.telemetry import log
 
-    log.configure(json=json_log, level="info")
     settings = configuration.load(config)
+    log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
     loop.run(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))

@@ -26,7 +26,7 @@ def talk(
         str | None, typer.Option(metavar="TOKEN", help="An access token, where the server asks for one.")
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="ANSWER.wav", help="Where to save what the answer sounds like.")
+        Path | None, typer.Option(metavar="ANSWER.wav", help="Where to save the spoken answer: a WAV file.")
     ] = None,
     config: ConfigOption = None,
 ) -> None:

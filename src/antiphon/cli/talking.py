@@ -1,36 +1,42 @@
 """A chat at the terminal, over the socket."""
 
 import asyncio
-import sys
-import threading
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
+from typing import Final
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
-from antiphon.client import Disconnected, Incoming, NewSession, Reconnecting, Resumed, Session, connect
+from antiphon.cli.line_input import Interrupted, LineInput, open_line_input
+from antiphon.cli.tool_lines import describe_call, describe_failure
+from antiphon.client import Disconnected, Incoming, NewSession, Reconnecting, Resumed, Session, TurnLost, connect
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
 from antiphon.security.origin import own_authority
 
-GOODBYE = {"exit", "quit", "bye", ":q"}
+GOODBYE: Final = {"exit", "quit", "bye", ":q"}
+PROMPT: Final = "> "
+CONFIRM_PROMPT: Final = "(yes or no) > "
+HISTORY_FILE: Final = "chat_history"
+INTERRUPTED: Final = 130
+"""The exit code of a program that Ctrl-C has ended."""
 
 
 def talk(settings: Settings, url: str | None, token: str | None) -> None:
-    asyncio.run(_chat(settings, url, token, Console(highlight=False)))
+    try:
+        asyncio.run(_chat(settings, url, token, Console(highlight=False, soft_wrap=True)))
+    except Interrupted:
+        raise typer.Exit(INTERRUPTED) from None
 
 
 async def _chat(settings: Settings, url: str | None, token: str | None, console: Console) -> None:
     async with AsyncExitStack() as stack:
         session = await _connect(settings, url, token, stack, console)
         console.print('Ask "what can you do", or say "exit" to leave.')
-        async for line in _typed(console):
-            text = line.strip()
-            if text.casefold() in GOODBYE:
-                break
-            if text:
-                await _talk(session, text, console)
+        # Who keeps no conversations on disk wants no copy of what was typed there, either.
+        history = None if settings.database_path is None else settings.data_dir / HISTORY_FILE
+        await Chat(session, console).run(open_line_input(console, history))
 
 
 async def _connect(
@@ -39,79 +45,91 @@ async def _connect(
     """To the server that was named, or that of the settings; if that one is not running, to one of our own."""
     wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
     try:
-        return await stack.enter_async_context(connect(wanted, token=token, reconnect=True))
+        session = await stack.enter_async_context(connect(wanted, token=token, reconnect=True))
     except Disconnected:
         if url is not None:
             raise
+    else:
+        console.print(f"[dim]Connected to {escape(wanted)}.[/]")
+        return session
     from antiphon.serve import serving
 
-    console.print(f"[dim]No Antiphon answers at {escape(wanted)}, so this chat has a server of its own.[/]")
+    console.print(f"[dim]No server answers at {escape(wanted)}, so this chat started its own.[/]")
     address = await stack.enter_async_context(serving(settings))
     return await stack.enter_async_context(connect(address, token=token, reconnect=True))
 
 
-async def _typed(console: Console) -> AsyncIterator[str]:
-    """The lines of standard input, each asked for with a prompt."""
-    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+class Chat:
+    """One conversation: what is typed goes to the session, and what comes of it is shown."""
 
-    def put(line: str | None) -> None:
-        with suppress(RuntimeError):  # the chat is over, and the loop closed
-            loop.call_soon_threadsafe(lines.put_nowait, line)
+    def __init__(self, session: Session, console: Console) -> None:
+        self._session = session
+        self._console = console
+        self._question: s.ConfirmationRequest | None = None
+        """What the server waits for a yes or a no to."""
+        self._answer = ""
 
-    def read() -> None:
-        if sys.stdin is not None:
-            # A file of its own: Python cannot end while the other is being read.
-            with open(sys.stdin.fileno(), encoding=sys.stdin.encoding, errors="replace", closefd=False) as keyboard:
-                for line in keyboard:
-                    put(line)
-        put(None)
+    async def run(self, lines: LineInput) -> None:
+        """Until the person says goodbye, or there are no more lines."""
+        while (line := await lines.read(PROMPT if self._question is None else CONFIRM_PROMPT)) is not None:
+            text = line.strip()
+            if text.casefold() in GOODBYE:
+                break
+            if text:
+                await self._send(text)
 
-    # A thread that nobody waits for. A worker of the loop's would keep Ctrl-C from ending the chat until Enter.
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        console.print("[bold]> [/]", end="")
-        line = await lines.get()
-        if line is None:
-            console.print()
-            return
-        yield line
+    async def _send(self, text: str) -> None:
+        self._answer = ""
+        answered = self._question
+        try:
+            async for incoming in self._session.type(text):
+                self._show(incoming)
+        except TurnLost as lost:
+            self._aside(str(lost), "yellow")
+        if self._question is answered:
+            self._question = None
+        elif self._question is not None and self._question.preview.casefold() not in self._answer.casefold():
+            # The model asks in words of its own, or not at all: then this is the question.
+            self._console.print(f"[bold]{escape(self._question.preview)}[/]")
 
+    def _show(self, incoming: Incoming) -> None:
+        match incoming:
+            case s.ToolCall(name=name, args=args):
+                self._aside(describe_call(name, args))
+            case s.ToolResult(ok=False, name=name, result=result):
+                failure = describe_failure(name, result)
+                # Whether the person said no is in the answer.
+                if failure is not None and (self._question is None or self._question.tool != name):
+                    self._aside(failure)
+            case s.ConfirmationRequest():
+                self._question = incoming
+            case s.Flyout(content=content):
+                self._aside(content)
+            case s.VoiceSessionStart(pending_request=pending):
+                self._aside(f"· voice mode wanted{f' for: {pending}' if pending else ''}")
+            case s.ResponseChunk(text=text):
+                self._answer += text
+                self._console.print(escape(text), end="")
+            case s.Response():
+                self._console.print()
+            case _:
+                self._show_connection(incoming)
 
-async def _talk(session: Session, text: str, console: Console) -> None:
-    question: s.ConfirmationRequest | None = None
-    async for incoming in session.type(text):
-        _show(incoming, console)
-        if isinstance(incoming, s.ConfirmationRequest):
-            question = incoming
-    if question is not None:
-        console.print(f"[bold]{escape(question.preview)}[/]")
-        console.print("[dim]Say yes or no.[/]")
+    def _show_connection(self, incoming: Incoming) -> None:
+        match incoming:
+            case s.Error(message=message) | s.Notice(text=message):
+                self._aside(message, "yellow")
+            case s.Timeout(message=message, duration_seconds=seconds):
+                self._aside(f"{message} ({seconds:.0f} s)", "yellow")
+            case s.GoAway(reason=reason):
+                self._aside(reason)
+            case Reconnecting(reason=reason):
+                # On a line of its own: if an answer was cut off, it is begun anew below.
+                self._aside(f"\nReconnecting… {reason}")
+            case Resumed():
+                self._aside("Back again.")
+            case NewSession(reason=reason):
+                self._aside(f"A new session: {reason}")
 
-
-def _show(incoming: Incoming, console: Console) -> None:
-    match incoming:
-        case s.ToolCall(name=name, args=args):
-            console.print(f"[dim]· {escape(name)} {escape(str(args))}[/]")
-        case s.ToolResult(ok=False, result=result):
-            console.print(f"[dim]· {escape(str(result))}[/]")
-        case s.Flyout(content=content):
-            console.print(f"[dim]{escape(content)}[/]")
-        case s.VoiceSessionStart(pending_request=pending):
-            console.print(f"[dim]· voice mode wanted{f' for: {escape(pending)}' if pending else ''}[/]")
-        case s.ResponseChunk(text=text):
-            console.print(escape(text), end="")
-        case s.Response():
-            console.print()
-        case s.Error(message=message) | s.Notice(text=message):
-            console.print(f"[yellow]{escape(message)}[/]")
-        case s.Timeout(message=message, duration_seconds=seconds):
-            console.print(f"[yellow]{escape(message)} ({seconds:.0f} s)[/]")
-        case s.GoAway(reason=reason):
-            console.print(f"[dim]{escape(reason)}[/]")
-        case Reconnecting(reason=reason):
-            # On a line of its own: if an answer was cut off, it is begun anew below.
-            console.print(f"\n[dim]Reconnecting… {escape(reason)}[/]")
-        case Resumed():
-            console.print("[dim]Back again.[/]")
-        case NewSession(reason=reason):
-            console.print(f"[dim]A new session: {escape(reason)}[/]")
+    def _aside(self, text: str, style: str = "dim") -> None:
+        self._console.print(f"[{style}]{escape(text)}[/]")

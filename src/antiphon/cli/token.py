@@ -77,7 +77,7 @@ def revoke(
     """End a token: from now on nobody comes in with it."""
     if not asyncio.run(_revoke(settings_for(config), id)):
         raise UsageError(f"there is no token with the id {id!r}. `antiphon token list` shows them all.")
-    typer.echo(f"Revoked {id}. Connections that are open stay open.")
+    typer.echo(f"Revoked {id}. Its open connections are closed within seconds.")
 
 
 async def _make(settings: "Settings", user: str, name: str, days: int | None) -> "tuple[str, TokenRecord]":

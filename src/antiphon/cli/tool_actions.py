@@ -26,8 +26,11 @@ from antiphon.tools import diff as differ
 from antiphon.tools import scaffold
 from antiphon.tools.call import ToolCall
 from antiphon.tools.lint import Severity
+from antiphon.tools.loader import check_handlers
+from antiphon.tools.outputs import find_mismatches
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
+from antiphon.tools.source import parse_json
 from antiphon.tools.spec import Category, Mode
 from antiphon.tools.tool import Tool
 from antiphon.words.dates import parse_datetime
@@ -39,13 +42,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def build(settings: Settings) -> None:
     built = build_tools(settings)
     built_in = {entry.tool_id for entry in built.artifact.tools if TOOLKIT in Path(entry.origin).parents}
-    for problem in built.problems:
+    not_imported = check_handlers(built.artifact.tools)
+    for problem in [*built.problems, *not_imported]:
         if problem.severity is Severity.WARNING and problem.tool in built_in:
             continue  # its user cannot change it
         style = "red" if problem.severity is Severity.ERROR else "yellow"
         err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
-    if not built.ok:
-        err.print(f"{len(built.errors)} mistakes; nothing was written.")
+    mistakes = len(built.errors) + len(not_imported)
+    if mistakes:
+        err.print(f"{mistakes} mistake{'s' * (mistakes > 1)}; nothing was written.")
         raise typer.Exit(1)
     builder.write(built, settings.artifact_path)
     count, version = len(built.artifact.tools), built.artifact.version
@@ -99,12 +104,14 @@ def new(settings: Settings, name: str) -> None:
 
 def run(settings: Settings, name: str, args: str, mode: Mode, as_json: bool) -> None:
     call = ToolCall(None, name, _parse_args(args))
-    result = asyncio.run(_run(settings, call, mode, as_json))
+    result, mismatches = asyncio.run(_run(settings, call, mode, as_json))
     if as_json:
         _print_json(result)
     else:
         _print_result(result)
-    if not result.ok:
+    for mismatch in mismatches:
+        err.print(f"[red]error[/] the result does not fit the outputs in schema.json: {escape(mismatch)}")
+    if not result.ok or mismatches:
         raise typer.Exit(1)
 
 
@@ -139,16 +146,19 @@ def audit(settings: Settings, since: str | None, as_json: bool) -> None:
     asyncio.run(_print_audit(settings, _since_ms(since), as_json))
 
 
-async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> ToolResult:
+async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> tuple[ToolResult, list[str]]:
+    """The result, and what in it the tool's own schema does not allow."""
     async with open_house(settings) as house:
         session = house.session(mode=mode, messaging=_Screen())
         house.executor.begin_turn(session)
         result = await house.executor.execute(call, session)
         request = result.error.confirmation_request if result.error is not None else None
-        if request is None or as_json or not sys.stdin.isatty():
-            return result
-        approved = typer.confirm(f"{request.preview}\nShall I?")
-        return await house.executor.resolve(request.confirmation_token, approved, session)
+        if request is not None and not as_json and sys.stdin.isatty():
+            preview = request.preview
+            approved = typer.confirm(preview if preview.endswith("?") else f"{preview} Shall I?")
+            result = await house.executor.resolve(request.confirmation_token, approved, session)
+        tool = house.registry.tools.get(call.name)
+        return result, find_mismatches(tool.spec.outputs if tool is not None else None, result)
 
 
 class _Screen:
@@ -191,15 +201,21 @@ def _since_ms(since: str | None) -> int:
         return 0
     when = parse_datetime(since, datetime.now().astimezone())
     if when is None:
-        raise UsageError(f'--since {since!r} is no time that I know. Try "2026-01-31", "yesterday" or "2 hours ago".')
+        raise UsageError(f'{since!r} is not a time I understand. Try "2026-01-31", "yesterday" or "2 hours ago".')
     return int(when.timestamp() * 1000)
 
 
-def _parse_args(text: str) -> Any:
+def _parse_args(text: str) -> dict[str, Any]:
+    example = 'Give it an object, such as \'{"query": "tea"}\'.'
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise UsageError(f'--args is not JSON: {error}. It is an object, such as \'{{"query": "tea"}}\'.') from None
+        args = parse_json(text.encode())
+    except UnicodeEncodeError:
+        raise UsageError(f"--args is not UTF-8 text. {example}") from None
+    except ValueError as error:
+        raise UsageError(f"--args is not JSON: {error}. {example}") from None
+    if not isinstance(args, dict):
+        raise UsageError(f"--args must be a JSON object. {example}")
+    return args
 
 
 def _read_artifact(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The tool's id
 
 @app.command()
 def build(config: ConfigOption = None) -> None:
-    """Compile all tool directories into the registry, and name every mistake in them."""
+    """Compile all tool directories into the registry, import their handlers, and name every mistake in them."""
     from antiphon.cli import tool_actions
 
     tool_actions.build(settings_for(config))
@@ -58,7 +58,10 @@ def run(
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Run a tool through the gate. With --json, prints the whole result. Exit code 1 if the tool was not ok."""
+    """Run a tool through the gate. With --json, prints the whole result.
+
+    Exit code 1 if the tool was not ok, or if its result does not fit the outputs in its schema.
+    """
     from antiphon.cli import tool_actions
 
     tool_actions.run(settings_for(config), name, args, mode, as_json)

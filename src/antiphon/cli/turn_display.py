@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.markup import escape
 
+from antiphon.cli.tool_lines import describe_call, describe_failure
 from antiphon.client import Incoming, NewSession, Reconnecting, Resumed
 from antiphon.protocol import server_messages as s
 
@@ -23,9 +24,10 @@ class TurnDisplay:
                 self._interim = ""
                 self._line(f"[bold]you[/]  {escape(text)}")
             case s.ToolCall(name=name, args=args):
-                self._line(f"[dim]     · {escape(name)} {escape(str(args))}[/]")
-            case s.ToolResult(ok=False, result=result):
-                self._line(f"[dim]     · {escape(str(result))}[/]")
+                self._line(f"[dim]     {escape(describe_call(name, args))}[/]")
+            case s.ToolResult(ok=False, name=name, result=result):
+                if (failure := describe_failure(name, result)) is not None:
+                    self._line(f"[dim]     {escape(failure)}[/]")
             case s.ConfirmationRequest(preview=preview):
                 self._line(f"[bold]It asks first:[/] {escape(preview)}")
             case s.ConfirmationResolved(outcome=outcome):

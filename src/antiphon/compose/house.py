@@ -73,6 +73,10 @@ class Database(Protocol):
     @property
     def tokens(self) -> TokenStore: ...
 
+    async def check(self) -> None:
+        """Raises `StoreUnavailable` if nothing can be stored now."""
+        ...
+
     async def aclose(self) -> None: ...
 
 
@@ -154,9 +158,9 @@ def load_tools(settings: Settings) -> Registry:
     if settings.tools.build:
         built = build_tools(settings)
         if not built.ok:
+            count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
             raise BuildError(
-                f"the tools have {len(built.errors)} mistakes, the first: {built.errors[0]}. "
-                "Run `antiphon tools build` to see them all."
+                f"the tools have {count}: {built.errors[0]}. Run `antiphon tools build` to see all that is wrong."
             )
         build.write(built, settings.artifact_path)
     elif not settings.artifact_path.exists():

@@ -82,7 +82,7 @@ class ResponseChunk(ServerMessage, frozen=True, tag="response_chunk"):
     is_first: bool
 
 
-class QueuedMessage(Struct, frozen=True):
+class QueuedText(Struct, frozen=True):
     """A typed message that waits for its turn."""
 
     id: str
@@ -92,7 +92,7 @@ class QueuedMessage(Struct, frozen=True):
 class Queued(ServerMessage, frozen=True, tag="queued"):
     """The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none."""
 
-    messages: tuple[QueuedMessage, ...]
+    messages: tuple[QueuedText, ...]
 
 
 class Response(ServerMessage, frozen=True, tag="response"):
@@ -172,7 +172,8 @@ class Session(ServerMessage, frozen=True, tag="session"):
     session_id: str
     conversation_id: str
     resume: str
-    """The handle to come back with. It works once; keep it in memory only."""
+    """The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
+    good until this one was used, or until the client has sent anything on this connection."""
     resumed: bool
     mode: Mode
     tools_version: str
@@ -282,14 +283,30 @@ class TurnMetrics(ServerMessage, frozen=True, tag="turn_metrics"):
     """From the last sound of the user to the first sound of the answer."""
 
 
+class HistoryCall(Struct, frozen=True):
+    """A tool call of an earlier turn."""
+
+    id: str
+    name: str
+    args: Any = None
+    """As in `tool_call`. What is longer than 2,000 bytes of JSON is given as the beginning of that text."""
+    result: Any = None
+    """As in `tool_result`, shortened in the same way. Null if it is not known."""
+    ok: bool | None = None
+    """Null: the outcome is not known."""
+
+
 class HistoryTurn(Struct, frozen=True):
     """Who said what."""
 
     role: Role
     content: str
+    """Empty for calls that no words followed."""
     spoken: bool = False
     at: int | None = None
     """Unix time in milliseconds."""
+    calls: tuple[HistoryCall, ...] = ()
+    """What the assistant called before it said this, in order. Of a long conversation, the newest calls only."""
 
 
 class History(ServerMessage, frozen=True, tag="history"):

@@ -49,6 +49,19 @@ def parse_origin(text: str) -> Origin | None:
     return None if host is None or (port or 0) > 65_535 else Origin(scheme, host, port)
 
 
+def explain_origin(text: str) -> str | None:
+    """What is wrong with an entry of `server.origins`, and how it is written; None if it is right.
+
+    An entry that is no origin would match no page, and nobody would be told why.
+    """
+    if parse_origin(text) is not None:
+        return None
+    scheme, _, rest = text.strip().rpartition("://")
+    meant = parse_origin(f"{scheme or 'https'}://{re.split('[/?#]', rest)[0]}")
+    advice = f"Write {meant} instead." if meant is not None else "Write the whole address, such as https://example.org."
+    return f'"{text}" in server.origins is not an origin: that has a scheme, a host and perhaps a port. {advice}'
+
+
 def allows_origin(origin: str | None, allowed: Collection[str]) -> bool:
     """Whether a request with this Origin header may go on.
 

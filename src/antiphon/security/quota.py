@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
@@ -15,6 +15,9 @@ class Kind(StrEnum):
     """Of either kind, frames of audio included: a flood of tiny frames has few seconds of sound in it."""
     AUDIO_S = "audio_s"
     TOOL_CALL = "tool_call"
+    WRONG_TOKEN = "wrong_token"
+    LOG_LINE = "log_line"
+    """Of the log, about a client that is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ LIMITS: Final[Mapping[Kind, Limit]] = {
     Kind.MESSAGE: Limit(session=Rate(100, 2_000), user=Rate(400, 8_000), address=Rate(1_600, 32_000)),
     Kind.AUDIO_S: Limit(session=SPEECH, user=Rate(4, 120), address=Rate(16, 480)),
     Kind.TOOL_CALL: Limit(user=Rate(2, 60), address=Rate(8, 240)),
+    Kind.WRONG_TOKEN: Limit(address=Rate(5 / 60, 5)),
 }
 MAX_BUCKETS: Final = 20_000
 """Of one kind for one sort of account, about 4 MB. More are only needed under attack from as many addresses."""
@@ -93,6 +97,10 @@ class Buckets:
                 return
 
 
+_Touched = tuple[Buckets, str]
+"""A bucket that an account has."""
+
+
 class Quota:
     """All limits of a process."""
 
@@ -109,24 +117,35 @@ class Quota:
 
         Infinite if `amount` is more than can ever be admitted at once. `now_s` is a clock that only grows.
         """
-        if not 0 <= amount < math.inf:
-            raise ValueError(f"amount is {amount}; it must be finite and not negative")
-        accounts = (("session", who.session), ("user", who.user), ("address", _network(who.address)))
-        touched = [
-            (buckets, key)
-            for account, key in accounts
-            if key is not None and (buckets := self._buckets.get((kind, account))) is not None
-        ]
-        wait_s = max((buckets.wait_s(key, amount, now_s) for buckets, key in touched), default=0.0)
+        touched = self._touched(kind, who)
+        wait_s = _longest_wait_s(touched, amount, now_s)
         if wait_s == 0.0:
             for buckets, key in touched:
                 buckets.take(key, amount, now_s)
         return wait_s
 
+    def wait_s(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
+        """What `take` would give now. Nothing is counted."""
+        return _longest_wait_s(self._touched(kind, who), amount, now_s)
+
+    def _touched(self, kind: Kind, who: Account) -> list[_Touched]:
+        accounts = (("session", who.session), ("user", who.user), ("address", _network(who.address)))
+        return [
+            (buckets, key)
+            for account, key in accounts
+            if key is not None and (buckets := self._buckets.get((kind, account))) is not None
+        ]
+
     @property
     def remembered(self) -> int:
         """How many buckets are kept. Not its length, by which a quota of which nothing was taken would be false."""
         return sum(buckets.remembered for buckets in self._buckets.values())
+
+
+def _longest_wait_s(touched: Iterable[_Touched], amount: float, now_s: float) -> float:
+    if not 0 <= amount < math.inf:
+        raise ValueError(f"amount is {amount}; it must be finite and not negative")
+    return max((buckets.wait_s(key, amount, now_s) for buckets, key in touched), default=0.0)
 
 
 def _network(address: str | None) -> str | None:

@@ -10,7 +10,7 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec, limits
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.server.desk import Block, Refusal, RefusalCode
+from antiphon.server.desk import Block, Refusal, RefusalCode, unavailable
 from antiphon.tools.result import Citation, ConfirmationRequest
 
 SWITCHING: Final = "Let's switch to voice mode."
@@ -41,6 +41,10 @@ class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """An earlier conversation to go on in. Absent: a new one."""
     confirm: Confirm | None = None
     capabilities: Capabilities = Capabilities()
+
+
+REQUEST_ALIASES: Final = {"conversationId": "conversation_id"}
+"""What an answer has may be sent back as it is."""
 
 
 class ToolRun(Struct, frozen=True):
@@ -123,6 +127,8 @@ class Collector:
         """What went wrong, if something did."""
         for message in self.told:
             match message:
+                case s.Error(message=why, code=RefusalCode.UNAVAILABLE):
+                    return unavailable(why)
                 case s.Error(message=why, code=code):
                     known = code in tuple(RefusalCode)
                     return Refusal(RefusalCode(code) if known else RefusalCode.INTERNAL, why)

@@ -11,6 +11,7 @@ from antiphon.security.quota import Quota
 from antiphon.server import page
 from antiphon.server.door import Door
 from antiphon.server.guard import Guard
+from antiphon.server.unrouted import refuse_method, refuse_path
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
 
@@ -31,5 +32,9 @@ def make_app(
         await hub.aclose()
 
     socket = WebSocketRoute("/ws", Endpoint(hub, door, quota or Quota()).talk)
-    app = Starlette(routes=[socket, *page.routes(), *routes], lifespan=lifespan)
+    app = Starlette(
+        routes=[socket, *page.routes(), *routes],
+        exception_handlers={404: refuse_path, 405: refuse_method},
+        lifespan=lifespan,
+    )
     return Guard(app, origins=origins)

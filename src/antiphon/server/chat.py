@@ -9,7 +9,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.security.quota import Account
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
-from antiphon.server.desk import Block, HttpDesk, Refusal, RefusalCode
+from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
 from antiphon.server.door import Caller
 from antiphon.session.hub import Live
 from antiphon.session.toolwork import toll_of
@@ -51,13 +51,9 @@ class Visit:
     async def run(self) -> ChatAnswer:
         """The answer, or `Refusal`. Cancelled, it gives the answer up and keeps what was said of it."""
         try:
-            async with asyncio.timeout(DEADLINE_S):
-                await self._say_all()
-        except TimeoutError:
-            await self._give_up()
-            raise self._refuse(
-                Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
-            ) from None
+            if not await self._say_in_time():
+                await self._give_up()
+                raise self._refuse(self._chat.explain_end())
         except asyncio.CancelledError:
             await self._give_up()
             raise
@@ -68,6 +64,21 @@ class Visit:
             raise self._refuse(refusal)
         runner = self._live.runner
         return self.link.answer(self.conversation_id, tuple(runner.citations), runner.approved)
+
+    async def _say_in_time(self) -> bool:
+        """Whether the answer is there before the deadline, and before the server stops."""
+        saying = asyncio.create_task(self._say_all())
+        ending = asyncio.create_task(self._chat.must_end.wait())
+        try:
+            await asyncio.wait([saying, ending], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
+            if saying.done():
+                saying.result()
+                return True
+            return False
+        finally:
+            saying.cancel()
+            ending.cancel()
+            await asyncio.wait([saying, ending])
 
     async def _say_all(self) -> None:
         confirm, text = self._wanted.confirm, self._wanted.message
@@ -99,10 +110,13 @@ class Visit:
             raise self._refuse(self._broken())
 
     def _broken(self) -> Refusal:
+        told = self.link.refusal()
+        if told is not None:
+            return told
         if self.link.closed is TAKEN_OVER:
             return Refusal(RefusalCode.BUSY, "This conversation goes on in another request.", retry_after_s=1)
         if self.link.closed is None:
-            return Refusal(RefusalCode.UNAVAILABLE, "The server stops. Try again in a moment.", retry_after_s=5)
+            return unavailable(STOPPING)
         return Refusal(RefusalCode.INTERNAL, "The answer broke off by a fault of the server. Try again.")
 
     def _refuse(self, refusal: Refusal) -> Refusal:
@@ -120,11 +134,20 @@ class Visit:
 
 class Chat:
     def __init__(self, desk: HttpDesk) -> None:
+        self.must_end = desk.must_end
         self._desk = desk
         self._busy: set[str] = set()
 
+    def explain_end(self) -> Refusal:
+        """Why an answer was given up."""
+        if self.must_end.is_set():
+            return unavailable(STOPPING)
+        return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
+
     async def enter(self, caller: Caller, wanted: ChatRequest, address: str | None = None) -> Visit:
         """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
+        if self._desk.stopping.is_set():
+            raise unavailable(STOPPING)
         _check(wanted)
         await self._refuse_blocked(caller.user)
         id = wanted.conversation_id
@@ -143,6 +166,7 @@ class Chat:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
+        live.token_id = caller.token_id
         live.runner.charge(toll_of(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
         tools = live.runner.tools
         if wanted.capabilities.voice:

@@ -12,8 +12,11 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.protocol import OPEN
 
-from antiphon.protocol.closing import BAD_UTF8, TOO_LARGE
+from antiphon.protocol.closing import BAD_UTF8, RESTARTING, TOO_LARGE
 from antiphon.server.whole_frames import read_binary
+
+MAX_HEADER_BYTES: Final = 16 * 1024
+"""Of a request, with its first line."""
 
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""
@@ -84,11 +87,28 @@ class _ReadByItsPeer(asyncio.Protocol):
         super().connection_lost(exc)
 
 
+class _StrictParser(h11.Connection):
+    """Refuses a request whose end two parsers could see in different places.
+
+    h11 reads the chunks and leaves Content-Length out. A proxy in front that does the opposite would take a part of the
+    body for the next request, or the next request for a part of the body.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
+                raise h11.RemoteProtocolError("two ways to tell where the body ends")
+        return event
+
+
 class HttpConnection(_ReadByItsPeer, H11Protocol):
     """h11, not the quicker httptools: it bounds the length of a header, and a WebSocket leaves it at the handshake."""
 
     def __init__(self, *args: Any, deadlines: Deadlines, **keywords: Any) -> None:
         super().__init__(*args, deadlines=deadlines, **keywords)
+        self.conn = _StrictParser(h11.SERVER, self.config.h11_max_incomplete_event_size or MAX_HEADER_BYTES)
         self._request_alarm = _Alarm()
         self._awaited: object = None
 
@@ -157,6 +177,18 @@ class WebSocketConnection(_ReadByItsPeer, WebSocketsSansIOProtocol):
         # An empty queue means that all before this was handled, not only taken: whoever waits at an asyncio.Queue is
         # woken when something is put, but takes it out only when it runs, and then keeps the promise of `AUDIO`.
         return self._tap is not None and self.queue.empty() and self._tap(message)
+
+    def shutdown(self) -> None:
+        """Says why it closes; uvicorn sends the bare code."""
+        if self.conn.state is not OPEN or self.close_sent:
+            super().shutdown()
+            return
+        self.stop_keepalive()
+        code, reason = RESTARTING.code, RESTARTING.reason
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.conn.send_close(code, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.close()
 
     def handle_ping(self) -> None:
         """Leaves out a pong that would have to wait: from a client that never reads they would fill the memory."""

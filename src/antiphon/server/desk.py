@@ -1,7 +1,8 @@
 """What every HTTP route stands on: the desk it works at, how it reads a request, and how it answers or refuses."""
 
+import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from antiphon.clock import Clock
 from antiphon.errors import AntiphonError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.security.quota import Quota
+from antiphon.server import unknown_fields
 from antiphon.server.door import Caller
 from antiphon.session.hub import Hub
 from antiphon.speech.base import Voice
@@ -25,6 +27,10 @@ from antiphon.tools.spec import Mode
 
 MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
 """A message may be as long over HTTP as over the socket."""
+
+STOPPING: Final = "The server is about to stop. Try again in a moment."
+RETRY_AFTER_S: Final = 5.0
+"""When a client that was told that the server is unavailable is to come back."""
 
 Value = TypeVar("Value")
 
@@ -53,6 +59,10 @@ class HttpDesk:
     """The voices of the synthesiser, the usual one first; none where nothing speaks."""
     collectors: Sequence[Collector] = ()
     """Of metrics, beside those of the tools and the sessions."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server begins to stop: no new message is taken."""
+    must_end: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the time is over in which answers could still be finished."""
 
 
 class RefusalCode(StrEnum):
@@ -64,6 +74,8 @@ class RefusalCode(StrEnum):
     """This user is refused until the block is over."""
     NOT_FOUND = "not_found"
     """There is no such thing, or it is another user's."""
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    """This route has other methods; `Allow` names them."""
     CONFIRMATION_GONE = "confirmation_gone"
     """The confirmation is unknown, used or expired. Nothing was done."""
     BUSY = "busy"
@@ -71,7 +83,7 @@ class RefusalCode(StrEnum):
     TOO_LARGE = "too_large"
     """The body is longer than the limit."""
     TOO_FAST = "too_fast"
-    """More requests than the pace allows; `Retry-After` says when to come back."""
+    """More requests than the pace allows, or too many wrong tokens; `Retry-After` says when to come back."""
     INTERNAL = "internal"
     """A fault of the server."""
     MODEL_FAILED = "model_failed"
@@ -88,6 +100,7 @@ STATUSES: Final = {
     RefusalCode.BLOCKED: 403,
     RefusalCode.NOT_FOUND: 404,
     RefusalCode.CONFIRMATION_GONE: 404,
+    RefusalCode.METHOD_NOT_ALLOWED: 405,
     RefusalCode.BUSY: 409,
     RefusalCode.TOO_LARGE: 413,
     RefusalCode.TOO_FAST: 429,
@@ -146,22 +159,43 @@ class Refusal(AntiphonError):
         return reply(self.body, STATUSES[self.reason], headers)
 
 
+def unavailable(message: str) -> Refusal:
+    return Refusal(RefusalCode.UNAVAILABLE, message, retry_after_s=RETRY_AFTER_S)
+
+
 def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(body), status, headers, "application/json")
 
 
-async def read_body(request: Request, type: type[Value]) -> Value:
-    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt."""
+async def read_body(request: Request, type: type[Value], aliases: Mapping[str, str] | None = None) -> Value:
+    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt.
+
+    `aliases` are other names of fields that are taken as well.
+    """
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"The body may have at most {MAX_BODY_BYTES} bytes.")
     try:
-        return msgspec.json.decode(body, type=type)
+        return msgspec.convert(_unify(msgspec.json.decode(body), aliases or {}), type)
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, unknown_fields.explain(error, type)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        what = error if isinstance(error, msgspec.ValidationError) else f"The body is not JSON: {error}"
-        raise Refusal(RefusalCode.BAD_REQUEST, f"{str(what).rstrip('.')}.") from None
+        raise Refusal(RefusalCode.BAD_REQUEST, f"The body is not JSON: {str(error).rstrip('.')}.") from None
+
+
+def _unify(value: Any, aliases: Mapping[str, str]) -> Any:
+    """An object in which every alias is replaced by the name that it stands for."""
+    if not isinstance(value, dict):
+        return value
+    for alias, name in aliases.items():
+        given = value.pop(alias, None)
+        if given is not None and value.setdefault(name, given) != given:
+            if value[name] is not None:
+                raise Refusal(RefusalCode.BAD_REQUEST, f"`{name}` and `{alias}` differ. Send only `{name}`.")
+            value[name] = given
+    return value
 
 
 def read_query(request: Request, type: type[Value]) -> Value:
@@ -169,4 +203,4 @@ def read_query(request: Request, type: type[Value]) -> Value:
     try:
         return msgspec.convert(dict(request.query_params), type, strict=False)
     except msgspec.ValidationError as error:
-        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {error}.") from None
+        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {unknown_fields.explain(error, type)}") from None

@@ -1,36 +1,77 @@
 """Who may come in, and as whom."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from antiphon.clock import Clock
+from antiphon.errors import AntiphonError
+from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import hash_token, is_token
+from antiphon.server.refusal_log import RefusalLog
 from antiphon.storage.people import BlockStore, TokenStore
 
 LOCAL_USER: Final = "local"
 """Everybody, where no token is asked for."""
+MAX_KNOWN: Final = 1_000
+"""Tokens that are remembered as right, so that they are let in while others of their address are slowed down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     user: str
     authenticated: bool
+    token_id: str | None = None
+
+
+class SlowDown(AntiphonError):
+    """Too many wrong tokens came from this address lately."""
+
+    code = "too_fast"
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(
+            f"Too many wrong tokens came from your address. Try again in {math.ceil(wait_s)} seconds with a valid one."
+        )
+        self.wait_s = wait_s
 
 
 class Door:
-    def __init__(self, tokens: TokenStore, blocks: BlockStore, clock: Clock, *, required: bool) -> None:
+    def __init__(
+        self, tokens: TokenStore, blocks: BlockStore, clock: Clock, *, required: bool, quota: Quota | None = None
+    ) -> None:
         self.required = required
         """Whether a token must be shown."""
         self._tokens = tokens
         self._blocks = blocks
         self._clock = clock
+        self._quota = quota or Quota()
+        self._refusals = RefusalLog(clock)
+        self._known: dict[str, None] = {}
+        """Hashes of tokens that were right when they were last shown, the oldest first."""
 
-    async def identify(self, token: str | None) -> Caller | None:
-        """None if a token is required and this is none. A wrong one is never taken for none at all."""
+    async def identify(self, token: str | None, *, address: str | None, route: str) -> Caller | None:
+        """None if a token is required and this is none. A wrong one is never taken for none at all.
+
+        Raises `SlowDown`, without a look at the store, if too many wrong ones have come from the address.
+        """
         if token is None:
             return None if self.required else Caller(LOCAL_USER, authenticated=False)
-        found = await self._tokens.find(hash_token(token), self._clock.now_ms()) if is_token(token) else None
-        return None if found is None else Caller(found.user, authenticated=True)
+        account, hashed = Account(address=address), hash_token(token)
+        wait_s = self._quota.wait_s(Kind.WRONG_TOKEN, account, 1, self._clock.monotonic())
+        if wait_s > 0 and hashed not in self._known:
+            self._refusals.write("too many wrong tokens", address=address, route=route)
+            raise SlowDown(wait_s)
+        found = await self._tokens.find(hashed, self._clock.now_ms()) if is_token(token) else None
+        if found is None:
+            self._known.pop(hashed, None)
+            self._quota.take(Kind.WRONG_TOKEN, account, 1, self._clock.monotonic())
+            self._refusals.write("wrong token", address=address, route=route)
+            return None
+        self._known[hashed] = None
+        if len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+        return Caller(found.user, authenticated=True, token_id=found.id)
 
     async def blocked_until(self, user: str) -> int | None:
         return await self._blocks.blocked_until(user, self._clock.now_ms())

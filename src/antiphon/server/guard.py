@@ -12,11 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.security.headers import SecurityHeaders
 from antiphon.security.origin import allows_host, allows_origin, parse_origin
-from antiphon.telemetry.log import get_logger
+from antiphon.server.refusal_log import RefusalLog
 
 MAX_BODY_BYTES: Final = 1024 * 1024
-
-_log = get_logger(__name__)
 
 _BAD_HOST: Final = (
     "This server does not answer to the name in the Host header. Add the page's address to server.origins."
@@ -36,6 +34,7 @@ class Guard:
         self._app = app
         self._origins = frozenset(origins)
         self._hosts = frozenset(origin.host for origin in map(parse_origin, origins) if origin is not None)
+        self._refusals = RefusalLog()
         self._covered = SecurityHeaders(self._admit, origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,13 +57,13 @@ class Guard:
     async def _refuse(self, status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
         """With the reason in words, in a handshake too; a server without that extension makes it a plain 403."""
         client = scope.get("client")
-        _log.warning(
-            "request refused",
+        self._refusals.write(
+            why,
+            address=client[0] if client else None,
+            route=scope["path"],
             status=status,
             host=_header(scope, b"host"),
             origin=_header(scope, b"origin"),
-            path=scope["path"],
-            client=client[0] if client else None,
         )
         if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
             await send({"type": "websocket.close"})

@@ -18,13 +18,13 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
-from antiphon.server.answer import ChatAnswer, ChatRequest
+from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply
-from antiphon.server.door import Caller
+from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply, unavailable
+from antiphon.server.door import Caller, SlowDown
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
 from antiphon.tools.spec import ToolSpec
@@ -244,9 +244,11 @@ def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[
             return await handle(desk, request, caller)
         except Refusal as refusal:
             return refusal.response()
-        except StorageError as error:
-            log.warning("request_failed", path=operation.path, error=str(error))
-            return Refusal(RefusalCode.UNAVAILABLE, "The store cannot be reached. Try again.").response()
+        except SlowDown as error:
+            return Refusal(RefusalCode.TOO_FAST, str(error), retry_after_s=error.wait_s).response()
+        except StoreUnavailable as error:
+            log.error("request_failed", path=operation.path, error=str(error))
+            return unavailable(STORE_UNAVAILABLE).response()
         except ClientDisconnect:
             return Response(status_code=204)
         except Exception:
@@ -262,7 +264,7 @@ async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) ->
     wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
     if wait_s > 0:
         raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
-    visit = await chat.enter(caller, await read_body(request, ChatRequest))
+    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
         return EventStream(visit)
     return await _answer(visit, request)

@@ -27,7 +27,7 @@ REFERENCE: Final = "#/components/schemas/{name}"
 Schema = dict[str, Any]
 
 _TOKEN: Final = "token"
-_ANY: Final = (RefusalCode.INTERNAL, RefusalCode.UNAVAILABLE)
+_ANY: Final = (RefusalCode.TOO_FAST, RefusalCode.INTERNAL, RefusalCode.UNAVAILABLE)
 
 
 @cache
@@ -115,7 +115,7 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
         responses["503"] = {"description": "It cannot serve.", "content": {JSON: {"schema": named[Health]}}}
     if operation.public:
         return responses
-    codes = (RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY)
+    codes = dict.fromkeys((RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY))
     for status in sorted({STATUSES[code] for code in codes}):
         told = ", ".join(f"`{code}`" for code in codes if STATUSES[code] == status)
         responses[str(status)] = {

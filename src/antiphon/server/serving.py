@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from antiphon.errors import AntiphonError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
-from antiphon.server.connections import Deadlines, HttpConnection, WebSocketConnection
+from antiphon.server.connections import MAX_HEADER_BYTES, Deadlines, HttpConnection, WebSocketConnection
 from antiphon.server.lag import LagMonitor
 from antiphon.telemetry.log import get_logger
 
@@ -28,7 +28,6 @@ FORCED_S: Final = 1.0
 """How long the end of the application may take after a second signal."""
 PING_S: Final = 20.0
 """Between pings, and for the answer to one: a socket whose other end is gone is found within twice that."""
-MAX_HEADER_BYTES: Final = 16 * 1024
 KEEP_ALIVE_S: Final = 5
 BACKLOG: Final = 512
 

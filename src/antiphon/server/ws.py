@@ -25,9 +25,10 @@ from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.connections import AUDIO
-from antiphon.server.door import Door
-from antiphon.session.hub import Hub, Live
+from antiphon.server.door import Door, SlowDown
+from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.toolwork import toll_of
+from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
 HELLO_GRACE_S: Final = 0.3
@@ -182,6 +183,9 @@ class _Reader:
                 self._take(await self._receive())
         except WebSocketDisconnect as gone:
             for_good = gone.code == NORMAL.code
+        except StoreUnavailable as error:
+            log.error("socket_refused", error=str(error))
+            self._refuse(STORE_ERROR, STORE_CLOSE)
         except Exception:
             self._fail()
         finally:
@@ -203,7 +207,11 @@ class _Reader:
             if isinstance(decoded, c.Hello):
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
-        caller = await self._door.identify(token)
+        try:
+            caller = await self._door.identify(token, address=self._account.address, route=self._socket.url.path)
+        except SlowDown as error:
+            self._refuse(Error(str(error), ErrorCode.TOO_FAST, retryable=True), FULL)
+            return None
         if caller is None:
             self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
             return None
@@ -217,6 +225,7 @@ class _Reader:
             self._link.close(BLOCKED)
             return None
         self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
+        self._live.token_id = caller.token_id
         self._account = replace(self._account, session=self._live.id)
         self._live.runner.charge(toll_of(self._quota, self._account, self._hub.clock))
         return frame

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from antiphon.models.live import Timings, ToolAnswer
-from antiphon.protocol.server_messages import QueuedMessage
+from antiphon.protocol.server_messages import QueuedText
 from antiphon.session.state import Phase
 from antiphon.tools.call import ToolCall
 
@@ -74,7 +74,7 @@ class KeepAnswer:
 class TellQueue:
     """The client is told which typed messages wait."""
 
-    queue: tuple[QueuedMessage, ...]
+    queue: tuple[QueuedText, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ import msgspec
 from antiphon.clock import Clock
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
+from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
+from antiphon.protocol.errors import ErrorCode
 from antiphon.protocol.server_messages import GoAway
 from antiphon.session.brain import ModelMaker
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
@@ -31,7 +32,7 @@ from antiphon.session.machine import BUSY
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.runner import Runner
 from antiphon.session.sampler import MakeSample
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StorageError, StoreUnavailable
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
@@ -42,6 +43,8 @@ from antiphon.transcript import AssistantMessage, UserMessage
 RENEW_S: Final = LEASE_MS / 1000 / 3
 LEFT_S: Final = 4.0
 """How long a visit waits for a call that an earlier one has left running: until it is known whether anybody runs it."""
+STORE_CLOSE: Final = msgspec.structs.replace(FULL, reason="the server cannot reach its database; try again later")
+STORE_ERROR: Final = s.Error(STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE, retryable=True)
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
@@ -262,32 +265,34 @@ class Hub:
         """The session of the client's handle, which gives way to a new one."""
         assert hello.resume is not None
         used, handle = self.handles.hash(hello.resume), self.handles.new()
-        for live in self.sessions.values():
-            if live.opens_with(used) and live.user == user:
-                return await self._hold(live, used, handle)
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
-        record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
+        live = next((each for each in self.sessions.values() if each.opens_with(used) and each.user == user), None)
+        if live is None:
+            record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
+        else:
+            record = await self._rename(live, used, handle)
+            if live.runner.keeper.holds(record) and self.sessions.get(live.id) is live:
+                return live
+            # It has gone on elsewhere, from where it is taken now.
+            self._forget(live, TAKEN_OVER)
         if record is None:
             return None
         try:
             record = await sessions.take_lease(record.id, self.owner, now_ms, now_ms + LEASE_MS)
+            return await self._restore(record, handle, hello.last_n or 0, authenticated=authenticated)
         except Fenced:
             return None
-        return await self._restore(record, handle, hello.last_n or 0, authenticated=authenticated)
 
-    async def _hold(self, live: Live, used: str, handle: str) -> Live | None:
-        """A session in memory, no longer parked; None if it has gone on elsewhere."""
+    async def _rename(self, live: Live, used: str, handle: str) -> SessionRecord | None:
+        """A session in memory, no longer parked, gets another handle: its record, if the handle is still good."""
         live.unpark()
         live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
         try:
-            is_ours = await live.runner.keeper.rename(used, live.handle_hash)
+            return await live.runner.keeper.rename(used, live.handle_hash)
         except BaseException:
             if live.runner.outbox.link is None:
                 live.park(lambda: self._retire(live))
             raise
-        if not is_ours:
-            self._forget(live, TAKEN_OVER)
-        return live if self.sessions.get(live.id) is live else None
 
     async def _restore(self, record: SessionRecord, handle: str, seen_n: int, *, authenticated: bool) -> Live:
         live = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
@@ -307,6 +312,9 @@ class Hub:
         except Fenced:
             log.info("session_taken_over", session=live.id)
             self._forget(live, TAKEN_OVER)
+        except StoreUnavailable as error:
+            log.error("session_failed", session=live.id, error=str(error))
+            self.expel(live, STORE_ERROR, STORE_CLOSE)
         except Exception:
             log.exception("session_failed", session=live.id)
             self._forget(live, INTERNAL)
@@ -316,20 +324,31 @@ class Hub:
         await live.runner.hang_up()
         await live.runner.save()
         if live.parking is not None:
-            self._forget(live)
+            self._finish(live)
 
     async def _end(self, live: Live) -> None:
-        live.runner.end()
         try:
             await live.runner.hang_up()
             await live.runner.keeper.end()
         finally:
-            self._forget(live)
+            self._finish(live)
+
+    def _finish(self, live: Live) -> None:
+        """By a letter to the session itself, whose task comes to its end after it."""
+        if self.sessions.get(live.id) is live:
+            del self.sessions[live.id]
+        live.unpark()
+        live.runner.end()
 
     def _forget(self, live: Live, close: Close | None = None) -> None:
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
         live.stop(close)
+
+    def expel(self, live: Live, error: s.Error, close: Close) -> None:
+        """Stops a session at once and tells its client why. The store still has it."""
+        live.runner.outbox.send(error, once=True)
+        self._forget(live, close)
 
     async def _renew(self) -> None:
         while True:

@@ -206,18 +206,24 @@ class Keeper:
         if told and self._stored:
             await self.stores.messages.append_many(self._record.id, told, self._record.lease_token)
 
-    async def rename(self, used_hash: str, handle_hash: str) -> bool:
-        """The new handle takes the place of the one that was used; False if that one does not lead here any more."""
+    async def rename(self, used_hash: str, handle_hash: str) -> SessionRecord | None:
+        """The new handle takes the place of the one that was used: the record of the session that it leads to.
+
+        None if the handle that was used is not good any more.
+        """
         async with self._naming:
+            record: SessionRecord | None = self._record
             if self._stored:
                 now_ms, user = self._clock.now_ms(), self._record.user
-                expires_ms = now_ms + HANDLE_MS
-                if await self.stores.sessions.rotate(used_hash, handle_hash, user, now_ms, expires_ms) is None:
-                    return False
+                record = await self.stores.sessions.rotate(used_hash, handle_hash, user, now_ms, now_ms + HANDLE_MS)
             self._record = msgspec.structs.replace(
                 self._record, handle_hash=handle_hash, previous_handle_hash=used_hash
             )
-        return True
+        return record
+
+    def holds(self, record: SessionRecord | None) -> bool:
+        """Whether the session is still run here, by its newest record."""
+        return record is not None and record.lease_token == self._record.lease_token
 
     async def settle_handle(self) -> None:
         """The client has its newest handle."""

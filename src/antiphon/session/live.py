@@ -28,6 +28,8 @@ class Live:
     task: asyncio.Task[None] | None = None
     parking: asyncio.TimerHandle | None = None
     """None while a client is there, or has just come."""
+    token_id: str | None = None
+    """The access token that the client has shown, whose end is the session's end; None where none was needed."""
 
     @property
     def id(self) -> str:

@@ -15,7 +15,7 @@ from antiphon.protocol import codec
 from antiphon.protocol.client_messages import AudioForm
 from antiphon.protocol.closing import Close
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.protocol.server_messages import Audio, History, Queued, QueuedMessage, ServerMessage
+from antiphon.protocol.server_messages import Audio, History, Queued, QueuedText, ServerMessage
 from antiphon.storage.sessions import Told
 
 KEPT_MESSAGES: Final = 1_000
@@ -354,7 +354,7 @@ _SPEECH: Final = ('{"type":"audio",', '{"type":"heard",')
 """How what tells of speech begins: its type is the first field."""
 
 
-def last_queue(told: Told) -> tuple[QueuedMessage, ...]:
+def last_queue(told: Told) -> tuple[QueuedText, ...]:
     """The typed messages that waited when this was told."""
     newest = next((text for _, text in reversed(told) if text.startswith(_QUEUED)), None)
     return () if newest is None else msgspec.json.decode(newest, type=Queued).messages

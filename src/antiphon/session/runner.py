@@ -34,7 +34,7 @@ from antiphon.session.state import Answer, Phase, Piece, Session
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.toolwork import Toll, ToolWork
 from antiphon.session.voice import Voice
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import STORE_UNAVAILABLE, StorageError
 from antiphon.storage.conversations import StoredTurn
 from antiphon.storage.sessions import Fenced, SessionRecord, Told
 from antiphon.telemetry.log import get_logger
@@ -198,7 +198,7 @@ class Runner:
         self._repeater.start()
 
     def end(self) -> None:
-        """Nothing that has come since is dealt with any more."""
+        """To be called by a letter: none of those behind it is opened."""
         self._is_over = True
 
     async def run(self) -> None:
@@ -233,7 +233,7 @@ class Runner:
         """What has come could not be dealt with: the client is told, the turn is given up, the session goes on."""
         if isinstance(error, StorageError):
             log.warning("not_stored", session=self.tools.id, error=str(error))
-            told, code = str(error), ErrorCode.UNAVAILABLE
+            told, code = STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE
         else:
             log.error("letter_failed", session=self.tools.id, exc_info=error)
             told, code = FAULT, ErrorCode.INTERNAL
@@ -265,7 +265,9 @@ class Runner:
             case c.Interrupt(played_ms=played_ms):
                 await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
             case c.PlaybackDone(turn=turn):
-                await self._step(e.PlaybackDone(turn))
+                # What must be made again has not been sent, so it cannot have been played.
+                if not self.outbox.unspoken:
+                    await self._step(e.PlaybackDone(turn))
             case c.Playback(turn=turn, played_ms=played_ms):
                 await self._step(e.Playback(turn, int(played_ms)))
             case c.TextMessage(text=text):
@@ -413,7 +415,7 @@ class Runner:
             await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken, told=told)
         self._note_move()
 
-    async def _tell_queue(self, queue: tuple[s.QueuedMessage, ...]) -> None:
+    async def _tell_queue(self, queue: tuple[s.QueuedText, ...]) -> None:
         """What a client has seen as waiting is stored, and so never lost."""
         if not self.keeper.is_stored:
             self.outbox.send(s.Queued(queue))

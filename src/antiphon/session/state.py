@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self
 
-from antiphon.protocol.server_messages import QueuedMessage
+from antiphon.protocol.server_messages import QueuedText
 from antiphon.tools.spec import Mode
 
 WATCHDOG_MS: Final = 5_000
@@ -89,7 +89,7 @@ class Session:
     turn: int = 0
     """Counts the answers. What belongs to an old number is dropped: that is all there is to cancelling."""
     answer: Answer | None = None
-    queue: tuple[QueuedMessage, ...] = ()
+    queue: tuple[QueuedText, ...] = ()
     """Typed messages that wait for the end of this answer, oldest first."""
     queued: int = 0
     """How many ever waited: the next one's id is made from it."""
@@ -112,7 +112,7 @@ class Session:
 
     def with_queued(self, text: str) -> Self:
         queued = self.queued + 1
-        return replace(self, queued=queued, queue=(*self.queue, QueuedMessage(f"q{queued}", text)))
+        return replace(self, queued=queued, queue=(*self.queue, QueuedText(f"q{queued}", text)))
 
-    def with_queue(self, queue: tuple[QueuedMessage, ...]) -> Self:
+    def with_queue(self, queue: tuple[QueuedText, ...]) -> Self:
         return replace(self, queue=queue)

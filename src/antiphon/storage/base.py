@@ -11,8 +11,21 @@ CALLS_KEPT_PER_SESSION: Final = 100
 """A backend may keep more, never fewer: a replay after a reconnect must find its call."""
 
 
+STORE_UNAVAILABLE: Final = "The server cannot reach its database right now. Try again in a moment."
+"""What every client is told while the store is unavailable, whichever way it came. The log has the reason."""
+
+
 class StorageError(AntiphonError):
     code = "storage"
+
+
+class StoreUnavailable(StorageError):
+    """The database is locked, full, read-only, damaged or gone: nothing was changed, and a later attempt may succeed.
+
+    Its text is for the operator and names the database and the reason. Clients are told `STORE_UNAVAILABLE`.
+    """
+
+    code = "unavailable"
 
 
 class CallRecord(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The seams to what is known of people: who may come in, and who must wait outside."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -47,6 +47,10 @@ class TokenStore(Protocol):
 
     async def find(self, token_hash: str, now_ms: int) -> TokenRecord | None:
         """None if it is unknown, revoked or expired."""
+        ...
+
+    async def valid(self, ids: Collection[str], now_ms: int) -> Collection[str]:
+        """Those of the ids whose tokens are neither revoked nor expired."""
         ...
 
     async def list(self) -> Sequence[TokenRecord]:

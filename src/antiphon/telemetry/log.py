@@ -1,4 +1,7 @@
-"""One line an event on stderr: JSON for programs, or a console for people. No secrets, nothing a terminal obeys."""
+"""One line an event on stderr: JSON for programs, or a console for people.
+
+There are no secrets in it, nothing that people said, and nothing that a terminal obeys.
+"""
 
 import logging
 import math
@@ -6,15 +9,15 @@ import os
 import re
 import sys
 import textwrap
-import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, TextIO, cast
 
 import structlog
 from structlog.processors import ExceptionRenderer, JSONRenderer, TimeStamper
-from structlog.tracebacks import ExceptionDictTransformer
-from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, Processor, WrappedLogger
+from structlog.typing import EventDict, ExceptionTransformer, ExcInfo, FilteringBoundLogger, Processor, WrappedLogger
+
+from antiphon.telemetry.exceptions import ExceptionFormat
 
 MASK: Final = "***"
 MAX_TEXT_CHARS: Final = 2_000
@@ -23,20 +26,24 @@ MAX_DEPTH: Final = 8
 _SECRET: Final = re.compile(
     r"(?:^|_)(?:tokens?|secrets?|passwords?|passphrases?|authorization|api_?keys?|handles?|cookies?|credentials?)(?:_|$)"
 )
+_OUR_SECRETS: Final = re.compile(r"ap[nr]_[A-Za-z0-9_-]{16,}")
 _FIRST: Final = ("timestamp", "level", "event", "logger")
 
 
-def configure(*, json: bool, level: str, stream: TextIO | None = None) -> None:
-    """Decides how the whole process logs, libraries included; `level` is debug, info, warning, error or critical."""
+def configure(*, json: bool, level: str, stream: TextIO | None = None, exception_texts: bool = False) -> None:
+    """Decides how the whole process logs, libraries included; `level` is debug, info, warning, error or critical.
+
+    `exception_texts` are for logs that nobody reads but whoever said what is in them: a developer's.
+    """
     stream = sys.stderr if stream is None else stream
+    exceptions = ExceptionFormat(with_texts=exception_texts)
     rendering: list[Processor]
     if json:
-        # Locals stay out of a traceback: they hold what people said.
-        rendering = [ExceptionRenderer(ExceptionDictTransformer(show_locals=False)), JSONRenderer()]
+        rendering = [ExceptionRenderer(_scrubbed(exceptions.as_data)), JSONRenderer()]
     else:
         colors = stream.isatty() and "NO_COLOR" not in os.environ
         console = structlog.dev.ConsoleRenderer(colors=colors, repr_native_str=True, sort_keys=False)
-        rendering = [_escape_names, ExceptionRenderer(_indented_traceback), console]
+        rendering = [_escape_names, ExceptionRenderer(_indented(exceptions.as_text)), console]
     structlog.configure(
         processors=[structlog.processors.add_log_level, TimeStamper(fmt="iso", utc=True), _make_plain, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -57,7 +64,11 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         # Libraries invent levels in between, which structlog does not know.
         level = min(record.levelno // 10 * 10, logging.CRITICAL)
-        get_logger(record.name).log(level, record.getMessage(), exc_info=record.exc_info)
+        message = record.getMessage()
+        if record.name == "asyncio":
+            # What follows is how a task, its exception or the arguments of a callback are written.
+            message = re.split(r"[\n(<]", message, maxsplit=1)[0].strip()
+        get_logger(record.name).log(level, message, exc_info=record.exc_info)
 
 
 def _make_plain(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -79,6 +90,7 @@ def _plain(value: object, depth: int = 0) -> Any:
         case float():
             return value if math.isfinite(value) else repr(value)
         case str():
+            value = _scrub(value)
             return value if len(value) <= MAX_TEXT_CHARS else f"{value[:MAX_TEXT_CHARS]}…"
         case Mapping() | list() | tuple() if depth >= MAX_DEPTH:
             return "…"
@@ -113,7 +125,20 @@ def _escape(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
-def _indented_traceback(exc_info: ExcInfo) -> str:
+def _indented(format: Callable[[ExcInfo], str]) -> ExceptionTransformer:
     """Indented, so that a line break in an exception's text cannot pass for a line of the log."""
-    lines = "".join(traceback.format_exception(*exc_info)).split("\n")
-    return textwrap.indent("\n".join(map(_escape, lines)).rstrip(), "    ")
+
+    def indent(exc_info: ExcInfo) -> str:
+        lines = _scrub(format(exc_info)).split("\n")
+        return textwrap.indent("\n".join(map(_escape, lines)).rstrip(), "    ")
+
+    return indent
+
+
+def _scrubbed(format: Callable[[ExcInfo], Any]) -> ExceptionTransformer:
+    return lambda exc_info: _plain(format(exc_info))
+
+
+def _scrub(text: str) -> str:
+    """Tokens and handles can be told by their shape, wherever they stand."""
+    return _OUR_SECRETS.sub(MASK, text) if "ap" in text else text

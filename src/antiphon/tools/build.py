@@ -20,6 +20,7 @@ from antiphon.tools.errors import BuildError
 from antiphon.tools.garbage import collector_paused
 from antiphon.tools.lint import Draft, Problem, Severity, check
 from antiphon.tools.lint.draft import SCHEMA, SENTENCES
+from antiphon.tools.lint.mentions import check_mentions
 from antiphon.tools.shelf import Shelf
 from antiphon.tools.source import tool_id_of
 
@@ -53,6 +54,7 @@ def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock 
     drafts = [check(source) for _, source in sorted(shelf.sources.items())]
     problems = [*shelf.problems, *shelf.unknown_disabled(), *(problem for one in drafts for problem in one.problems)]
     problems += _check_sentences(drafts)
+    problems += [problem for one in drafts for problem in check_mentions(one.source, one.schema, shelf.tool_ids)]
     wrong = {problem.tool for problem in problems if problem.severity is Severity.ERROR}
     entries = []
     for one in drafts:

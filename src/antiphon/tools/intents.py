@@ -25,7 +25,9 @@ class StateController:
         """Whether the intent was valid and is in force now. A refused one is logged and changes nothing."""
         problem = self._apply(intent) if isinstance(intent, Intent) else "it is not an Intent"
         if problem is not None:
-            log.warning("intent_refused", intent=repr(intent)[:200], problem=problem)
+            # Not the whole intent: its message is what somebody is told.
+            kind = intent.type if isinstance(intent, Intent) else type(intent).__name__
+            log.warning("intent_refused", intent=kind, problem=problem)
         return problem is None
 
     def end_turn(self) -> None:

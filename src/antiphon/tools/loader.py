@@ -9,12 +9,12 @@ import importlib
 import itertools
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -22,9 +22,13 @@ from antiphon.tools.arguments import Arguments
 from antiphon.tools.artifact import Entry
 from antiphon.tools.availability import compile_expression
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.source import Source, read
+from antiphon.tools.lint.problem import Problem
+from antiphon.tools.outputs import checked
+from antiphon.tools.source import Source, parse_json, read
 from antiphon.tools.spec import ToolSpec
 from antiphon.tools.tool import Tool
+
+PACKAGE_PREFIX: Final = "antiphon_tool_"
 
 _serial: Final = itertools.count()
 
@@ -38,7 +42,7 @@ class _ToolPackages(MetaPathFinder, Loader):
     def add(self, source: Source) -> str:
         """The name of a new package that has the files of `source` as its modules."""
         # At the top level, so that `from ..x import y` has nowhere to go.
-        package = f"antiphon_tool_{source.tool_id}_{source.digest[:12]}_{next(_serial)}"
+        package = f"{PACKAGE_PREFIX}{source.tool_id}_{source.digest[:12]}_{next(_serial)}"
         python = {name: content for name, content in source.files.items() if name.endswith(".py")}
         self._sources[package] = Source(source.directory, python, source.digest)
         if self not in sys.meta_path:
@@ -110,29 +114,75 @@ def load(entry: Entry, source: Source) -> Tool:
 
 
 def load_module(directory: Path) -> ModuleType:
-    """The handler of a tool's directory, for its tests. Raises RegistryError."""
+    """The handler of a tool's directory, for its tests. Raises RegistryError.
+
+    Its `execute` fails a test whose result does not fit the `outputs` in schema.json.
+    """
     try:
         source = read(directory.resolve())
     except OSError as error:
         raise RegistryError(f"{error.filename} cannot be read: {error.strerror}.") from error
-    return import_handler(source)
+    handler = import_handler(source)
+    outputs = _outputs_of(source)
+    if outputs is not None and hasattr(handler, "execute"):
+        handler.execute = checked(handler.execute, outputs)  # type: ignore[attr-defined]
+    return handler
+
+
+def _outputs_of(source: Source) -> dict[str, Any] | None:
+    """None if there are none. What is wrong with the schema is for the build to say."""
+    try:
+        schema = parse_json(source.files.get("schema.json", b"{}"))
+    except ValueError:
+        return None
+    outputs = schema.get("outputs") if isinstance(schema, dict) else None
+    return outputs if isinstance(outputs, dict) else None
+
+
+def check_handlers(entries: Iterable[Entry]) -> list[Problem]:
+    """Imports the handler of each tool as a server would, and says what keeps any of them from being imported."""
+    problems: list[Problem] = []
+    for entry in entries:
+        try:
+            import_handler(read(Path(entry.origin)))
+        except HandlerError as error:
+            problems.append(Problem(entry.tool_id, error.file, error.field, error.reason))
+        except OSError as error:
+            problems.append(Problem(entry.tool_id, "", "", f"{error.filename} cannot be read: {error.strerror}"))
+    return problems
+
+
+class HandlerError(RegistryError):
+    """A handler cannot be imported."""
+
+    def __init__(self, source: Source, cause: BaseException) -> None:
+        file, line = _place(cause, source)
+        self.file = file.relative_to(source.directory).as_posix()
+        self.field = f"line {line}" if line else ""
+        self.reason = f"cannot be imported: {type(cause).__name__}: {cause}"
+        if isinstance(cause, ModuleNotFoundError) and cause.name and not cause.name.startswith(PACKAGE_PREFIX):
+            package = cause.name.partition(".")[0]
+            # A module's name is not always its package's: cv2 is in opencv-python.
+            advice = f"Run `pip install {package}`, or install the package that provides it"
+            self.reason = f"imports {cause.name}, which is not installed. {advice}"
+        at = f"{file}, line {line}" if line else str(file)
+        super().__init__(f"The tool {source.tool_id} {self.reason} ({at}).")
 
 
 def import_handler(source: Source) -> ModuleType:
+    """Raises HandlerError."""
     package = _packages.add(source)
     try:
         return importlib.import_module(f"{package}.handler")
     except (Exception, SystemExit) as error:
         _packages.discard(package)
-        raise RegistryError(
-            f"The tool {source.tool_id} cannot be imported: {type(error).__name__}: {error} ({_place(error, source)})."
-        ) from error
+        raise HandlerError(source, error) from error
 
 
-def _place(error: BaseException, source: Source) -> str:
+def _place(error: BaseException, source: Source) -> tuple[Path, int | None]:
     """The last line of the tool's own code that ran."""
     directory = str(source.directory)
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename.startswith(directory):
-        return f"{error.filename}, line {error.lineno}"
+        return Path(error.filename), error.lineno
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(directory)]
-    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(source.directory / "handler.py")
+    return (Path(frames[-1].filename), frames[-1].lineno) if frames else (source.directory / "handler.py", None)

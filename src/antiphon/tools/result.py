@@ -129,7 +129,8 @@ def ok(
     flyout: Flyout | None = None,
     citations: Sequence[Citation] = (),
 ) -> ToolResult:
-    """Success. `spoken` is one or two sentences for the ear."""
+    """Success. `spoken` is the answer in one or two sentences, in normal writing: it is shown, too, and a voice makes
+    "example.org" into "example dot org" by itself."""
     return ToolResult(True, data, None, tuple(intents), spoken, flyout, tuple(citations))
 
 

@@ -92,6 +92,8 @@ SENTENCES: Final = """\
 data:
   - sentences:
       - "(use|run) WORDS with {text}"
+# What stands in for {text} where the sentence is suggested to people.
+examples: {text: good morning}
 """
 
 TEST: Final = """\

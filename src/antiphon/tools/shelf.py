@@ -35,6 +35,11 @@ class Shelf:
                 self.problems.append(self._replacement(source, self.sources[tool_id]))
             self.sources[tool_id] = source
 
+    @property
+    def tool_ids(self) -> frozenset[str]:
+        """All tools that were found, those that are disabled among them."""
+        return frozenset({*self.sources, *self._left_out})
+
     def unknown_disabled(self) -> Iterator[Problem]:
         for tool_id in sorted(self.disabled - self._left_out):
             hint = did_you_mean(tool_id, [*self.sources, *self._left_out])

@@ -33,7 +33,7 @@ def test_a_turn_is_shown_in_the_order_of_its_happening() -> None:
         "you  what …",
         "you  what time …",
         "you  what time is it",
-        "     · get_current_time {'timezone': 'Tokyo'}",
+        '     · get_current_time {"timezone":"Tokyo"}',
         "it   It's noon.",
     ]
 
@@ -59,7 +59,11 @@ def test_what_was_said_is_no_markup() -> None:
 @pytest.mark.parametrize(
     ("incoming", "told"),
     [
-        (s.ToolResult("calculate", {"error": "no"}, ok=False), "     · {'error': 'no'}"),
+        (s.ToolResult("calculate", {"error": "no"}, ok=False), "     · calculate failed."),
+        (
+            s.ToolResult("calculate", {"error": {"type": "VALIDATION", "message": "No."}}, ok=False),
+            "     · calculate failed: No.",
+        ),
         (s.ConfirmationResolved("token", s.Outcome.DENIED), "     · denied"),
         (s.Flyout(s.FlyoutType.CODE, "x = 1"), "x = 1"),
         (s.Error("It failed."), "It failed."),

@@ -30,7 +30,7 @@ from antiphon.protocol.server_messages import (
     Outcome,
     Pong,
     Queued,
-    QueuedMessage,
+    QueuedText,
     Reminder,
     Response,
     ResponseChunk,
@@ -99,7 +99,7 @@ ADDED: list[tuple[ServerMessage, str, set[str]]] = [
         {"theme", "voice_speed", "volume", "voice", "greeting", "captions"},
     ),
     (Pong(1), "pong", {"t"}),
-    (Queued((QueuedMessage("q1", "And tomorrow?"),)), "queued", {"messages"}),
+    (Queued((QueuedText("q1", "And tomorrow?"),)), "queued", {"messages"}),
 ]
 
 ALL: list[ServerMessage] = [each[0] for each in FIRST_VERSION] + [each[0] for each in ADDED]

@@ -1,5 +1,6 @@
 """The page's client speaks the wire that the server does."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,11 @@ def test_the_types_are_those_of_the_schema(line: str) -> None:
 
 def test_names_that_a_browser_has_already_are_not_used() -> None:
     assert not any(f"interface {name} " in source() for name in ("Error", "Image", "Audio", "Notification"))
+
+
+def test_no_two_types_have_the_same_name() -> None:
+    declared = re.findall(r"^export (?:interface|type) (\w+)", source(), re.MULTILINE)
+    assert [name for name in declared if declared.count(name) > 1] == []
 
 
 def test_every_close_code_is_known() -> None:

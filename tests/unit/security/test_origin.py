@@ -3,6 +3,7 @@ import pytest
 from antiphon.security.origin import (
     allows_host,
     allows_origin,
+    explain_origin,
     is_loopback,
     is_wildcard,
     own_authority,
@@ -245,3 +246,23 @@ def test_an_origin_is_written_as_browsers_write_it(text: str) -> None:
 
 def test_an_address_of_version_6_needs_no_brackets_in_the_settings() -> None:
     assert parse_host("FD00::5") == "fd00::5"
+
+
+@pytest.mark.parametrize(
+    ("entry", "advice"),
+    [
+        ("https://a.example/x", "Write https://a.example instead."),
+        ("http://[::1]:8000/", "Write http://[::1]:8000 instead."),
+        ("kitchen:8000/talk", "Write https://kitchen:8000 instead."),
+        ("https://user@a.example", "Write the whole address, such as https://example.org."),
+        ("", "Write the whole address, such as https://example.org."),
+    ],
+)
+def test_an_entry_that_is_no_origin_is_explained_with_the_right_form(entry: str, advice: str) -> None:
+    problem = explain_origin(entry)
+    assert problem is not None
+    assert problem.endswith(advice)
+
+
+def test_there_is_nothing_to_say_about_an_origin() -> None:
+    assert explain_origin("https://a.example:8443") is None

@@ -179,5 +179,18 @@ def test_thirty_seconds_of_audio_may_come_at_once_and_no_more() -> None:
     assert admitted == 30
 
 
-def test_every_kind_has_a_limit_for_users_and_addresses() -> None:
-    assert all(LIMITS[kind].user and LIMITS[kind].address for kind in Kind)
+def test_what_users_do_has_a_limit_for_users_and_addresses() -> None:
+    of_users = {Kind.CONNECTION, Kind.MESSAGE, Kind.AUDIO_S, Kind.TOOL_CALL}
+    assert all(LIMITS[kind].user and LIMITS[kind].address for kind in of_users)
+
+
+def test_wrong_tokens_are_counted_on_the_address_alone_since_nobody_knows_whose_they_are() -> None:
+    assert LIMITS[Kind.WRONG_TOKEN].address
+    assert LIMITS[Kind.WRONG_TOKEN].user is None
+
+
+def test_to_ask_how_long_to_wait_takes_nothing() -> None:
+    limits = quota(address=Rate(1, 2))
+    assert [limits.wait_s(Kind.MESSAGE, ANN, 2, 0) for _ in range(5)] == [0.0] * 5
+    take(limits, ANN, 2)
+    assert limits.wait_s(Kind.MESSAGE, ANN, 1, 0) == 1.0

@@ -65,6 +65,11 @@ async def test_a_bare_sum_is_a_question(offline: Callable[[], Web]) -> None:
     assert "42" in (await offline().chat("6 * 7")).json()["message"]
 
 
+async def test_a_typed_answer_has_an_address_as_it_is_written(offline: Callable[[], Web]) -> None:
+    answer = (await offline().chat("open the website example.org")).json()
+    assert answer["message"] == "I've opened example.org on the page."
+
+
 async def test_a_conversation_goes_on(houses: Houses) -> None:
     web = houses.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
@@ -264,7 +269,7 @@ async def test_a_confirmation_needs_its_conversation(houses: Houses) -> None:
         (b'{"message": 1}', "message"),
         (b'{"message": "  "}', "blank"),
         (b"{}", "blank"),
-        (b'{"message": "hi", "conversationId": "a"}', "conversationId"),
+        (b'{"message": "hi", "conversationID": "a"}', "conversationID"),
         (b'{"message": "hi", "capabilities": {"voice": 1}}', "capabilities.voice"),
         (b'{"message": "%b"}' % (b"a" * 8001), "8000"),
     ],

@@ -17,7 +17,7 @@ from antiphon.server.http import OPERATIONS, Operation
 from antiphon.server.lag import LagCollector, LagStats
 from antiphon.server.openapi import FILE, document, is_current, main, text
 from antiphon.speech.base import Voice
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.conversations import Conversation, VoiceCall
 from antiphon.storage.sql import open_database
 from antiphon.tools.call import ToolCall
@@ -291,7 +291,7 @@ async def test_a_store_that_is_down_is_said_to_be(houses: Houses, monkeypatch: p
     web = houses.open(text=[])
 
     async def fail(*args: object) -> None:
-        raise StorageError("The database is locked.")
+        raise StoreUnavailable("The database is locked.")
 
     monkeypatch.setattr(web.server.database.conversations, "list", fail)
     refused = await web.get("/api/conversations")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from antiphon.protocol.server_messages import QueuedMessage
+from antiphon.protocol.server_messages import QueuedText
 from antiphon.session import events as e
 from antiphon.session.effects import (
     Ask,
@@ -208,7 +208,7 @@ def test_a_failure_while_it_listens_is_told_and_it_listens_on(listening: Talk) -
 
 
 def test_processing_a_second_typed_message_waits_for_the_end_of_the_answer(processing: Talk) -> None:
-    first, second = QueuedMessage("q1", "and?"), QueuedMessage("q2", "then?")
+    first, second = QueuedText("q1", "and?"), QueuedText("q2", "then?")
     assert processing.do(e.TextMessage("and?")) == [TellQueue((first,))]
     assert processing.do(e.TextMessage("then?")) == [TellQueue((first, second))]
     processing.do(e.TurnOver())
@@ -248,7 +248,7 @@ def test_what_has_waited_longer_comes_before_what_is_typed_into_the_answer(proce
     effects = processing.do(e.TextMessage("second"))
     assert effects[-4:] == [
         Say(PROCESSING),
-        TellQueue((QueuedMessage("q2", "second"),)),
+        TellQueue((QueuedText("q2", "second"),)),
         KeepUser("first", spoken=False),
         Ask("first"),
     ]

@@ -287,3 +287,37 @@ async def test_an_action_that_outlived_its_turn_is_told_in_the_next(house: House
     assert client.last(s.ToolResult).result == "sent"
     told = [m for m in house.script.prompts[-1].messages if isinstance(m, ToolMessage)]
     assert [message.content for message in told] == ["sent"]
+
+
+async def test_after_the_goodbye_nothing_that_has_come_is_begun(house: House) -> None:
+    server = house.open(text=["Hello."] * 20, voice=[])
+    for _ in range(20):
+        client = await Client(server).enter(mode=c.Mode.TEXT)
+        await client.write("hi", seconds=0.01)
+        assert client.live is not None
+        task = client.live.task
+        client.drop(for_good=True)
+        for _ in range(3):
+            client.live.runner.post(c.StartVoice())
+            client.live.runner.post(c.TextMessage("more"))
+        await client.settle(1)
+        assert task is not None
+        assert task.done()
+    assert house.voice.context is None
+    assert server.hub.sessions == {}
+
+
+async def test_a_session_that_ends_while_its_model_is_closed_is_gone(house: House) -> None:
+    server = house.open(text=["Hello."], voice=[])
+    client = await Client(server).enter(mode=c.Mode.TEXT)
+    await client.write("hi")
+    assert client.live is not None
+    task = client.live.task
+    assert task is not None
+    client.live.runner.post(c.StartVoice())
+    # The text model is closed for the voice in this moment.
+    while house.voice.context is None and not task.cancelling():
+        await asyncio.sleep(0)
+        task.cancel()
+    await client.settle(1)
+    assert task.done()

@@ -1,5 +1,7 @@
 """Speech is kept for a client that comes back, until it was played."""
 
+import asyncio
+import base64
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +13,13 @@ from antiphon.tools.spec import Mode
 from tests.fakes.calls import Client, Server
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import Hear, Say, ScriptedLive
+from tests.fakes.spelling import SpellingVoice, read
+from tests.fakes.voice import Body
+
+SENTENCES = [
+    f"Sentence {name} is here to be said aloud and to be heard by somebody." for name in "abcdefghijklmnopqrst"
+]
+STORY = " ".join(SENTENCES)
 
 
 @pytest.fixture
@@ -51,3 +60,77 @@ async def test_what_was_played_is_not_sent_again(speaking: Client) -> None:
 async def test_what_was_interrupted_is_not_sent_again(speaking: Client) -> None:
     await speaking.say(c.Interrupt(), seconds=1)
     assert (await come_back(speaking)).every(s.Audio) == []
+
+
+# A client that is away for long.
+
+
+@pytest.fixture
+async def storyteller() -> AsyncIterator[Server]:
+    """A server whose answer takes 27 seconds to hear, which is more than is kept as sound."""
+    voice = SpellingVoice()
+
+    async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
+        return b"".join([sound.pcm async for sound in voice.speak(text)])
+
+    body, script = Body(), ScriptedModel([STORY])
+    server = Server(
+        models={Mode.TEXT: lambda: TextLiveModel(script), Mode.VOICE: lambda: body.cascade(script, voice)},
+        make_sample=make_sample,
+    )
+    yield server
+    await server.aclose()
+
+
+async def ask_and_leave(server: Server) -> Client:
+    """A client that has heard the first sentences, and is away for 25 seconds."""
+    client = await Client(server).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.write("tell me a story", seconds=1)
+    client.drop()
+    await asyncio.sleep(25)
+    return client
+
+
+async def test_of_a_long_answer_a_client_that_was_away_misses_nothing(storyteller: Server) -> None:
+    client = await ask_and_leave(storyteller)
+    heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
+    assert 0 < len(heard) < len(STORY)
+    back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n)
+    await back.settle(30)
+    heard += "".join(read(spoken(audio)) for audio in back.every(s.Audio))
+    assert heard.split() == STORY.split()
+    assert [message.text.strip() for message in back.every(s.Response)] == [STORY]
+    pieces = [audio.seq for audio in (*client.every(s.Audio), *back.every(s.Audio))]
+    assert pieces == sorted(set(pieces)), "a client takes an earlier piece for the begin of another answer"
+    await back.say(c.PlaybackDone(), seconds=1)
+    assert back.states[-1] == "listening"
+
+
+async def test_speech_is_sent_again_in_the_form_that_the_client_wants_now(storyteller: Server) -> None:
+    client = await ask_and_leave(storyteller)
+    back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n, audio=c.AudioForm.BINARY)
+    await back.settle(30)
+    assert back.every(s.Audio) == []
+    heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
+    heard += "".join(read(frame.pcm) for frame in back.link.audio)
+    assert heard.split() == STORY.split()
+
+
+async def test_a_client_that_goes_again_while_speech_is_made_again_hears_the_rest(storyteller: Server) -> None:
+    client = await ask_and_leave(storyteller)
+    heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
+    for _ in range(3):
+        last_n, handle = client.last_n, client.handle
+        client = await Client(storyteller).enter(resume=handle, last_n=last_n)
+        await client.settle(0.12)
+        heard += "".join(read(spoken(audio)) for audio in client.every(s.Audio))
+        client.drop()
+    back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n)
+    await back.settle(30)
+    heard += "".join(read(spoken(audio)) for audio in back.every(s.Audio))
+    assert heard.split() == STORY.split()
+
+
+def spoken(audio: s.Audio) -> bytes:
+    return base64.b64decode(audio.data)[44:]

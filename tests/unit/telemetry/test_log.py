@@ -2,13 +2,15 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import structlog
 
+from antiphon.errors import AntiphonError
+from antiphon.security.tokens import make_handle, make_token
 from antiphon.telemetry.log import MAX_TEXT_CHARS, configure, get_logger
 
 HOSTILE = "one\r\ntwo\x1b[2J\x9b31m\x07\u2028\u202e"
@@ -150,21 +152,76 @@ def fail_with(message: str) -> None:
     raise ValueError(message + secret[:0])
 
 
-def test_an_exception_is_one_line_with_its_frames_and_without_locals(out: io.StringIO) -> None:
-    configure(json=True, level="info", stream=out)
+def log_failure(out: io.StringIO, error: Exception, *, json: bool, exception_texts: bool = False) -> str:
+    """What is logged of an exception that was raised from another one."""
+    configure(json=json, level="info", stream=out, exception_texts=exception_texts)
     try:
-        fail_with("bad\nluck")
-    except ValueError:
+        try:
+            fail_with("the cause is blue")
+        except ValueError as cause:
+            raise error from cause
+    except Exception:
         get_logger("test").exception("failed")
-    (text,) = out.getvalue().splitlines()
-    (stack,) = json.loads(text)["exception"]
-    assert (stack["exc_type"], stack["exc_value"]) == ("ValueError", "bad\nluck")
-    assert stack["frames"][-1]["name"] == "fail_with"
+    return out.getvalue()
+
+
+def test_an_exception_is_one_line_with_its_frames_and_without_locals(out: io.StringIO) -> None:
+    (text,) = log_failure(out, KeyError("green"), json=True, exception_texts=True).splitlines()
+    raised, cause = json.loads(text)["exception"]
+    assert (raised["exc_type"], raised["exc_value"]) == ("KeyError", "'green'")
+    assert (cause["exc_type"], cause["exc_value"]) == ("ValueError", "the cause is blue")
+    assert cause["frames"][-1]["name"] == "fail_with"
     assert "hunter2" not in text
 
 
+@pytest.mark.parametrize("json", [True, False])
+def test_the_texts_of_exceptions_stay_out_of_the_log_of_a_server(out: io.StringIO, json: bool) -> None:
+    text = log_failure(out, KeyError("green"), json=json)
+    assert "green" not in text.replace('KeyError("green")', "")
+    assert "the cause is blue" not in text.replace('fail_with("the cause is blue")', "")
+    assert "KeyError" in text
+    assert "fail_with" in text
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_our_own_errors_say_what_is_wrong_there_too(out: io.StringIO, json: bool) -> None:
+    reason = "The disk is full."
+    assert reason in log_failure(out, AntiphonError(reason), json=json)
+
+
+def test_exceptions_of_a_group_are_shown_and_a_circle_of_them_ends(out: io.StringIO) -> None:
+    first, second = KeyError("green"), TypeError("blue")
+    first.__context__, second.__context__ = second, first
+    text = log_failure(out, ExceptionGroup("two", [first, second]), json=True)
+    shown = [each["exc_type"] for each in json.loads(text)["exception"]]
+    assert shown[:2] == ["ExceptionGroup", "KeyError"]
+    assert "TypeError" in shown
+
+
+@pytest.mark.parametrize("make", [make_token, make_handle])
+@pytest.mark.parametrize("is_json", [True, False])
+def test_a_token_is_masked_wherever_it_stands(out: io.StringIO, make: Callable[[], str], is_json: bool) -> None:
+    secret = make()
+    configure(json=is_json, level="info", stream=out)
+    get_logger("test").info(f"got {secret}", path=f"/x/{secret}/y", deep=[{"a": secret}])
+    logging.getLogger("library").warning("bad header %s", secret)
+    log_failure(out, AntiphonError(f"{secret} is wrong"), json=is_json)
+    assert secret not in out.getvalue()
+
+
+def test_of_a_task_that_nobody_awaited_the_log_has_no_repr(out: io.StringIO) -> None:
+    configure(json=True, level="info", stream=out)
+    told = "Task exception was never retrieved\nfuture: <Task finished exception=ValueError('green')>"
+    logging.getLogger("asyncio").error(told)
+    logging.getLogger("asyncio").error("Exception in callback Foo.bar('green')\nhandle: <Handle Foo.bar('green')>")
+    assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == [
+        "Task exception was never retrieved",
+        "Exception in callback Foo.bar",
+    ]
+
+
 def test_the_text_of_an_exception_cannot_forge_a_line_on_the_console(out: io.StringIO) -> None:
-    configure(json=False, level="info", stream=out)
+    configure(json=False, level="info", stream=out, exception_texts=True)
     try:
         fail_with("bad\n2026-01-01T00:00:00Z [info] forged\x1b[2J")
     except ValueError:

@@ -175,13 +175,18 @@ export class Antiphon {
     this.#session.send({ type: "end_voice" });
   }
 
-  /** Says it in writing, in either mode. Silences the assistant. Waits for the connection if there is none. */
+  /** Says it in writing, in either mode. Silences the assistant. Waits for the connection if there is none, and for the end of an answer that is being made (`queued`). */
   say(text: string): void {
     const trimmed = text.trim();
     if (trimmed === "") return;
     const heard = this.#playback.stop();
     if (heard !== null) this.#session.send({ type: "playback", turn: heard.turn, played_ms: heard.playedMs });
     this.#session.send({ type: "text_message", text: trimmed });
+  }
+
+  /** Takes back what waits for the end of an answer: an id from `queued`, which also answers this. */
+  unqueue(id: string): void {
+    this.#session.send({ type: "unqueue", id });
   }
 
   /** Silence within 50 ms, before the server agrees: the stop button, Escape. Nothing happens if nothing is being made or said. */

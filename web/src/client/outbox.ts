@@ -7,7 +7,7 @@ const MAX_WAITING = 100;
 /** Worth nothing later. */
 const PASSING: ReadonlySet<ClientMessage["type"]> = new Set(["ping", "playback", "test_audio"]);
 /** The server has read the message, and does not take it. */
-const REFUSALS: ReadonlySet<string> = new Set(["busy", "too_large", "too_fast", "bad_message", "blocked"]);
+const REFUSALS: ReadonlySet<string> = new Set(["busy", "unavailable", "too_large", "too_fast", "bad_message", "blocked"]);
 
 /** Whether it could be written: a socket that closes takes no more, some time before it says so. */
 export type Write = (message: ClientMessage) => boolean;
@@ -23,12 +23,14 @@ export interface Outbox {
 
 /**
  * A network that goes away takes half a minute to be missed. What is typed meanwhile is written to a dead socket, so a
- * text counts as sent when the server has told its transcript. After a resume without it, it is sent again.
+ * text counts as sent when the server has told its transcript, or that it waits. After a resume without it, it is sent again.
  */
 export function createOutbox(): Outbox {
   let write: Write | null = null;
   let waiting: ClientMessage[] = [];
   let sent: TextMessage[] = [];
+  /** Ids of what waits at the server. */
+  let queued: ReadonlySet<string> = new Set();
   let unsure: { texts: TextMessage[]; afterN: number } | null = null;
 
   function send(message: ClientMessage): void {
@@ -63,6 +65,10 @@ export function createOutbox(): Outbox {
     },
     saw(message) {
       if (message.type === "transcript" && message.is_final) acknowledge(message.text);
+      if (message.type === "queued") {
+        message.messages.filter(({ id }) => !queued.has(id)).forEach(({ text }) => acknowledge(text));
+        queued = new Set(message.messages.map(({ id }) => id));
+      }
       if (message.type === "error" && REFUSALS.has(message.code)) sent.shift();
       const isAtRest = message.type === "state" && (message.state === "idle" || message.state === "listening");
       if (unsure !== null && isAtRest && message.n > unsure.afterN) {

@@ -194,13 +194,13 @@ export interface ResponseChunkMessage {
 /** The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none. */
 export interface QueuedMessage {
   type: "queued";
-  messages: QueuedMessage[];
+  messages: QueuedText[];
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
 
 /** A typed message that waits for its turn. */
-export interface QueuedMessage {
+export interface QueuedText {
   id: string;
   text: string;
 }
@@ -287,7 +287,8 @@ export interface SessionMessage {
   type: "session";
   session_id: string;
   conversation_id: string;
-  /** The handle to come back with. It works once; keep it in memory only. */
+  /** The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
+good until this one was used, or until the client has sent anything on this connection. */
   resume: string;
   resumed: boolean;
   mode: Mode;
@@ -446,10 +447,25 @@ export interface HistoryMessage {
 /** Who said what. */
 export interface HistoryTurn {
   role: Role;
+  /** Empty for calls that no words followed. */
   content: string;
   spoken: boolean;
   /** Unix time in milliseconds. */
   at: number | null;
+  /** What the assistant called before it said this, in order. Of a long conversation, the newest calls only. */
+  calls: HistoryCall[];
+}
+
+/** A tool call of an earlier turn. */
+export interface HistoryCall {
+  id: string;
+  name: string;
+  /** As in `tool_call`. What is longer than 2,000 bytes of JSON is given as the beginning of that text. */
+  args: unknown;
+  /** As in `tool_result`, shortened in the same way. Null if it is not known. */
+  result: unknown;
+  /** Null: the outcome is not known. */
+  ok: boolean | null;
 }
 
 /** A reminder is due. */

@@ -12,16 +12,25 @@ import { Notices } from "./Notices";
 import { Reminders } from "./Reminders";
 import { SettingsSheet } from "./SettingsSheet";
 import { StatusSheet } from "./StatusSheet";
+import { useTheme } from "./theme";
 import { Thread } from "./Thread";
+import type { PageState } from "../view/state";
 import { Welcome } from "./Welcome";
 
 const SHEETS = { history: HistorySheet, status: StatusSheet, settings: SettingsSheet, keys: KeysSheet } as const;
 
+/** Whether there is something to read. In a call, what happens besides does not count: nobody has said anything yet. */
+function hasWords({ items, queue, talk }: PageState): boolean {
+  const counted = talk === "hands_free" ? items.filter((item) => item.kind !== "event") : items;
+  return counted.length + queue.length > 0;
+}
+
 export function App() {
   const page = usePage();
-  const isEmpty = usePart((state) => state.items.length === 0);
+  const hasThread = usePart(hasWords);
   const [sheet, setSheet] = useState<SheetName | null>(null);
-  const { theme, reducedMotion } = page.settings.value;
+  const { reducedMotion } = page.settings.value;
+  const theme = useTheme();
 
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = theme;
@@ -37,8 +46,8 @@ export function App() {
       <main class="main">
         <Banners />
         <Reminders />
-        {isEmpty ? <Welcome /> : <Thread />}
-        <Dock hasOrb={!isEmpty} />
+        {hasThread ? <Thread /> : <Welcome />}
+        <Dock hasOrb={hasThread} />
       </main>
       <Flyout />
       <Confirmation />

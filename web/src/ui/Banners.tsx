@@ -1,12 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
+import { TOKEN_NEEDED } from "../view/state";
 import { formatCountdown } from "../view/words";
 import { useCountdown } from "./clock";
 import { usePage, usePart } from "./context";
 import { Icon } from "./Icon";
 
-const TOKEN_NEEDED = 4401;
 const TAKEN_OVER = 4409;
+const TOKEN_REFUSED = "This token was not accepted: it is wrong, or no longer valid. Enter another one.";
+/** How long the page says that it is back. */
+const BACK_MS = 4000;
 
 /** What stands between the person and the conversation, and what to do about it. */
 export function Banners() {
@@ -14,7 +17,6 @@ export function Banners() {
     <div class="banners">
       <Blocked />
       <ConnectionBanner />
-      <GoingAway />
       <ErrorBanner />
       <MicrophoneBanner />
       <SoundBanner />
@@ -43,23 +45,64 @@ function BlockCountdown({ until, message }: { until: number; message: string }) 
   );
 }
 
+/** How the connection fares, in one place: it goes, it is gone, it is back. */
 function ConnectionBanner() {
   const connection = usePart((state) => state.connection);
+  const goAway = usePart((state) => state.goAway);
   const isBlocked = usePart((state) => state.block !== null);
-  if (connection.state === "waiting") return <Waiting connection={connection} />;
-  if (connection.state === "closed" && !isBlocked) return <Closed connection={connection} />;
-  return null;
+  const isBack = usePart((state) => state.isBack);
+  switch (connection.state) {
+    case "closed":
+      return isBlocked ? null : <Closed connection={connection} />;
+    case "waiting":
+      return <Lost isRestart={goAway !== null} retryInMs={connection.retryInMs} />;
+    case "connecting":
+      return connection.attempt > 0 ? <Lost isRestart={goAway !== null} retryInMs={0} /> : null;
+    case "open":
+      if (goAway !== null) return <GoingAway key={goAway.at} {...goAway} />;
+      return isBack ? <Back /> : null;
+  }
 }
 
-function Waiting({ connection }: { connection: Connection & { state: "waiting" } }) {
-  const page = usePage();
+function GoingAway({ at, reason }: { at: number; reason: string }) {
+  const left = useCountdown(at, () => undefined);
   return (
     <div class="banner" data-tone="busy">
       <p>
-        The connection was lost. Trying again in {Math.ceil(connection.retryInMs / 1000)} s.{" "}
-        <span class="quiet">What you write is kept and sent then.</span>
+        {reason || "The server is about to restart."} The page reconnects by itself in {formatCountdown(left)}, and the
+        conversation goes on.
       </p>
-      <button type="button" class="button" onClick={() => page.connect()}>Now</button>
+    </div>
+  );
+}
+
+function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number }) {
+  const page = usePage();
+  const isInCall = usePart((state) => state.talk !== "off");
+  const isTrying = retryInMs === 0;
+  return (
+    <div class="banner" data-tone="busy">
+      <p>
+        {isRestart ? "The server is restarting." : "The connection was lost."}{" "}
+        {isTrying ? "Trying again…" : `Trying again in ${Math.ceil(retryInMs / 1000)} s.`}{" "}
+        <span class="quiet">
+          {isInCall ? "You are not heard until then; what you type is kept." : "What you type is kept and sent then."}
+        </span>
+      </p>
+      <button type="button" class="button" disabled={isTrying} onClick={() => page.connect()}>Try now</button>
+    </div>
+  );
+}
+
+function Back() {
+  const page = usePage();
+  useEffect(() => {
+    const timer = setTimeout(() => page.dispatch({ type: "back_noticed" }), BACK_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="banner" data-tone="good" role="status">
+      <p>Reconnected. The session goes on.</p>
     </div>
   );
 }
@@ -80,17 +123,20 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
 
 export function TokenForm() {
   const page = usePage();
+  const isRefused = usePart((state) => state.isTokenRefused);
   const [token, setToken] = useState("");
   return (
     <form
       class="banner"
-      data-tone="busy"
+      data-tone={isRefused ? "bad" : "busy"}
       onSubmit={(event) => {
         event.preventDefault();
         if (token.trim() !== "") page.connect(token.trim());
       }}
     >
-      <label for="token">This server asks for a token. Its owner makes one with <code>antiphon token new</code>.</label>
+      <label for="token">
+        {isRefused ? <span role="alert">{TOKEN_REFUSED}</span> : "This server asks for a token."} Its owner makes one with <code>antiphon token new</code>.
+      </label>
       <span class="banner-line">
         <input
           id="token"
@@ -103,22 +149,6 @@ export function TokenForm() {
         <button type="submit" class="button primary">Connect</button>
       </span>
     </form>
-  );
-}
-
-function GoingAway() {
-  const goAway = usePart((state) => state.goAway);
-  return goAway === null ? null : <AwayCountdown key={goAway.at} {...goAway} />;
-}
-
-function AwayCountdown({ at, reason }: { at: number; reason: string }) {
-  const left = useCountdown(at, () => undefined);
-  return (
-    <div class="banner" data-tone="busy">
-      <p>
-        {reason || "The server will restart."} The connection is renewed in {formatCountdown(left)}; the conversation goes on.
-      </p>
-    </div>
   );
 }
 

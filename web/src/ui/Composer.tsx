@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { MAX_TEXT } from "../client/wire";
 import { isBusy } from "../view/words";
 import { usePage, usePart } from "./context";
@@ -12,8 +12,10 @@ export function Composer() {
   const isBlocked = usePart((state) => state.block !== null);
   const isHeld = usePart((state) => state.talk === "held");
   const canStop = usePart(isBusy);
-  const [text, setText] = useState("");
+  const text = usePart((state) => state.draft);
   const area = useRef<HTMLTextAreaElement>(null);
+
+  const setText = (draft: string) => page.dispatch({ type: "drafted", text: draft });
 
   function send(): void {
     page.say(text);

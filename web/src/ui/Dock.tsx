@@ -4,12 +4,13 @@ import { Icon } from "./Icon";
 import { TalkButton } from "./TalkButton";
 
 export function Dock({ hasOrb }: { hasOrb: boolean }) {
+  const canTalk = usePart((state) => state.hasVoice !== false);
   return (
     <footer class="dock">
       <div class="column">
         <CallControls />
         <div class="dock-line">
-          {hasOrb && <TalkButton size="small" />}
+          {hasOrb && canTalk && <TalkButton size="small" />}
           <Composer />
         </div>
       </div>
@@ -17,8 +18,8 @@ export function Dock({ hasOrb }: { hasOrb: boolean }) {
   );
 }
 
-/** What can be done in a call. Its place is kept for as long as the call lasts. */
-function CallControls() {
+/** What can be done in a call, wherever the person is. Its place is kept for as long as the call lasts. */
+export function CallControls() {
   const page = usePage();
   const isInCall = usePart((state) => state.talk === "hands_free");
   const isMuted = usePart(({ microphone }) => microphone.state === "on" && microphone.muted);

@@ -1,12 +1,16 @@
-import { usePage } from "./context";
+import { usePage, usePart } from "./context";
 import { nameKey } from "./SettingsSheet";
 import { Sheet } from "./Sheet";
 
 export function KeysSheet({ close }: { close: () => void }) {
   const talkKey = nameKey(usePage().settings.value.talkKey);
-  const keys = [
+  const canTalk = usePart((state) => state.hasVoice !== false);
+  const talking = [
     [`Hold ${talkKey}`, "Talk as long as it is down"],
     ["M", "Mute or unmute the microphone"],
+  ] as const;
+  const keys = [
+    ...(canTalk ? talking : []),
     ["Escape", "Silence the assistant, or close what is open"],
     ["/", "Write a message"],
     ["Enter", "Send it; with Shift, a new line"],

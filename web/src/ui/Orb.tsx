@@ -30,8 +30,10 @@ export function Orb({ activity }: { activity: Activity }) {
       if (frame === 0) frame = requestAnimationFrame(draw);
     }
     const end = page.onLevel(({ input, output, speech }) => {
-      if (root.current !== null) root.current.dataset["speech"] = String(speech);
-      goal = Math.min(1, Math.sqrt(Math.max(input, output)) * GAIN);
+      // Nobody is heard without a connection.
+      const isHeard = page.state.value.connection.state === "open";
+      if (root.current !== null) root.current.dataset["speech"] = String(isHeard && speech);
+      goal = Math.min(1, Math.sqrt(Math.max(isHeard ? input : 0, output)) * GAIN);
       if (goal < 0.05) goal = 0;
       if (goal > 0 || shown > 0) wake();
     });

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
-import type { AssistantItem, ConfirmationItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
+import type { QueuedText } from "../client/antiphon";
+import type { AssistantItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
 import { imageUrl } from "../view/urls";
 import { usePage } from "./context";
 import { Icon } from "./Icon";
@@ -31,8 +32,6 @@ function drawItem(item: Item) {
       return <Picture item={item} />;
     case "flyout":
       return <FlyoutChip item={item} />;
-    case "confirmation":
-      return <ConfirmationNote item={item} />;
     case "event":
       return <p class="event">{item.text}</p>;
   }
@@ -48,12 +47,36 @@ function Time({ at }: { at: number }) {
 }
 
 function UserTurn({ item }: { item: UserItem }) {
+  const page = usePage();
   const isOpen = item.status === "interim" || item.goesOn !== null;
   return (
     <div class="bubble" data-status={item.status} aria-busy={isOpen}>
       <span class="visually-hidden">You: </span>
       <span class="bubble-text">{item.goesOn ?? item.text}</span>
       {item.status === "sending" && <span class="note">Sending…</span>}
+      {(item.status === "unsent" || item.status === "failed") && (
+        <span class="bubble-foot">
+          <span class="problem">{item.reason}</span>
+          <button type="button" class="button" onClick={() => page.sayAgain(item.key)}>Try again</button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** Typed, and waiting for the end of the answer. */
+export function QueuedTurn({ message }: { message: QueuedText }) {
+  const page = usePage();
+  return (
+    <div class="row row-user">
+      <div class="bubble" data-status="queued">
+        <span class="visually-hidden">You: </span>
+        <span class="bubble-text">{message.text}</span>
+        <span class="bubble-foot">
+          <span class="note">Waiting for the answer</span>
+          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Take back</button>
+        </span>
+      </div>
     </div>
   );
 }
@@ -95,21 +118,5 @@ function FlyoutChip({ item }: { item: FlyoutItem }) {
       <span class="chip-text">{item.title}</span>
       <span class="chip-more">Open</span>
     </button>
-  );
-}
-
-const OUTCOMES: Readonly<Record<ConfirmationItem["outcome"], string>> = {
-  asked: "Waiting for your answer",
-  answered: "You approved",
-  approved: "You approved",
-  denied: "Not approved",
-  expired: "Not answered in time",
-};
-
-function ConfirmationNote({ item }: { item: ConfirmationItem }) {
-  return (
-    <p class="event">
-      {OUTCOMES[item.outcome]}: {item.preview}
-    </p>
   );
 }

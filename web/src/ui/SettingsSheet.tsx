@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Device, Devices } from "../client/antiphon";
 import type { VoiceEntry } from "../view/records";
 import { type Settings, type Theme, THEMES } from "../view/settings";
-import { usePage } from "./context";
+import { usePage, usePart } from "./context";
 import { Sheet } from "./Sheet";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -19,12 +19,13 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
 };
 
 export function SettingsSheet({ close }: { close: () => void }) {
+  const canTalk = usePart((state) => state.hasVoice !== false);
   return (
     <Sheet title="Settings" side="right" close={close}>
       <Appearance />
-      <Speech />
-      <SoundDevices />
-      <Conversation />
+      {canTalk && <Speech />}
+      {canTalk && <SoundDevices />}
+      {canTalk && <Conversation />}
       <Access />
     </Sheet>
   );
@@ -37,8 +38,8 @@ function Appearance() {
     <section class="group">
       <h3 id="themes">Theme</h3>
       <div class="swatches" role="radiogroup" aria-labelledby="themes">
-        {THEMES.map((name) => (
-          <label key={name} class="swatch" data-theme={name}>
+        {(["system", ...THEMES] as const).map((name) => (
+          <label key={name} class="swatch" data-theme={name === "system" ? undefined : name}>
             <input
               type="radio"
               name="theme"
@@ -47,7 +48,7 @@ function Appearance() {
               onChange={() => page.change({ theme: name })}
             />
             <span class="swatch-dot" />
-            <span class="swatch-name">{THEME_NAMES[name]}</span>
+            <span class="swatch-name">{name === "system" ? "System" : THEME_NAMES[name]}</span>
           </label>
         ))}
       </div>
@@ -71,7 +72,7 @@ function Speech() {
         <label for="voice">Voice</label>
         <span class="field-line">
           <select id="voice" class="select" value={voice} onChange={(event) => page.change({ voice: event.currentTarget.value })}>
-            <option value="">The server's choice</option>
+            <option value="">Server default</option>
             {voices.map(({ id, name, language }) => <option key={id} value={id}>{name} ({language})</option>)}
           </select>
           <button type="button" class="button" onClick={() => page.client().testAudio(voice || undefined)}>Hear it</button>
@@ -112,7 +113,7 @@ function DeviceField({ setting, label, devices }: { setting: "input" | "output";
         value={page.settings.value[setting]}
         onChange={(event) => page.change({ [setting]: event.currentTarget.value })}
       >
-        <option value="">The system's choice</option>
+        <option value="">System default</option>
         {devices.map(({ id, label: name }, index) => <option key={id} value={id}>{name || `${label} ${index + 1}`}</option>)}
       </select>
     </label>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
+import { CallControls } from "./Dock";
 import { Icon } from "./Icon";
 import { useModal } from "./modal";
 
@@ -36,6 +37,7 @@ export function Sheet({ title, side, close, children }: SheetProps) {
           </button>
         </header>
         <div class="sheet-body">{children}</div>
+        <CallControls />
       </div>
     </dialog>
   );

@@ -6,7 +6,7 @@ import { Orb } from "./Orb";
 /** Longer than a click takes. */
 const HOLD_MS = 280;
 
-/** A click begins or ends a hands-free call; holding it is push-to-talk. */
+/** A click begins a hands-free call, and silences the assistant in one; holding it is push-to-talk. */
 export function TalkButton({ size }: { size: "large" | "small" }) {
   const page = usePage();
   const talk = usePart((state) => state.talk);
@@ -35,6 +35,7 @@ export function TalkButton({ size }: { size: "large" | "small" }) {
   }
   function click(): void {
     if (hold.current.wasHeld) hold.current.wasHeld = false;
+    else if (isOn) page.interrupt();
     else page.toggleTalk();
   }
 
@@ -45,8 +46,8 @@ export function TalkButton({ size }: { size: "large" | "small" }) {
       class={`talk talk-${size}`}
       data-talk={talk}
       aria-pressed={isOn}
-      aria-label={isOn ? "End the call" : "Talk hands-free; hold to talk while it is down"}
-      title={isOn ? "End the call" : "Click to talk hands-free, hold to talk"}
+      aria-label={isOn ? "In a call; press to cut in" : "Talk hands-free; hold to talk while it is down"}
+      title={isOn ? "Click to cut in" : "Click to talk hands-free, hold to talk"}
       disabled={isBlocked}
       onPointerDown={(event) => {
         if (event.button === 0) down();

@@ -3,7 +3,7 @@ import { toMarkdown } from "../view/export";
 import { usePage, usePart } from "./context";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
-import { Row } from "./Row";
+import { QueuedTurn, Row } from "./Row";
 
 /** Nearer than this to the end counts as being there. */
 const NEAR_PX = 64;
@@ -11,6 +11,7 @@ const NEAR_PX = 64;
 export function Thread() {
   const page = usePage();
   const items = usePart((state) => state.items);
+  const queue = usePart((state) => state.queue);
   const isThinking = usePart((state) => state.server === "processing" && state.items.at(-1)?.kind !== "assistant");
   const { timestamps } = page.settings.value;
   const scroller = useRef<HTMLDivElement>(null);
@@ -30,7 +31,7 @@ export function Thread() {
     if (isAtEnd.current || isOwn) toEnd();
     else if (items.length > seen.current) setNew(true);
     seen.current = items.length;
-  }, [items]);
+  }, [items, queue]);
 
   // The panel beside it, notices above it, the keyboard of a phone and pictures that arrive change its height.
   useEffect(() => {
@@ -76,6 +77,11 @@ export function Thread() {
           <div class="thinking" data-on={isThinking} aria-hidden="true">
             <i /><i /><i />
           </div>
+          {queue.length > 0 && (
+            <div class="log queue" role="log" aria-label="Waiting for the answer">
+              {queue.map((message) => <QueuedTurn key={message.id} message={message} />)}
+            </div>
+          )}
         </div>
       </div>
       {hasNew && (

@@ -6,6 +6,10 @@ import { Icon } from "./Icon";
 
 const STATUS: Readonly<Record<ToolItem["status"], string>> = {
   running: "Running",
+  waiting: "Waiting for you",
+  approved: "Approved, running",
+  declined: "Declined",
+  expired: "Expired, not run",
   done: "Done",
   failed: "Failed",
   lost: "Unknown: the connection was lost",
@@ -29,7 +33,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
         </summary>
         <div class="tool-inside">
           <ArgumentTable args={item.args} />
-          {item.status !== "running" && item.status !== "lost" && (
+          {(item.status === "done" || item.status === "failed") && (
             <>
               <div class="tool-label">
                 <span>{item.status === "failed" ? "What went wrong" : "Result"}</span>
@@ -53,9 +57,10 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-/** The first thing that it was asked with, or why it failed. */
-function hint({ args, status, result }: ToolItem): string {
+/** Why it failed, what the person was asked, or the first thing that it was called with. */
+function hint({ args, status, result, question }: ToolItem): string {
   if (status === "failed") return describeFailure(result);
+  if (question !== null) return question.preview;
   if (typeof args !== "object" || args === null) return "";
   const [first] = Object.values(args as Record<string, unknown>);
   return typeof first === "string" || typeof first === "number" ? String(first) : "";

@@ -3,25 +3,51 @@ import { usePage, usePart } from "./context";
 import { nameKey } from "./SettingsSheet";
 import { TalkButton } from "./TalkButton";
 
-/** The first screen: an invitation to talk. */
+/** What the assistant that every server has can answer by itself. */
+const EXAMPLES = [
+  "What time is it in Tokyo?",
+  "What is 15 percent of 80?",
+  "How many days until Christmas?",
+  "Tell me a joke",
+] as const;
+
+/** The first screen: an invitation to talk, where the server can, and to write. */
 export function Welcome() {
-  const talk = usePart((state) => state.talk);
-  const assistant = usePart((state) => describeAssistant(state).text);
-  const { talkKey } = usePage().settings.value;
+  const canTalk = usePart((state) => state.hasVoice !== false);
+  const isInCall = usePart((state) => state.talk !== "off");
+  const isClosed = usePart((state) => state.connection.state === "closed");
+  const title = usePart((state) => (state.talk === "off" ? null : describeAssistant(state).text));
+  const remark = usePart((state) => state.items.findLast((item) => item.kind === "event")?.text);
   return (
     <div class="welcome">
-      <TalkButton size="large" />
-      <p class="welcome-title">{talk === "off" ? "Talk to me" : assistant}</p>
-      <p class="quiet">
-        {talk === "off" ? (
-          <>
-            Tap the circle and speak, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you
-            speak. Writing works too.
-          </>
-        ) : (
-          "Speak whenever you like. You can cut in at any time."
-        )}
-      </p>
+      {canTalk && <TalkButton size="large" />}
+      <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me something")}</p>
+      <p class="quiet">{isInCall ? "Speak whenever you like. You can cut in at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
+      {remark !== undefined && <p class="event" role="status">{remark}</p>}
+      {!isInCall && !isClosed && <Examples />}
     </div>
+  );
+}
+
+function HowToTalk() {
+  const { talkKey } = usePage().settings.value;
+  return (
+    <>
+      Tap the circle and speak, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you speak, or
+      type below.
+    </>
+  );
+}
+
+function Examples() {
+  const page = usePage();
+  return (
+    <ul class="examples" aria-label="Examples">
+      {EXAMPLES.map((text) => (
+        <li key={text}>
+          <button type="button" class="pill" onClick={() => page.say(text)}>{text}</button>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -4,13 +4,20 @@ import type { Connection, MicrophoneState, NoticeKind, Playing, ServerMessage, S
 import type { Talk } from "./state";
 
 export type LocalEvent =
-  | { type: "connection"; connection: Connection }
+  /** `hasToken`: whether one was sent. */
+  | { type: "connection"; connection: Connection; hasToken?: boolean }
   | { type: "microphone"; microphone: MicrophoneState }
   | { type: "sound"; sound: SoundState }
   | { type: "playing"; playing: Playing }
   | { type: "talk"; talk: Talk }
   /** Typed, and on its way. */
   | { type: "said"; text: string }
+  /** A question that failed is asked again. */
+  | { type: "said_again"; key: string }
+  | { type: "drafted"; text: string }
+  | { type: "taken_back"; ids: readonly string[] }
+  | { type: "voice_known"; hasVoice: boolean }
+  | { type: "back_noticed" }
   | { type: "confirmation_answered"; token: string; approved: boolean }
   | { type: "confirmation_expired"; token: string }
   | { type: "flyout_opened"; flyout: string }

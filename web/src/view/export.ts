@@ -17,8 +17,6 @@ function writeItem(item: Item): string {
       return `${fence(`${nameTool(item.name)} (${item.status})\n${formatValue(item.args)}\n${formatValue(item.result)}`)}`;
     case "image":
       return `![${item.caption ?? "Picture"}](${item.url})`;
-    case "confirmation":
-      return `*Asked to confirm (${item.outcome}):* ${item.preview}`;
     case "event":
       return `*${item.text}*`;
     case "flyout":

@@ -21,9 +21,15 @@ export interface StageLatency {
 
 export function summarizeLatency(metrics: readonly TurnMetricsMessage[]): StageLatency[] {
   return STAGES.map(({ stage, label }) => {
-    const known = metrics.map((each) => each[stage]).filter((ms): ms is number => typeof ms === "number");
-    return { stage, label, lastMs: metrics.at(-1)?.[stage] ?? null, medianMs: median(known) };
+    // Who types has not stopped speaking.
+    const counted = stage === "total_ms" ? metrics.filter(isSpoken) : metrics;
+    const known = counted.map((each) => each[stage]).filter((ms): ms is number => typeof ms === "number");
+    return { stage, label, lastMs: counted.at(-1)?.[stage] ?? null, medianMs: median(known) };
   });
+}
+
+function isSpoken({ end_of_turn_ms, stt_ms }: TurnMetricsMessage): boolean {
+  return typeof end_of_turn_ms === "number" || typeof stt_ms === "number";
 }
 
 function median(values: readonly number[]): number | null {

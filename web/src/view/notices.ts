@@ -1,6 +1,6 @@
 /** What passes by and is kept in a list all the same, and what has to be seen at once. */
 
-import type { ErrorMessage, NoticeKind } from "../client/antiphon";
+import type { NoticeKind } from "../client/antiphon";
 import { type PageState, takeKey } from "./state";
 
 const KEPT = 50;
@@ -9,9 +9,6 @@ const DURATION_MS: Readonly<Record<NoticeKind, number>> = { info: 5000, success:
 /** Longer than this nobody waits for; shorter than this nobody reads. */
 const LONGEST_MS = 60_000;
 const SHORTEST_MS = 1500;
-/** The page has words of its own for these. */
-const UNSPOKEN: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
-
 export function notify(
   state: PageState,
   notice: { kind: NoticeKind; text: string; code: string | null; durationMs?: number | null },
@@ -37,14 +34,14 @@ export function passNotice(state: PageState, key: string): PageState {
   return { ...state, notices: state.notices.map((each) => (each.key === key ? pass(each) : each)) };
 }
 
-/** Stands until it is dismissed, and in the list after that. */
-export function fail(state: PageState, text: string, isRetryable: boolean, code: string | null, now: number): PageState {
-  const noted = notify(state, { kind: "error", text, code }, now);
-  const { key } = noted.notices.at(-1)!;
-  return { ...passNotice(noted, key), error: { key, text, isRetryable } };
+/** In the list only: it is shown elsewhere. */
+export function note(state: PageState, text: string, code: string | null, now: number, kind: NoticeKind = "error"): PageState {
+  const noted = notify(state, { kind, text, code }, now);
+  return passNotice(noted, noted.notices.at(-1)!.key);
 }
 
-export function refuse(state: PageState, message: ErrorMessage, now: number): PageState {
-  if (UNSPOKEN.has(message.code)) return state;
-  return fail(state, message.message, message.retryable ?? false, message.code ?? null, now);
+/** Stands until it is dismissed, and in the list after that. */
+export function fail(state: PageState, text: string, isRetryable: boolean, code: string | null, now: number): PageState {
+  const noted = note(state, text, code, now);
+  return { ...noted, error: { key: noted.notices.at(-1)!.key, text, isRetryable } };
 }

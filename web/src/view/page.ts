@@ -8,7 +8,7 @@ import type { CallRecord, Records } from "./records";
 import { reduce } from "./reduce";
 import * as kept from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
-import { initialState, type PageState } from "./state";
+import { initialState, type PageState, VOICE_UNAVAILABLE } from "./state";
 
 /** More of a call does not fit into the first message. */
 const MAX_TURNS = 4;
@@ -41,6 +41,10 @@ export interface Page {
   toggleMute(): void;
   interrupt(): void;
   say(text: string): void;
+  /** Asks what failed, or was not taken, again: the key of its item. */
+  sayAgain(key: string): void;
+  /** What waits for the end of the answer, back into the field: an id from the queue. */
+  takeBack(id: string): void;
   confirm(token: string, approved: boolean): void;
   change(changed: Partial<Settings>): void;
   load(conversationId: string): void;
@@ -56,6 +60,7 @@ export function createPage(around: Surroundings): Page {
   const listeners = new Set<(level: Level) => void>();
   const found = kept.loadTab(tab);
   let token = found.token;
+  const records = around.makeRecords(() => token);
   let isMutedBefore = false;
   let leave: (() => void)[] = [];
   let client = attach({ ...(found.conversationId === null ? {} : { conversationId: found.conversationId }) });
@@ -68,8 +73,11 @@ export function createPage(around: Surroundings): Page {
     const made = connectTo({ ...options, ...(token === null ? {} : { token }) });
     leave = [
       made.on("connection", (connection) => {
-        dispatch({ type: "connection", connection });
-        if (connection.state === "open" && connection.session !== "resumed") tellSettings(made, settings.value);
+        dispatch({ type: "connection", connection, hasToken: token !== null });
+        if (connection.state === "open" && connection.session !== "resumed") {
+          tellSettings(made, settings.value);
+          learnVoice();
+        }
         keepPlace(made);
       }),
       made.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
@@ -89,11 +97,21 @@ export function createPage(around: Surroundings): Page {
     dispatch(message);
     keepPlace(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
+    // It may be missing for a moment only.
+    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) learnVoice();
     if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
       // A voice that was remembered may be gone.
       settings.value = { ...settings.value, voice: "" };
       kept.saveSettings(local, settings.value);
     }
+  }
+
+  function learnVoice(): void {
+    records.models().then(
+      (models) => dispatch({ type: "voice_known", hasVoice: models.some(({ mode }) => mode === "voice") }),
+      // Who cannot be asked is not said to have none.
+      () => undefined,
+    );
   }
 
   function keepPlace(from: Antiphon): void {
@@ -117,10 +135,14 @@ export function createPage(around: Surroundings): Page {
     client.startVoice(pendingRequest).catch(() => dispatch({ type: "talk", talk: "off" }));
   }
 
+  function takeBack(ids: readonly string[]): void {
+    dispatch({ type: "taken_back", ids });
+  }
+
   return {
     state,
     settings,
-    records: around.makeRecords(() => token),
+    records,
     select: (part) => computed(() => part(state.value)),
     dispatch,
     now,
@@ -132,6 +154,8 @@ export function createPage(around: Surroundings): Page {
     connect(given) {
       token = given ?? token;
       if (given !== undefined) kept.saveToken(tab, given);
+      // A session belongs to whoever began it: another token begins another one.
+      if (given !== undefined && state.value.connection.state === "open") client.close();
       client.connect(given);
     },
     toggleTalk() {
@@ -143,8 +167,8 @@ export function createPage(around: Surroundings): Page {
       }
     },
     press() {
-      const { microphone, talk: how } = state.value;
-      if (how === "held") return;
+      const { microphone, talk: how, hasVoice } = state.value;
+      if (how === "held" || hasVoice === false) return;
       if (how === "hands_free") {
         isMutedBefore = microphone.state === "on" && microphone.muted;
         if (isMutedBefore) client.mute(false);
@@ -165,12 +189,26 @@ export function createPage(around: Surroundings): Page {
       const { microphone } = state.value;
       if (microphone.state === "on") client.mute(!microphone.muted);
     },
-    interrupt: () => client.interrupt(),
+    interrupt() {
+      // It empties the queue. What is being typed has the field; the queue then stays in the thread.
+      if (state.value.draft.trim() === "") takeBack(state.value.queue.map(({ id }) => id));
+      client.interrupt();
+    },
     say(text) {
       const trimmed = text.trim();
       if (trimmed === "") return;
       dispatch({ type: "said", text: trimmed });
       client.say(trimmed);
+    },
+    sayAgain(key) {
+      const item = state.value.items.find((each) => each.key === key);
+      if (item?.kind !== "user") return;
+      dispatch({ type: "said_again", key });
+      client.say(item.text);
+    },
+    takeBack(id) {
+      takeBack([id]);
+      client.unqueue(id);
     },
     confirm(confirmationToken, approved) {
       dispatch({ type: "confirmation_answered", token: confirmationToken, approved });

@@ -1,6 +1,6 @@
-/** What the server keeps: conversations, calls, and the voices to choose from. */
+/** What the server keeps: conversations, calls, and the models and voices that there are. */
 
-import type { HistoryTurn } from "../client/antiphon";
+import type { HistoryTurn, Mode } from "../client/antiphon";
 
 export interface ConversationEntry {
   id: string;
@@ -26,12 +26,18 @@ export interface VoiceEntry {
   current: boolean;
 }
 
+export interface ModelEntry {
+  name: string;
+  mode: Mode;
+}
+
 export interface Records {
   conversations(before?: string): Promise<{ conversations: ConversationEntry[]; next: string | null }>;
   deleteConversation(id: string): Promise<void>;
   calls(): Promise<CallRecord[]>;
   clearCalls(): Promise<void>;
   voices(): Promise<VoiceEntry[]>;
+  models(): Promise<ModelEntry[]>;
 }
 
 const UNREACHABLE = "The server cannot be reached. Try again when the page is connected.";
@@ -63,6 +69,9 @@ export function createRecords(base: string, token: () => string | null): Records
     },
     async clearCalls() {
       await request("DELETE", "api/calls");
+    },
+    async models() {
+      return ((await request("GET", "api/models")) as { models?: ModelEntry[] } | null)?.models ?? [];
     },
     async voices() {
       return ((await request("GET", "api/voices")) as { voices?: VoiceEntry[] } | null)?.voices ?? [];

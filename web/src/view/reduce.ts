@@ -2,14 +2,20 @@
 
 import type { Connection, EnergyMessage, ServerMessage, SessionMessage, State } from "../client/antiphon";
 import type { LocalEvent, ViewEvent } from "./events";
-import { fail, notify, passNotice, refuse } from "./notices";
-import { append, type Confirmation, type ConfirmationItem, type PageState, replace } from "./state";
+import { fail, note, notify, passNotice } from "./notices";
+import { append, type PageState, TOKEN_NEEDED, VOICE_UNAVAILABLE } from "./state";
 import * as thread from "./thread";
+import * as tools from "./tools";
+import * as typed from "./typed";
 
 const KEPT_METRICS = 50;
-const VOICE_UNAVAILABLE = "voice_unavailable";
 const POOL_MAX = { voice: 3, text: 2 } as const;
-const OUTCOMES = { approved: "approved", denied: "denied", expired: "expired" } as const;
+const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" } as const;
+/** The page has words of its own for these. */
+const UNSPOKEN: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
+/** The code of the notice that comes where a session could not be resumed. */
+const NEW_SESSION = "new_session";
+const BACK = "Reconnected. The session goes on.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
   if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyTold(state, event as ServerMessage, now);
@@ -21,7 +27,8 @@ export function reduce(state: PageState, event: ViewEvent, now: number): PageSta
 }
 
 const LOCAL: ReadonlySet<string> = new Set<LocalEvent["type"]>([
-  "connection", "microphone", "sound", "playing", "talk", "said", "confirmation_answered", "confirmation_expired",
+  "connection", "microphone", "sound", "playing", "talk", "said", "said_again", "drafted", "taken_back", "voice_known",
+  "back_noticed", "confirmation_answered", "confirmation_expired",
   "flyout_opened", "flyout_closed", "reminder_dismissed", "notice_passed", "noticed", "remarked", "failed", "error_dismissed",
   "block_over", "cleared",
 ]);
@@ -41,9 +48,9 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "response":
       return thread.finishAnswer(state, message.text, now);
     case "tool_call":
-      return thread.callTool(state, message, now);
+      return tools.callTool(state, message, now);
     case "tool_result":
-      return thread.finishTool(state, message, now);
+      return tools.finishTool(state, message, now);
     case "flyout":
       return thread.openFlyout(state, { ...message, type: message.flyout_type }, now);
     case "image":
@@ -52,12 +59,10 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
       return thread.loadHistory(state, message);
     case "session":
       return introduce(state, message);
+    case "queued":
+      return typed.line(state, message.messages, now);
     case "go_away":
-      return thread.tell(
-        { ...state, goAway: { at: now + message.time_left_ms, reason: message.reason } },
-        `The server will close this connection and the page will come back by itself. ${message.reason}`.trim(),
-        now,
-      );
+      return { ...state, goAway: { at: now + message.time_left_ms, reason: message.reason } };
     case "end_voice_session":
       return thread.tell({ ...state, talk: "off", mode: "text" }, farewell(state, message.final_message), now);
     case "voice_session_start":
@@ -65,12 +70,14 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "timeout":
       return { ...state, block: { until: message.until, message: message.message }, talk: "off" };
     case "confirmation_request":
-      return ask(state, message, now);
+      return tools.askFirst(state, message, now);
     case "confirmation_resolved":
-      return settle(state, message.confirmation_token, OUTCOMES[message.outcome] ?? "expired");
+      return tools.settle(state, message.confirmation_token, OUTCOMES[message.outcome] ?? "expired");
     case "energy":
       return charge(state, message);
     case "notice": {
+      // The thread says so already.
+      if (message.code === NEW_SESSION) return note(state, message.text, NEW_SESSION, now, message.kind);
       const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
     }
@@ -86,7 +93,7 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "settings_updated":
       return { ...state, settings: message };
     case "error":
-      return refuse(state, message, now);
+      return UNSPOKEN.has(message.code) ? state : typed.refuse(state, message, now);
     default:
       return state;
   }
@@ -98,11 +105,12 @@ function farewell({ items }: PageState, words: string | null): string {
   return !words || last?.text.trim() === words.trim() ? "The call is over." : words;
 }
 
-function enter(state: PageState, server: State): PageState {
-  const next = { ...state, server };
-  if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
+function enter(before: PageState, server: State): PageState {
   // Whole answers have come before the state changes: what is still open then was given up.
   const isAtRest = server === "listening" || server === "idle";
+  const state = isAtRest ? typed.dropQueued(before) : before;
+  const next = { ...state, server };
+  if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
   if (isAtRest && state.server === "processing") return thread.drop(next);
   return isAtRest ? thread.learnPace(next) : next;
 }
@@ -125,33 +133,10 @@ function charge(state: PageState, { mode, level, max, model, reason }: EnergyMes
   return { ...state, energy: { ...state.energy, [mode]: { level, max: max || POOL_MAX[mode], model, reason } } };
 }
 
-function ask(
-  state: PageState,
-  message: { confirmation_token: string; tool: string; args: Record<string, unknown>; preview: string; expires_at: number },
-  now: number,
-): PageState {
-  const { confirmation_token: token, tool, args, preview, expires_at: expiresAt } = message;
-  if (findConfirmation(state, token) !== undefined) return state;
-  const asked: Confirmation = { token, tool, args, preview, expiresAt };
-  const shown = append(state, { kind: "confirmation", token, preview, outcome: "asked", at: now });
-  return { ...shown, confirmations: [...shown.confirmations, asked] };
-}
-
-function settle(state: PageState, token: string, outcome: ConfirmationItem["outcome"]): PageState {
-  const item = findConfirmation(state, token);
-  const confirmations = state.confirmations.filter((each) => each.token !== token);
-  const closed = { ...state, confirmations };
-  return item === undefined ? closed : replace(closed, item, { outcome });
-}
-
-function findConfirmation(state: PageState, token: string): ConfirmationItem | undefined {
-  return state.items.find((item): item is ConfirmationItem => item.kind === "confirmation" && item.token === token);
-}
-
 function applyLocal(state: PageState, event: LocalEvent, now: number): PageState {
   switch (event.type) {
     case "connection":
-      return connect(state, event.connection, now);
+      return connect(state, event.connection, event.hasToken ?? false, now);
     case "microphone": {
       const isGone = event.microphone.state === "failed" || event.microphone.state === "off";
       return { ...state, microphone: event.microphone, talk: isGone ? "off" : state.talk };
@@ -166,11 +151,21 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "talk":
       return { ...state, talk: event.talk, error: event.talk === "off" ? state.error : null };
     case "said":
-      return thread.say({ ...state, error: null }, event.text, now);
+      return typed.say({ ...state, error: null }, event.text, now);
+    case "said_again":
+      return typed.sayAgain({ ...state, error: null }, event.key, now);
+    case "drafted":
+      return { ...state, draft: event.text };
+    case "taken_back":
+      return { ...state, takingBack: [...state.takingBack, ...event.ids] };
+    case "voice_known":
+      return { ...state, hasVoice: event.hasVoice };
+    case "back_noticed":
+      return { ...state, isBack: false };
     case "confirmation_answered":
-      return settle(state, event.token, event.approved ? "answered" : "denied");
+      return tools.settle(state, event.token, event.approved ? "approved" : "declined");
     case "confirmation_expired":
-      return settle(state, event.token, "expired");
+      return tools.settle(state, event.token, "expired");
     case "flyout_opened":
       return { ...state, openFlyout: event.flyout };
     case "flyout_closed":
@@ -194,16 +189,18 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
   }
 }
 
-function connect(state: PageState, connection: Connection, now: number): PageState {
-  const next = { ...state, connection };
-  if (connection.state === "closed") return { ...thread.drop(thread.loseTools(next)), talk: "off" };
-  if (connection.state !== "open") return next;
-  const back = { ...next, goAway: null };
-  if (connection.session === "resumed") {
-    return notify(back, { kind: "success", text: "Reconnected. The session goes on.", code: "resumed" }, now);
+function connect(state: PageState, connection: Connection, hasToken: boolean, now: number): PageState {
+  const next = { ...state, connection, isBack: false };
+  if (connection.state === "closed") {
+    const isTokenRefused = hasToken && connection.code === TOKEN_NEEDED;
+    return { ...thread.drop(tools.loseTools(next)), talk: "off", goAway: null, isTokenRefused };
   }
+  if (connection.state !== "open") return next;
+  const open = { ...next, goAway: null };
+  if (connection.session === "resumed") return { ...note(open, BACK, "resumed", now, "success"), isBack: true };
   // Another session counts from 1, and knows nothing of what was under way.
-  const fresh = { ...thread.drop(thread.loseTools(back)), lastN: 0, confirmations: [] };
+  const over = thread.drop(tools.expireTools(tools.loseTools(open)));
+  const fresh = { ...typed.loseTyped(over, now), lastN: 0, confirmations: [] };
   if (connection.session === "first") return fresh;
   return thread.tell(fresh, `This is a new session. ${connection.reason ?? ""}`.trim(), now);
 }

@@ -14,8 +14,12 @@ export const THEMES = [
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
+/** What is worn where nothing was chosen. */
+export const SYSTEM_THEMES: Readonly<Record<"light" | "dark", Theme>> = { light: "babyblue", dark: "midnight" };
+
 export interface Settings {
-  theme: Theme;
+  /** "system": as light or dark as the system is. */
+  theme: Theme | "system";
   /** "" is the server's own choice. */
   voice: string;
   /** Percent. */
@@ -35,7 +39,7 @@ export interface Settings {
 }
 
 export const DEFAULTS: Readonly<Settings> = {
-  theme: "midnight",
+  theme: "system",
   voice: "",
   speed: 100,
   volume: 80,

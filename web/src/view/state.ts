@@ -7,7 +7,7 @@ import type {
   MicrophoneState,
   Mode,
   NoticeKind,
-  Outcome,
+  QueuedText,
   SettingsUpdatedMessage,
   SoundState,
   State,
@@ -18,8 +18,15 @@ export interface UserItem {
   kind: "user";
   key: string;
   text: string;
-  /** interim: still being said. sending: typed, and not yet taken by the server. */
-  status: "interim" | "sending" | "final";
+  /**
+   * interim: still being said. sending: typed, and not yet taken by the server. unsent: the server did not take it.
+   * failed: it was taken, and there is no answer to it.
+   */
+  status: "interim" | "sending" | "final" | "unsent" | "failed";
+  /** Why it is unsent, or has failed. */
+  reason: string | null;
+  /** not_yet: there was no connection. queued: it waited for the end of an answer, and does so no longer. */
+  sent: "not_yet" | "sent" | "queued";
   /** What is being said now, if it goes on from `text`. */
   goesOn: string | null;
   at: number | null;
@@ -39,15 +46,23 @@ export interface AssistantItem {
   at: number | null;
 }
 
+/**
+ * waiting: for the person's approval. approved: it runs, since they gave it. declined and expired: it did not run.
+ * lost: nobody knows, since its session is gone.
+ */
+export type ToolStatus = "running" | "waiting" | "approved" | "declined" | "expired" | "done" | "failed" | "lost";
+
 export interface ToolItem {
   kind: "tool";
   key: string;
   id: string | null;
   name: string;
   args: unknown;
-  status: "running" | "done" | "failed" | "lost";
+  status: ToolStatus;
   result: unknown;
   durationMs: number | null;
+  /** What the person was asked, if the call needed their approval. */
+  question: { token: string; preview: string } | null;
   at: number | null;
 }
 
@@ -68,15 +83,6 @@ export interface FlyoutItem {
   at: number | null;
 }
 
-export interface ConfirmationItem {
-  kind: "confirmation";
-  key: string;
-  token: string;
-  preview: string;
-  outcome: Outcome | "asked" | "answered";
-  at: number | null;
-}
-
 /** What happened to the conversation itself: a new session, the end of a call, a reminder. */
 export interface EventItem {
   kind: "event";
@@ -85,7 +91,7 @@ export interface EventItem {
   at: number | null;
 }
 
-export type Item = UserItem | AssistantItem | ToolItem | ImageItem | FlyoutItem | ConfirmationItem | EventItem;
+export type Item = UserItem | AssistantItem | ToolItem | ImageItem | FlyoutItem | EventItem;
 
 export interface Flyout {
   key: string;
@@ -97,6 +103,8 @@ export interface Flyout {
 
 export interface Confirmation {
   token: string;
+  /** Of the call. */
+  id: string | null;
   tool: string;
   args: Record<string, unknown>;
   preview: string;
@@ -139,6 +147,12 @@ export interface PageState {
   mode: Mode;
   conversationId: string | null;
   items: readonly Item[];
+  /** Typed, and waiting for the end of the answer under way. */
+  queue: readonly QueuedText[];
+  /** Ids of those that the person wants back. */
+  takingBack: readonly string[];
+  /** What is being typed. */
+  draft: string;
   flyouts: readonly Flyout[];
   /** The one that is shown. */
   openFlyout: string | null;
@@ -149,6 +163,12 @@ export interface PageState {
   metrics: readonly TurnMetricsMessage[];
   block: { until: number; message: string } | null;
   goAway: { at: number; reason: string } | null;
+  /** Whether the page has just come back to its session. */
+  isBack: boolean;
+  /** Whether the token that was sent was refused, rather than none. */
+  isTokenRefused: boolean;
+  /** Whether the server can talk; null as long as that is not known. */
+  hasVoice: boolean | null;
   error: { key: string; text: string; isRetryable: boolean } | null;
   settings: SettingsUpdatedMessage | null;
   /** How far the newest answer was heard, and how much there is to hear of it. */
@@ -159,6 +179,11 @@ export interface PageState {
   lastN: number;
   keys: number;
 }
+
+/** The code of the notice that says why there is no call. */
+export const VOICE_UNAVAILABLE = "voice_unavailable";
+/** How a server closes that wants a token, or another one. */
+export const TOKEN_NEEDED = 4401;
 
 /** Of a calm voice, before all of an answer has come. */
 const MS_PER_CHAR = 80;
@@ -175,6 +200,9 @@ export function initialState(): PageState {
     mode: "text",
     conversationId: null,
     items: [],
+    queue: [],
+    takingBack: [],
+    draft: "",
     flyouts: [],
     openFlyout: null,
     confirmations: [],
@@ -184,6 +212,9 @@ export function initialState(): PageState {
     metrics: [],
     block: null,
     goAway: null,
+    isBack: false,
+    isTokenRefused: false,
+    hasVoice: null,
     error: null,
     settings: null,
     heard: { turn: 0, ...UNHEARD },

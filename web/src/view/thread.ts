@@ -1,13 +1,12 @@
 /** The thread: what was said, by whom, and what was done in between. */
 
-import type { FlyoutType, HistoryMessage, ToolCallMessage, ToolResultMessage } from "../client/antiphon";
-import { append, type AssistantItem, type Item, type PageState, replace, type ToolItem, UNHEARD, type UserItem } from "./state";
+import type { FlyoutType, HistoryMessage } from "../client/antiphon";
+import { append, type AssistantItem, type Item, type PageState, replace, UNHEARD, type UserItem } from "./state";
+import { askAgain, expireTools, loseTools, showCalls } from "./tools";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
-export function say(state: PageState, text: string, now: number): PageState {
-  return append(state, { kind: "user", text, status: "sending", goesOn: null, at: now });
-}
+const HEARD = { kind: "user", goesOn: null, reason: null, sent: "sent" } as const;
 
 export function hear(state: PageState, text: string, isFinal: boolean, now: number): PageState {
   return isFinal ? hearAll(state, text, now) : hearInterim(state, text, now);
@@ -19,12 +18,12 @@ function hearInterim(state: PageState, text: string, now: number): PageState {
   const before = openTurn(state);
   if (before !== undefined && continues(text, before.text)) return replace(state, before, { goesOn: text });
   if (text.trim() === "") return state;
-  return append(state, { kind: "user", text, status: "interim", goesOn: null, at: now });
+  return append(state, { ...HEARD, text, status: "interim", at: now });
 }
 
 function hearAll(state: PageState, text: string, now: number): PageState {
-  const typed = findUser(state, (item) => item.status === "sending" && item.text.trim() === text.trim());
-  if (typed !== undefined) return replace(state, typed, { text, status: "final" });
+  const typed = findTyped(state, text.trim());
+  if (typed !== undefined) return replace(state, typed, { text, status: "final", reason: null });
   const interim = findUser(state, (item) => item.status === "interim");
   const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
   const before = openTurn(rest);
@@ -33,7 +32,16 @@ function hearAll(state: PageState, text: string, now: number): PageState {
     return replace(withoutDropped(rest), before, { text, goesOn: null });
   }
   if (interim !== undefined) return replace(state, interim, { text, status: "final" });
-  return append(state, { kind: "user", text, status: "final", goesOn: null, at: now });
+  return append(state, { ...HEARD, text, status: "final", at: now });
+}
+
+/** What is on its way; or the newest of all, if it was thought to be refused. */
+function findTyped(state: PageState, text: string): UserItem | undefined {
+  const newest = state.items.findLast((item) => item.kind === "user");
+  return findUser(
+    state,
+    (item) => item.text.trim() === text && (item.status === "sending" || (item.status === "unsent" && item === newest)),
+  );
 }
 
 /** The newest turn of the person, as long as nothing was answered to it. */
@@ -63,7 +71,8 @@ function toWords(text: string): string[] {
 export function answer(state: PageState, chunk: string, isFirst: boolean, now: number): PageState {
   const begun = isFirst || !isStreaming(state) ? beginAnswer(state) : state;
   if (chunk === "") return begun;
-  const last = begun.items.at(-1);
+  // What has just been typed stands below the answer that goes on.
+  const last = begun.items.findLast((item) => item.kind !== "user" || item.status !== "sending");
   if (last?.kind === "assistant" && last.answer === begun.answer && last.status === "streaming") {
     return replace(begun, last, { text: last.text + chunk });
   }
@@ -160,52 +169,6 @@ export function learnPace(state: PageState): PageState {
   return { ...state, msPerChar };
 }
 
-export function callTool(state: PageState, message: ToolCallMessage, now: number): PageState {
-  const id = message.id ?? null;
-  // Ids are unique among the calls that are under way; another session may use them again.
-  const isRunning = (item: Item) => item.kind === "tool" && item.status === "running" && id !== null && item.id === id;
-  if (state.items.some(isRunning)) return state;
-  return append(state, {
-    kind: "tool",
-    id,
-    name: message.name,
-    args: message.args,
-    status: "running",
-    result: null,
-    durationMs: null,
-    at: now,
-  });
-}
-
-export function finishTool(state: PageState, message: ToolResultMessage, now: number): PageState {
-  const id = message.id ?? null;
-  // A basic server gives no ids: its result is that of the newest call of this name.
-  const isIt = (item: Item): item is ToolItem =>
-    item.kind === "tool" && (id === null ? item.name === message.name && item.status === "running" : item.id === id);
-  const changed = {
-    status: failed(message) ? ("failed" as const) : ("done" as const),
-    result: message.result,
-    durationMs: message.duration_ms ?? null,
-  };
-  const card = state.items.toReversed().find(isIt);
-  if (card !== undefined) return replace(state, card, changed);
-  return append(state, { kind: "tool", id, name: message.name, args: null, at: now, ...changed });
-}
-
-function failed({ ok, result }: ToolResultMessage): boolean {
-  return ok === undefined ? typeof result === "object" && result !== null && "error" in result : !ok;
-}
-
-/** The session that ran them is gone, and with it their results. */
-export function loseTools(state: PageState): PageState {
-  return {
-    ...state,
-    items: state.items.map((item) =>
-      item.kind === "tool" && item.status === "running" ? { ...item, status: "lost" } : item,
-    ),
-  };
-}
-
 export function openFlyout(
   state: PageState,
   flyout: { type: FlyoutType; content: string; language: string | null; title: string | null },
@@ -230,22 +193,25 @@ function joinLines(before: string, more: string): string {
 
 export function loadHistory(state: PageState, message: HistoryMessage): PageState {
   // What was typed meanwhile is not in it yet.
-  const waiting = state.items.filter((item) => item.kind === "user" && item.status === "sending");
+  const waiting = state.items.filter((item) => item.kind === "user" && (item.status === "sending" || item.status === "unsent"));
   let next: PageState = { ...clear(state), conversationId: message.conversation_id };
-  for (const turn of message.turns) {
-    const { content: text, at } = turn;
-    if (turn.role === "user") {
-      next = append(next, { kind: "user", text, status: "final", goesOn: null, at });
-    } else {
-      next = { ...next, answer: next.answer + 1 };
-      next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
+  for (const { role, content: text, at, calls } of message.turns) {
+    if (role === "user") {
+      next = append(next, { ...HEARD, text, status: "final", at });
+      continue;
     }
+    next = { ...showCalls(next, calls ?? [], at), answer: next.answer + 1 };
+    if (text === "") continue;
+    next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
   }
+  next = expireTools(loseTools(next));
+  // Questions of another conversation were left with it.
+  next = message.conversation_id === state.conversationId ? askAgain(next) : { ...next, confirmations: [] };
   return { ...next, items: [...next.items, ...waiting] };
 }
 
 export function clear(state: PageState): PageState {
-  return { ...state, items: [], flyouts: [], openFlyout: null };
+  return { ...state, items: [], queue: [], takingBack: [], flyouts: [], openFlyout: null };
 }
 
 export function tell(state: PageState, text: string, now: number): PageState {

@@ -1,6 +1,6 @@
 /** The three states in words: the connection, the microphone, the assistant. */
 
-import type { PageState } from "./state";
+import { type PageState, TOKEN_NEEDED } from "./state";
 
 /** Which colour it has. */
 export type Tone = "calm" | "good" | "busy" | "bad";
@@ -10,20 +10,29 @@ export interface Status {
   tone: Tone;
 }
 
-export function describeConnection({ connection, goAway }: PageState): Status {
+/** Whether there was a connection, or a try at one, and there is none now. */
+function isLost({ connection }: PageState): boolean {
+  return connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
+}
+
+export function describeConnection({ connection, goAway, isTokenRefused }: PageState): Status {
   switch (connection.state) {
     case "connecting":
       return { text: connection.attempt > 0 ? "Reconnecting…" : "Connecting…", tone: "busy" };
     case "waiting":
       return { text: "Reconnecting…", tone: "busy" };
     case "closed":
-      return { text: connection.code === 4401 ? "Token needed" : "Disconnected", tone: "bad" };
+      if (connection.code !== TOKEN_NEEDED) return { text: "Disconnected", tone: "bad" };
+      return { text: isTokenRefused ? "Wrong token" : "Token needed", tone: "bad" };
     case "open":
       return goAway === null ? { text: "Connected", tone: "good" } : { text: "Restarting", tone: "busy" };
   }
 }
 
-export function describeMicrophone({ microphone }: PageState): Status {
+export function describeMicrophone(state: PageState): Status {
+  const { microphone, hasVoice } = state;
+  if (hasVoice === false) return { text: "No voice", tone: "calm" };
+  if (microphone.state === "on" && isLost(state)) return { text: "Not heard", tone: "busy" };
   switch (microphone.state) {
     case "off":
       return { text: "Mic off", tone: "calm" };
@@ -36,10 +45,13 @@ export function describeMicrophone({ microphone }: PageState): Status {
   }
 }
 
-export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool";
+export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool" | "offline";
 
-export function findActivity({ server, items, heard, microphone }: PageState): Activity {
-  if (server === "processing" && items.some((item) => item.kind === "tool" && item.status === "running")) return "tool";
+export function findActivity(state: PageState): Activity {
+  const { server, items, heard, microphone } = state;
+  // What has come is still heard to its end.
+  if (isLost(state)) return heard.isPlaying ? "speaking" : "offline";
+  if (server === "processing" && items.some((item) => item.kind === "tool" && (item.status === "running" || item.status === "approved"))) return "tool";
   if (server === "processing") return "thinking";
   if (server === "speaking" || heard.isPlaying) return "speaking";
   // The server may wait for speech that cannot come: nobody is listened to through a closed microphone.
@@ -49,7 +61,7 @@ export function findActivity({ server, items, heard, microphone }: PageState): A
 /** Whether there is something to stop. */
 export function isBusy(state: PageState): boolean {
   const activity = findActivity(state);
-  return activity !== "idle" && activity !== "listening";
+  return activity !== "idle" && activity !== "listening" && activity !== "offline";
 }
 
 export function describeAssistant(state: PageState): Status {
@@ -64,6 +76,8 @@ export function describeAssistant(state: PageState): Status {
       return { text: "Listening", tone: "good" };
     case "idle":
       return { text: "Idle", tone: "calm" };
+    case "offline":
+      return state.talk === "off" ? { text: "Offline", tone: "calm" } : { text: "Call on hold", tone: "busy" };
   }
 }
 

@@ -357,6 +357,14 @@ describe("a text that was written to a dead socket", () => {
     expect(says(FakeSocket.last)).toEqual([]);
   });
 
+  test("is not sent again when it waits for the end of an answer", () => {
+    const socket = talk();
+    session.send({ type: "text_message", text: "One" });
+    socket.tell({ type: "queued", n: 6, messages: [{ id: "q", text: "One" }] }).drop();
+    comeBack().tell(introduce(9, { resumed: true }), state(10, "idle"));
+    expect(says(FakeSocket.last)).toEqual([]);
+  });
+
   test("is lost with its session", () => {
     const socket = talk();
     session.send({ type: "text_message", text: "Hello" });

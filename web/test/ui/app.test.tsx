@@ -139,7 +139,7 @@ describe("the connection", () => {
   test("that is going to close is announced", async () => {
     await act(() => drawn.client().emit("connection", OPEN));
     await drawn.tell({ type: "go_away", time_left_ms: 9000, reason: "The server restarts.", resume: null });
-    expect(drawn.text(".banner")).toContain("The server restarts. The connection is renewed in 0:09");
+    expect(drawn.text(".banner")).toContain("The server restarts. The page reconnects by itself in 0:09");
   });
 });
 

@@ -3,7 +3,7 @@
 import type { Antiphon, AntiphonEvents, AntiphonOptions, ServerMessage } from "../../src/client/antiphon";
 import { createEmitter } from "../../src/client/events";
 import { createPage, type Page } from "../../src/view/page";
-import type { CallRecord, Records } from "../../src/view/records";
+import type { CallRecord, ModelEntry, Records } from "../../src/view/records";
 import type { Told } from "../view/told";
 
 export interface FakeClient {
@@ -39,7 +39,7 @@ export function memoryStorage(): Storage {
   };
 }
 
-export function setStage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[] } = {}): Stage {
+export function setStage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[]; models?: ModelEntry[] } = {}): Stage {
   const clients: FakeClient[] = [];
   const outcome: Stage["outcome"] = { error: null };
   const deleted: string[] = [];
@@ -52,6 +52,7 @@ export function setStage(options: { local?: Storage; tab?: Storage; now?: () => 
     deleteConversation: async (id) => void deleted.push(id),
     calls: async () => options.calls ?? [],
     clearCalls: async () => void deleted.push("calls"),
+    models: async () => options.models ?? [{ name: "cascade", mode: "voice" }],
     voices: async () => [{ id: "joe", name: "Joe", language: "en-US", current: true }],
   };
   const page = createPage({

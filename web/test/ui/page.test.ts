@@ -65,6 +65,38 @@ describe("writing", () => {
   });
 });
 
+describe("what waits", () => {
+  const queued = (...texts: string[]) => ({ type: "queued", messages: texts.map((text) => ({ id: `q${text}`, text })) }) as const;
+
+  test("is taken back by its id", () => {
+    const { page, client } = setStage();
+    client().tell(queued("One", "Two"));
+    page.takeBack("qTwo");
+    expect(client().asked.at(-1)).toBe("unqueue qTwo");
+    client().tell(queued("One"));
+    expect(page.state.value.draft).toBe("Two");
+  });
+
+  test("comes back with the answer that is stopped", () => {
+    const { page, client } = setStage();
+    client().tell(queued("One", "Two"));
+    page.interrupt();
+    client().tell(queued());
+    expect(page.state.value.draft).toBe("One\nTwo");
+  });
+});
+
+describe("a server without a voice", () => {
+  test("is known by its models, and push-to-talk does nothing there", async () => {
+    const { page, client } = setStage({ models: [{ name: "builtin", mode: "text" }] });
+    client().emit("connection", OPEN);
+    await settled();
+    expect(page.state.value.hasVoice).toBe(false);
+    page.press();
+    expect(client().asked).not.toContain("startListening");
+  });
+});
+
 describe("settings", () => {
   test("that were chosen are told to each new session, the voice by itself", () => {
     const local = memoryStorage();
@@ -141,7 +173,7 @@ describe("the conversation", () => {
 
   test("continues from a call without a summary with its last turns", () => {
     const { page, client } = setStage();
-    const transcript = Array.from({ length: 9 }, (_, index) => ({ role: "user" as const, content: `${index}`, spoken: true, at: null }));
+    const transcript = Array.from({ length: 9 }, (_, index) => ({ role: "user" as const, content: `${index}`, spoken: true, at: null, calls: [] }));
     page.continueFrom({ id: "k", conversation_id: "c", started_ms: 1, duration_ms: 1, summary: "", models: [], transcript });
     expect(client().options.initialMessages?.map(({ content }) => content)).toEqual(["5", "6", "7", "8"]);
   });

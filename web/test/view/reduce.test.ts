@@ -21,6 +21,8 @@ const EXAMPLE: Told[] = [
   at("listening"),
 ];
 
+const WAITING = { state: "waiting", retryInMs: 900, attempt: 1, reason: "lost" } as const;
+
 describe("a basic server", () => {
   test("is shown in full", () => {
     const state = see(EXAMPLE);
@@ -86,13 +88,50 @@ describe("confirmations", () => {
   test("are asked once", () => {
     const state = see([request, request]);
     expect(state.confirmations).toHaveLength(1);
-    expect(outline(state)).toEqual(["confirmation asked: Send it."]);
+    expect(outline(state)).toEqual(["tool waiting: send"]);
   });
 
-  test.each(["approved", "denied", "expired"])("that the server has settled as %s are closed, and stay in the thread", (outcome) => {
+  test.each([
+    ["approved", "approved"],
+    ["denied", "declined"],
+    ["expired", "expired"],
+  ])("that the server has settled as %s are closed, and their card says so", (outcome, status) => {
     const state = see([request, { type: "confirmation_resolved", confirmation_token: "k", outcome }]);
     expect(state.confirmations).toEqual([]);
-    expect(outline(state)).toEqual([`confirmation ${outcome}: Send it.`]);
+    expect(outline(state)).toEqual([`tool ${status}: send`]);
+  });
+
+  const call: Told = { type: "tool_call", id: "a", name: "send", args: { to: "a" } };
+  const refusal: Told = {
+    type: "tool_result", id: "a", name: "send", ok: false, duration_ms: 6, result: { error: { type: "CONFIRMATION_REQUIRED" } },
+  };
+  const sent: Told = { type: "tool_result", id: "a", name: "send", ok: true, duration_ms: 9, result: { sent: true } };
+
+  test.each([
+    [[call, { ...request, id: "a" }, refusal]],
+    [[call, refusal, { ...request, id: "a" }]],
+    [[call, request, { ...refusal, id: null }]],
+  ])("belong to the card of their call, in any order", (told) => {
+    expect(outline(see(told))).toEqual(["tool waiting: send"]);
+  });
+
+  test("that come again with another token are asked with that one", () => {
+    const state = see([call, { ...request, id: "a" }, { ...request, id: "a", confirmation_token: "k2" }]);
+    expect(state.confirmations.map(({ token }) => token)).toEqual(["k2"]);
+    expect(outline(see([{ type: "confirmation_resolved", confirmation_token: "k2", outcome: "approved" }, sent], state))).toEqual([
+      "tool done: send",
+    ]);
+  });
+
+  test("whose result comes before the word that they are settled are done", () => {
+    const settled: Told = { type: "confirmation_resolved", confirmation_token: "k", outcome: "approved" };
+    expect(outline(see([call, { ...request, id: "a" }, refusal, sent, settled]))).toEqual(["tool done: send"]);
+  });
+
+  test("that were declined stay so, whatever the refusal is called", () => {
+    const refused: Told = { ...sent, ok: false, result: { error: { type: "PERMANENT" } } };
+    const denied: Told = { type: "confirmation_resolved", confirmation_token: "k", outcome: "denied" };
+    expect(outline(see([call, { ...request, id: "a" }, refusal, denied, refused]))).toEqual(["tool declined: send"]);
   });
 
   test("that were answered are not asked again", () => {
@@ -100,8 +139,126 @@ describe("confirmations", () => {
     expect(state.confirmations).toEqual([]);
   });
 
+  test("are still asked when the history of their conversation comes", () => {
+    const calls = [{ id: "a", name: "send", args: {}, result: { error: { type: "CONFIRMATION_REQUIRED" } }, ok: false }];
+    const history: Told = { type: "history", conversation_id: "c", turns: [{ role: "assistant", content: "Shall I?", calls }] };
+    const session: Told = { type: "session", conversation_id: "c", resumed: true, resume: "h", mode: "text" };
+    const state = see([session, call, { ...request, id: "a" }, refusal, history]);
+    expect(outline(state)).toEqual(["tool waiting: send", "assistant final: Shall I?"]);
+    expect(state.confirmations.map(({ token }) => token)).toEqual(["k"]);
+    expect(see([{ ...history, conversation_id: "other" }], state).confirmations).toEqual([]);
+  });
+
   test("of another session are closed with it", () => {
-    expect(see([request, open("new")]).confirmations).toEqual([]);
+    const state = see([request, open("new")]);
+    expect(state.confirmations).toEqual([]);
+    expect(outline(state)[0]).toBe("tool expired: send");
+  });
+});
+
+describe("what is typed during an answer", () => {
+  const queued = (...texts: string[]): Told => ({ type: "queued", messages: texts.map((text) => ({ id: text, text })) });
+  const said = (text: string) => ({ type: "said", text }) as const;
+  const busy: Told = { type: "error", code: "busy", message: "Too many.", retryable: true };
+  const streaming = see([open("first"), at("processing"), finalText("One?"), chunk("Well, ", true)]);
+
+  test("waits beside the thread, and does not split the answer", () => {
+    const state = see([said("Two?"), chunk("it "), queued("Two?"), chunk("is."), whole("Well, it is.")], streaming);
+    expect(outline(state)).toEqual(["user final: One?", "assistant final: Well, it is."]);
+    expect(state.queue).toEqual([{ id: "Two?", text: "Two?" }]);
+  });
+
+  test("is on its way again when it is taken up", () => {
+    const state = see([said("Two?"), queued("Two?"), whole("Well."), queued(), finalText("Two?"), at("idle")], streaming);
+    expect(outline(state).at(-1)).toBe("user final: Two?");
+    expect(state.items).toHaveLength(3);
+  });
+
+  test("is unsent if the queue was emptied by an interruption that nobody asked for here", () => {
+    const state = see([said("Two?"), queued("Two?"), queued(), at("interrupted"), at("listening")], streaming);
+    expect(state.items.at(-1)).toMatchObject({ status: "unsent", reason: "Not sent: the answer was interrupted." });
+    expect(state.draft).toBe("");
+  });
+
+  test("comes back into the field if it was wanted back", () => {
+    const state = see([said("Two?"), queued("Two?"), { type: "taken_back", ids: ["Two?"] }, queued()], streaming);
+    expect(state).toMatchObject({ draft: "Two?", queue: [], takingBack: [] });
+    expect(outline(state)).toEqual(["user final: One?", "assistant streaming: Well, "]);
+  });
+
+  test("the same text twice waits twice", () => {
+    const state = see([said("Two?"), said("Two?"), { type: "queued", messages: [{ id: "a", text: "Two?" }] }], streaming);
+    expect(outline(state).slice(2)).toEqual(["user sending: Two?"]);
+  });
+
+  test("is back in the field if there is no room, and the oldest of several is the one that was refused", () => {
+    const state = see([said("Two?"), said("Three?"), busy], streaming);
+    expect(state.draft).toBe("Two?");
+    expect(state.error?.text).toBe("Too many.");
+    expect(outline(state).at(-1)).toBe("user sending: Three?");
+  });
+
+  test("is unsent with its session, unless it was typed without one", () => {
+    const lost = see([said("Two?"), queued("Two?"), said("Three?"), { type: "connection", connection: WAITING }], streaming);
+    const state = see([said("Four?"), open("new", "Gone.")], lost);
+    expect(outline(state).slice(2, 5)).toEqual(["user unsent: Three?", "user sending: Four?", "user unsent: Two?"]);
+  });
+
+  test("and was not taken is still there when the history comes", () => {
+    const lost = see([said("Two?"), queued("Two?"), open("new", "Gone.")], streaming);
+    const state = see([{ type: "history", conversation_id: "c", turns: [] }], lost);
+    expect(outline(state)).toEqual(["user unsent: Two?"]);
+  });
+});
+
+describe("a question without an answer", () => {
+  const failed: Told = { type: "error", code: "model_failed", message: "No model.", retryable: true };
+
+  test("has the reason, which is noted and stands nowhere else", () => {
+    const state = see([at("processing"), finalText("One?"), chunk("Well", true), failed, at("idle")]);
+    expect(outline(state)).toEqual(["user failed: One?", "assistant dropped: Well"]);
+    expect(state.error).toBeNull();
+    expect(state.notices).toMatchObject([{ text: "No model.", isToast: false }]);
+  });
+
+  test("is asked again at the end", () => {
+    const state = see([finalText("One?"), failed, finalText("Two?"), whole("Yes.")]);
+    const { key } = state.items[0]!;
+    expect(outline(see([{ type: "said_again", key }, finalText("One?")], state))).toEqual([
+      "user final: Two?", "assistant final: Yes.", "user final: One?",
+    ]);
+  });
+
+  test("that was answered before is not the one that failed", () => {
+    const state = see([finalText("One?"), whole("Yes."), failed]);
+    expect(outline(state)[0]).toBe("user final: One?");
+    expect(state.error?.text).toBe("No model.");
+  });
+
+  test("that was not taken says so until it is taken after all", () => {
+    const refused = see([{ type: "said", text: "One?" }, { ...failed, code: "unavailable" }]);
+    expect(outline(refused)).toEqual(["user unsent: One?"]);
+    expect(outline(see([finalText("One?")], refused))).toEqual(["user final: One?"]);
+  });
+});
+
+describe("without a connection", () => {
+  const inCall = see([
+    open("first"), { type: "microphone", microphone: { state: "on", muted: false, label: "" } }, { type: "talk", talk: "hands_free" }, at("listening"),
+  ]);
+
+  test("nobody is heard, and nothing is green", () => {
+    const lost = see([{ type: "connection", connection: WAITING }], inCall);
+    const states = [describeConnection, describeMicrophone, describeAssistant].map((describe) => describe(lost));
+    expect(states).toEqual([
+      { text: "Reconnecting…", tone: "busy" }, { text: "Not heard", tone: "busy" }, { text: "Call on hold", tone: "busy" },
+    ]);
+  });
+
+  test("a token that was refused is told apart from one that is missing", () => {
+    const closed = { state: "closed", code: 4401, reason: "" } as const;
+    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token needed");
+    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: true }])).text).toBe("Wrong token");
   });
 });
 
@@ -159,7 +316,7 @@ describe("the rest", () => {
   });
 
   test("latency has the last and the median of each stage", () => {
-    const metrics = [100, 300, 200, 500].map((total_ms): Told => ({ type: "turn_metrics", turn: 1, total_ms, stt_ms: null }));
+    const metrics = [100, 300, 200, 500].map((total_ms): Told => ({ type: "turn_metrics", turn: 1, total_ms, end_of_turn_ms: 9 }));
     const byStage = Object.fromEntries(summarizeLatency(see(metrics).metrics).map((each) => [each.stage, each]));
     expect(byStage["total_ms"]).toMatchObject({ lastMs: 500, medianMs: 250 });
     expect(byStage["stt_ms"]).toMatchObject({ lastMs: null, medianMs: null });

@@ -209,6 +209,19 @@ describe("history", () => {
     expect(state.conversationId).toBe("c2");
   });
 
+  test.each(["a", "b"])("shows a call that was approved as one card, whichever id its run has", (id) => {
+    const question = { error: { type: "CONFIRMATION_REQUIRED" } };
+    const asked = { id: "a", name: "send", args: { to: "ana" }, result: question, ok: false };
+    const run = { id, name: "send", args: {}, result: { sent: true }, ok: true };
+    const told = [
+      { role: "assistant", content: "Shall I?", calls: [asked] },
+      { role: "assistant", content: "Done.", calls: [run] },
+    ];
+    const state = see([{ type: "history", conversation_id: "c", turns: told }]);
+    expect(outline(state)).toEqual(["tool done: send", "assistant final: Shall I?", "assistant final: Done."]);
+    expect(state.items[0]).toMatchObject({ args: { to: "ana" }, result: { sent: true } });
+  });
+
   test("leaves what was typed meanwhile", () => {
     const state = see([{ type: "said", text: "wait" }, { type: "history", conversation_id: "c2", turns }]);
     expect(outline(state).at(-1)).toBe("user sending: wait");

@@ -27,8 +27,6 @@ function describe(item: Item): string {
       return `assistant ${item.status}: ${item.text}`;
     case "tool":
       return `tool ${item.status}: ${item.name}`;
-    case "confirmation":
-      return `confirmation ${item.outcome}: ${item.preview}`;
     case "event":
       return `event: ${item.text}`;
     case "flyout":

@@ -6,8 +6,10 @@ the small ones ("is", "the") some may be missing, changed or too many. A slot ta
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import log10
 from typing import Final
 
 from rapidfuzz import fuzz, process
@@ -39,6 +41,12 @@ _EXTRA_AT_END: Final = _NEVER
 _MISSING: Final = _NEVER
 _MISSPELT: Final = 1.5
 _SLOT_WORD: Final = 0.01
+
+_RELATED_SIMILARITY: Final = 0.85
+"""For a suggestion, "timer" is near enough to "time", and "hard" is not near enough to "hear"."""
+_RELATED_MISSING: Final = 0.25
+_RELATED_SMALL: Final = 0.05
+"""Of a sentence to suggest: what a word costs that was not said, and what a small one is worth that was."""
 
 _NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
 _WORD_LIST: Final = """
@@ -84,6 +92,39 @@ class Nearness:
                     best[near.match.template.tool_id] = near
         return sorted(best.values(), key=lambda near: (-near.score, near.match.template.tool_id))
 
+    def related(self, phrase: Phrase, tools: Container[str]) -> list[tuple[Template, str]]:
+        """For each tool that has a word in common with the phrase, its nearest reading, nearest first.
+
+        A reading may ask for something else altogether. Its slots stand in it as `{name}`.
+        """
+        said = [word for word, _, _ in phrase.words()][:MAX_WORDS]
+        alike = {word: self._alike(word) for word in said}
+        similarity: defaultdict[str, float] = defaultdict(float)
+        for known, similar in (pair for found in alike.values() for pair in found.items()):
+            if similar >= _RELATED_SIMILARITY:
+                similarity[known] = max(similarity[known], similar)
+        wanted = {word for word in said if word in SMALL_WORDS}.union(similarity)
+        best: dict[str, tuple[float, Template, str]] = {}
+        for template in {id(t): t for word in similarity for t in self._by_word[word]}.values():
+            if template.tool_id not in tools:
+                continue
+            reading = _nearest_reading(template, wanted)
+            score = sum(map(partial(self._worth, similarity, wanted), set(reading.lower().split())))
+            if template.tool_id not in best or score > best[template.tool_id][0]:
+                best[template.tool_id] = (score, template, reading)
+        ranked = sorted(best.values(), key=lambda found: (-found[0], found[1].tool_id))
+        return [(template, reading) for _, template, reading in ranked]
+
+    def _worth(self, similarity: Mapping[str, float], wanted: Container[str], token: str) -> float:
+        """What a word of a reading says for suggesting it: a rare one that was said says the most."""
+        if SLOT.search(token):
+            return 0.0
+        if token in SMALL_WORDS:
+            return _RELATED_SMALL if token in wanted else 0.0
+        if token not in wanted:
+            return -_RELATED_MISSING
+        return similarity[token] / (1 + log10(len({t.tool_id for t in self._by_word[token]})))
+
     def _near(self, phrase: Phrase, tools: Container[str]) -> Iterable[Near]:
         said = phrase.words()
         if not 0 < len(said) <= MAX_WORDS:
@@ -94,9 +135,7 @@ class Nearness:
         for template in found.values():
             if template.tool_id not in tools:
                 continue
-            tokens = nearest(
-                template.compiled.tree, lambda word: _weight(word) if word.lower() in wanted else -_weight(word)
-            ).split()
+            tokens = _nearest_reading(template, wanted).split()
             cost, fills = _align(tokens, [word for word, _, _ in said], alike)
             score = 1 - cost / (sum(_weight(token) for token in tokens if not SLOT.search(token)) or 1)
             if cost > MAX_COST or score < MIN_SCORE:
@@ -118,6 +157,10 @@ class Nearness:
             word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY * 100, limit=None
         )
         return {known: similarity / 100 for known, similarity, _ in found if len(known) >= _MIN_FUZZY_CHARS}
+
+
+def _nearest_reading(template: Template, wanted: Container[str]) -> str:
+    return nearest(template.compiled.tree, lambda word: _weight(word) if word.lower() in wanted else -_weight(word))
 
 
 def _weight(word: str) -> float:

@@ -7,13 +7,17 @@ from zlib import crc32
 
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.sentences.grammar import SLOT
+from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage
 
 LEFT_ALONE: Final = "All right, I'll leave it."
 NOTHING_ASKED: Final = "I haven't asked you anything that waits for a yes or a no."
 TOO_LONG: Final = "That is more than I can take in at once. Please say it in fewer words."
 
-EXAMPLES_FOR_UNKNOWN: Final = 3
+CONNECT_A_MODEL: Final = "To answer anything, connect a model: set model.text in antiphon.toml."
+
+SUGGESTIONS: Final = {Mode.TEXT: 3, Mode.VOICE: 1}
+"""How many sentences are suggested in the place of an answer. Nobody wants to listen to three."""
 EXAMPLES_FOR_HELP: Final = 6
 MAX_ITEMS_SAID: Final = 5
 MAX_CHARS_SAID: Final = 200
@@ -42,14 +46,18 @@ def did_you_mean(text: str) -> str:
     return f"Did you mean “{text}”?"
 
 
-def unknown(text: str, examples: Sequence[str]) -> str:
-    """Says honestly that it was not understood, with examples that differ from text to text."""
-    shown = _some(examples, EXAMPLES_FOR_UNKNOWN, text)
-    return f"I don't know how to do that. You could say {shown}." if shown else "I don't know how to do that."
+def unknown(suggestions: Sequence[str], mode: Mode) -> str:
+    """Says honestly that it was not understood, and what would help."""
+    shown = _quoted(suggestions)
+    if mode is Mode.VOICE:
+        return (
+            f"I don't know that without a language model, but you could say {shown}." if shown else "I don't know that."
+        )
+    return " ".join(["I don't know how to do that.", *([f"You could say {shown}."] if shown else []), CONNECT_A_MODEL])
 
 
 def offers(text: str, examples: Sequence[str]) -> str:
-    shown = _some(examples, EXAMPLES_FOR_HELP, text)
+    shown = _quoted(some(examples, EXAMPLES_FOR_HELP, text))
     return f"You could say {shown}." if shown else "I have no tools here, so there is nothing that I can do yet."
 
 
@@ -57,12 +65,17 @@ def only_in(modes: Iterable[str]) -> str:
     return f"I can do that only in {listed([str(mode) for mode in modes], 'or')} mode."
 
 
-def _some(examples: Sequence[str], count: int, text: str) -> str:
+def some(examples: Sequence[str], count: int, text: str) -> list[str]:
+    """So many of the examples, which differ from text to text."""
     # By the text, not by chance: the same words get the same answer, on any machine.
     start = crc32(text.encode())
-    step = max(1, len(examples) // count)
+    step = max(1, len(examples) // max(1, count))
     chosen = [examples[(start + step * n) % len(examples)] for n in range(min(count, len(examples)))]
-    return listed([f"“{example}”" for example in dict.fromkeys(chosen)], "or")
+    return list(dict.fromkeys(chosen))
+
+
+def _quoted(sentences: Sequence[str]) -> str:
+    return listed([f"“{sentence}”" for sentence in sentences], "or")
 
 
 def listed(items: Sequence[str], word: str) -> str:

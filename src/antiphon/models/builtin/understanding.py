@@ -10,14 +10,14 @@ from hassil import RangeSlotList
 
 from antiphon.models.builtin import speech
 from antiphon.models.builtin.courtesy import without_courtesy
-from antiphon.models.builtin.nearness import CLEARLY_CLOSER, SMALL_WORDS, Nearness
+from antiphon.models.builtin.nearness import CLEARLY_CLOSER, Nearness
+from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.completeness import Completeness, could_grow, hangs
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.sentences import parse
-from antiphon.tools.sentences.grammar import SLOT, Match, Matcher, Template, match_template
+from antiphon.tools.sentences.grammar import Match, Matcher, Template, match_template
 from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import plainest, sample
-from antiphon.tools.sentences.templates import Grammar
+from antiphon.tools.sentences.readings import sample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
@@ -75,11 +75,8 @@ class Understanding:
             mode: frozenset(tool_id for tool_id, tool in tools.items() if mode in tool.spec.allowed_modes)
             for mode in Mode
         }
-        shown = {grammar.tool_id: _example(grammar) for grammar in grammars}
-        self._examples = {
-            mode: [example for tool_id, example in shown.items() if example and tool_id in self._allowed[mode]]
-            for mode in Mode
-        }
+        self._suggestions = Suggestions(grammars, self._matcher, self._nearness)
+        self._examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
         # A turn is understood twice, before its calls and after them, when the results are put into words.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
         # And a spoken one is looked at before that, to see whether it is whole.
@@ -137,11 +134,14 @@ class Understanding:
 
     def _guess(self, text: str, mode: Mode) -> Understood:
         phrases = without_courtesy(text)
-        near = self._nearness.closest([phrases[0], phrases[-1]], self._allowed[mode])
-        if near and (len(near) == 1 or near[0].score - near[1].score >= CLEARLY_CLOSER):
-            wish = _wish(near[0].match)
-            return Ask(speech.did_you_mean(near[0].text), wish) if self._writes(near[0].match) else Run((wish,))
-        return Say(speech.unknown(text, self._examples[mode]))
+        closest = self._nearness.closest([phrases[0], phrases[-1]], self._allowed[mode])
+        if closest and (len(closest) == 1 or closest[0].score - closest[1].score >= CLEARLY_CLOSER):
+            wish = _wish(closest[0].match)
+            return Ask(speech.did_you_mean(closest[0].text), wish) if self._writes(closest[0].match) else Run((wish,))
+        count = speech.SUGGESTIONS[mode]
+        near = self._suggestions.near(phrases[-1], self._allowed[mode], count)
+        others = self._suggestions.examples(self._allowed[mode] - near.keys())
+        return Say(speech.unknown([*near.values(), *speech.some(others, count - len(near), text)], mode))
 
 
 def _is_short_remark(text: str) -> bool:
@@ -169,13 +169,3 @@ def _warm(template: Template) -> None:
 
 def _wish(match: Match) -> Wish:
     return Wish(match.template.tool_id, match.args, match.template.say)
-
-
-def _example(grammar: Grammar) -> str | None:
-    """A sentence to show: one without a slot, or else one that says enough before the slot that it ends with."""
-    readings = [plainest(template.compiled.tree) for template in grammar.templates]
-    whole = next((reading for reading in readings if not SLOT.search(reading)), None)
-    if whole is not None:
-        return whole
-    begun = (SLOT.split(reading)[0].strip() for reading in readings if reading.endswith("}"))
-    return next((f"{words} …" for words in begun if not SMALL_WORDS.issuperset(words.split())), None)

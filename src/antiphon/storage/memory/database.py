@@ -22,5 +22,8 @@ class MemoryDatabase:
         self.blocks = MemoryBlockStore()
         self.tokens = MemoryTokenStore()
 
+    async def check(self) -> None:
+        """There is nothing that could fail."""
+
     async def aclose(self) -> None:
         """There is nothing to close."""

@@ -1,6 +1,6 @@
 """Blocks and access tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.people import Block, TokenRecord
@@ -39,9 +39,10 @@ class MemoryTokenStore:
 
     async def find(self, token_hash: str, now_ms: int) -> TokenRecord | None:
         token = self._tokens.get(token_hash)
-        if token is None or (token.expires_ms is not None and token.expires_ms <= now_ms):
-            return None
-        return token
+        return token if token is not None and _is_valid(token, now_ms) else None
+
+    async def valid(self, ids: Collection[str], now_ms: int) -> Collection[str]:
+        return {token.id for token in self._tokens.values() if token.id in ids and _is_valid(token, now_ms)}
 
     async def list(self) -> Sequence[TokenRecord]:
         return sorted(self._tokens.values(), key=lambda token: (token.created_ms, token.id))
@@ -52,3 +53,7 @@ class MemoryTokenStore:
                 del self._tokens[token.token_hash]
                 return True
         return False
+
+
+def _is_valid(token: TokenRecord, now_ms: int) -> bool:
+    return token.expires_ms is None or token.expires_ms > now_ms

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Executable, Row, Table
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
 
-from antiphon.storage.base import StorageError
+from antiphon.storage.base import StorageError, StoreUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -87,12 +87,17 @@ def insert_into(table: Table, dialect: str) -> "sqlite.Insert | postgresql.Inser
 
 
 def explain(error: SQLAlchemyError, name: str) -> StorageError:
-    reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    reason = str(error.orig) if isinstance(error, DBAPIError) else type(error).__name__
     if isinstance(error, IntegrityError):
         return KeyTakenError(f"The database {name} already has such a row: {reason}.")
+    if not isinstance(error, DBAPIError) or isinstance(error, ProgrammingError | DataError):
+        return StorageError(
+            f"The database {name} does not understand a statement: {reason}. This is a fault of Antiphon."
+        )
     if "not a database" in reason:
-        return StorageError(f"{name} is a file of another kind, not a database. Move it away, or choose another path.")
-    return StorageError(
+        advice = "Move it away, or choose another path."
+        return StoreUnavailable(f"{name} is a file of another kind, not a database. {advice}")
+    return StoreUnavailable(
         f"The database {name} cannot be used: {reason}. "
         "Check that its disk has room, that this user may write there, and that no other program keeps it locked."
     )

@@ -3,8 +3,9 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Final
 
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from antiphon.storage.base import StorageError
@@ -17,6 +18,9 @@ from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.sqlite import SqliteWorker
 from antiphon.storage.sql.upgrade import upgrade
+
+# A write that changes nothing, to a table that is always there.
+_WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 
 
 class Database:
@@ -33,6 +37,10 @@ class Database:
         self.conversations = SqlConversationStore(connections, self.messages)
         self.blocks = SqlBlockStore(connections)
         self.tokens = SqlTokenStore(connections)
+
+    async def check(self) -> None:
+        """Writes to the database as every turn does. Raises `StoreUnavailable` if that fails."""
+        await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
         await self._connections.aclose()

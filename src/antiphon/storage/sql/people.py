@@ -1,6 +1,6 @@
 """Blocks and access tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec.structs import asdict
@@ -18,10 +18,9 @@ _UNBLOCK: Final = delete(blocks).where(_OF_USER)
 _BLOCKED: Final = select(blocks).where(_IN_FORCE).order_by(blocks.c.until_ms, blocks.c.user)
 
 _ADD: Final = insert(tokens)
-_FIND: Final = select(tokens).where(
-    tokens.c.token_hash == bindparam("hash"),
-    or_(tokens.c.expires_ms.is_(None), tokens.c.expires_ms > bindparam("now_ms")),
-)
+_UNEXPIRED: Final = or_(tokens.c.expires_ms.is_(None), tokens.c.expires_ms > bindparam("now_ms"))
+_FIND: Final = select(tokens).where(tokens.c.token_hash == bindparam("hash"), _UNEXPIRED)
+_VALID: Final = select(tokens.c.id).where(tokens.c.id.in_(bindparam("ids", expanding=True)), _UNEXPIRED)
 _TOKENS: Final = select(tokens).order_by(tokens.c.created_ms, tokens.c.id)
 _REVOKE: Final = delete(tokens).where(tokens.c.id == bindparam("token"))
 
@@ -61,6 +60,10 @@ class SqlTokenStore:
     async def find(self, token_hash: str, now_ms: int) -> TokenRecord | None:
         rows = await self._connections.fetch(_FIND, {"hash": token_hash, "now_ms": now_ms})
         return TokenRecord(*rows[0]) if rows else None
+
+    async def valid(self, ids: Collection[str], now_ms: int) -> Collection[str]:
+        rows = await self._connections.fetch(_VALID, {"ids": list(ids), "now_ms": now_ms})
+        return {row.id for row in rows}
 
     async def list(self) -> Sequence[TokenRecord]:
         return [TokenRecord(*row) for row in await self._connections.fetch(_TOKENS, {})]

@@ -1,6 +1,7 @@
 """SQLite: one connection in a thread of its own."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,12 +11,16 @@ from typing import Any, Final, Generic
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import OperationalError
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.sql.connections import Done
 
-BUSY_TIMEOUT_S: Final = 10
+BUSY_TIMEOUT_S: Final = 5.0
 """How long a statement waits for another process to finish writing."""
+STUCK_TIMEOUT_S: Final = 0.1
+"""How long it waits after another statement has waited in vain, until a write succeeds. Otherwise all work in the queue
+would wait for the full time, one after the other."""
 
 
 class _Job(Generic[Done]):
@@ -46,6 +51,8 @@ class SqliteWorker:
         self._path = path
         self._engine = _make_engine(path)
         self._connection: Connection | None = None
+        self._changes_when_stuck: int | None = None
+        """None while no other program keeps the file locked."""
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._open = True
@@ -89,6 +96,29 @@ class SqliteWorker:
             job.result = job.work(self._connection)
         except BaseException as error:
             job.error = error
+        if self._connection is not None:
+            self._adapt(self._connection, _is_locked(job.error))
+
+    def _adapt(self, connection: Connection, is_locked: bool) -> None:
+        """Decides how long the next statement waits for other programs."""
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        if is_locked and self._changes_when_stuck is None:
+            self._changes_when_stuck = driver.total_changes
+            _set_busy_timeout(driver, STUCK_TIMEOUT_S)
+        elif self._changes_when_stuck is not None and driver.total_changes > self._changes_when_stuck:
+            self._changes_when_stuck = None
+            _set_busy_timeout(driver, BUSY_TIMEOUT_S)
+
+
+def _is_locked(error: BaseException | None) -> bool:
+    driver_error = error.orig if isinstance(error, OperationalError) else None
+    # The lower byte is the error; the higher ones say more of it.
+    return isinstance(driver_error, sqlite3.Error) and driver_error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _set_busy_timeout(driver: sqlite3.Connection, timeout_s: float) -> None:
+    driver.execute(f"PRAGMA busy_timeout = {round(timeout_s * 1000)}").close()
 
 
 def _in_transaction(work: Callable[[Connection], Done]) -> Callable[[Connection], Done]:
@@ -113,6 +143,8 @@ def _make_engine(path: Path) -> Engine:
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
         skip_autocommit_rollback=True,
+        # The parameters are what people said, and hashes of secrets: neither belongs into an error, nor into the log.
+        hide_parameters=True,
         connect_args={"timeout": BUSY_TIMEOUT_S},
     )
     event.listen(engine, "connect", _set_pragmas)

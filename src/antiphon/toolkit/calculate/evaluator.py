@@ -182,6 +182,13 @@ def _positive(value: Number) -> int | float:
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else float(value)
 
 
+def _average(*values: Number) -> Number:
+    total = values[0]
+    for value in values[1:]:
+        total = _operate(ast.Add(), total, value)
+    return total / len(values)
+
+
 def _factorial(value: Number) -> Number:
     if not isinstance(value, Fraction) or value.denominator != 1 or value < 0:
         raise CalculationError("Only a whole number that is not negative has a factorial.")
@@ -232,6 +239,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int, Callable[..., Number]]]] = {
     "ceil": (1, 1, lambda value: Fraction(math.ceil(value))),
     "min": (1, MAX_NODES, lambda *values: min(values)),
     "max": (1, MAX_NODES, lambda *values: max(values)),
+    "average": (1, MAX_NODES, _average),
     "sin": (1, 1, lambda value: _without_noise(math.sin(value))),
     "cos": (1, 1, lambda value: _without_noise(math.cos(value))),
     "tan": (1, 1, _tan),

@@ -6,6 +6,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Final
 
 from antiphon.words.numbers import parse_ordinal, write_digits
@@ -27,6 +28,9 @@ _VULGAR_FRACTION: Final = re.compile(r"(?<!\d)(\d*+) ?([¼-¾⅐-⅞])")
 
 # It starts only where a number starts, and never gives a digit back: else 500 digits take 37 ms.
 _NUMBER: Final = r"(?<![\d.])(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
+_SIGNED_NUMBER: Final = rf"(?:(?:minus|negative) |-)?{_NUMBER}"
+_NUMBERS: Final = rf"{_SIGNED_NUMBER}(?:(?:, ?(?:and )?| and | ?& ?| ){_SIGNED_NUMBER})+(?![\w.]|\s*(?:%|per ?cent))"
+"""Several numbers in a row, as in "the sum of 3, 4 and 12.5"."""
 _FUNCTION: Final = "|".join(sorted(FUNCTIONS, key=len, reverse=True))
 
 _PREAMBLE: Final = re.compile(
@@ -44,6 +48,22 @@ def _change(match: re.Match[str]) -> str:
     return f"{whole} {'+' if match[2].startswith('more') else '-'} {match[1]}%"
 
 
+def _combine(match: re.Match[str]) -> str:
+    """The sum, product, average or difference of several numbers."""
+    numbers = [re.sub("minus |negative ", "-", found) for found in re.findall(_SIGNED_NUMBER, match[2])]
+    match match[1]:
+        case "average" | "mean":
+            return f"average({', '.join(numbers)})"
+        case "difference":
+            # Between 4 and 10 there are 6, whichever is named first.
+            combined = " - ".join(sorted(numbers, key=Decimal, reverse=True))
+        case "product" | "multiply":
+            combined = " * ".join(numbers)
+        case _:
+            combined = " + ".join(numbers)
+    return combined if match[0] == match.string else f"({combined})"
+
+
 def _fraction(match: re.Match[str]) -> str:
     """Two thirds. Not "3 seconds", which is no fraction."""
     below = parse_ordinal(match[2])
@@ -58,6 +78,9 @@ def _power(match: re.Match[str]) -> str:
 _PHRASES: Final[Sequence[tuple[re.Pattern[str], _Rewrite]]] = [
     (re.compile(pattern), rewrite)
     for pattern, rewrite in (
+        (rf"\b(?:the )?(sum|total|product|average|mean|difference) (?:of|between) ({_NUMBERS})", _combine),
+        (rf"^(add|add up|sum up|total|multiply) ({_NUMBERS})$", _combine),
+        (rf"^add ({_SIGNED_NUMBER}) to ({_SIGNED_NUMBER})$", r"\1 + \2"),
         (r"\bthe (?=square|cube|sine|cosine|tangent|natural|log|absolute|factorial|power)", ""),
         (r"\bper ?cent\b(?!\s*\()", "%"),
         (rf"^({_NUMBER})\s*% (off|less than|more than) (.+)$", _change),

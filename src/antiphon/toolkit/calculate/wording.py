@@ -82,6 +82,9 @@ def _put(node: ast.expr) -> tuple[str, int]:
             phrase = _FUNCTIONS[name]
             # "The square root of 2 squared" could be either.
             return phrase.format(_say(argument, _SIGNED)), _SIGNED if phrase.startswith("the") else _SINGLE
+        case ast.Call(func=ast.Name(id="average"), args=[*others, last]) if others:
+            listed = ", ".join(_say(argument, _SINGLE) for argument in others)
+            return f"the average of {listed} and {_say(last, _SINGLE)}", _SIGNED
         case _:
             raise _Unclear
 

@@ -15,13 +15,9 @@ async def execute(args: Args, context: Context) -> ToolResult:
     description = " ".join(args.get("description", "").split())
     return ok(
         {"opened": True, "url": address.url, "host": address.host},
-        spoken=f"I've opened {speak_host(address.host)} on the page.",
+        spoken=f"I've opened {address.host} on the page.",
         # A description may claim anything, so the host that it is about stands first.
         flyout=Flyout(
             FlyoutType.BROWSER, address.url, title=f"{address.host}: {description}" if description else address.host
         ),
     )
-
-
-def speak_host(host: str) -> str:
-    return "a numeric address" if ":" in host else host.replace(".", " dot ")

@@ -1,4 +1,4 @@
-"""handler.py and its siblings, by reading them. Nothing is imported: a build runs no one's code."""
+"""handler.py and its siblings, by reading them. Nothing is imported here: `loader.check_handlers` does that."""
 
 import ast
 from collections.abc import Iterator, Mapping

@@ -6,6 +6,7 @@ data:                                  a list of entries
     say: "That makes {result}."        optional: how to say the result, from the keys of its data
 lists: {days: {range: {from: 0, to: 99}}}   optional: what a slot takes; a slot that is not listed takes any words
 expansion_rules: {name: template}           optional
+examples: {place: Tokyo}                    optional: words for slots, to show people what they could say
 """
 
 from collections.abc import Iterator, Mapping

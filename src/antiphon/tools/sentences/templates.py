@@ -19,7 +19,7 @@ from antiphon.tools.sentences.readings import slots, tidy, tree
 WIDEST_RANGE: Final = 2_000
 """hassil spells every number of a range out: 47 ms for a thousand, minutes for a million."""
 
-_TOP_KEYS: Final = {"data", "lists", "expansion_rules"}
+_TOP_KEYS: Final = {"data", "lists", "expansion_rules", "examples"}
 _ENTRY_KEYS: Final = {"sentences", "args", "say"}
 
 Report = Callable[[str], None]
@@ -33,12 +33,14 @@ class Grammar:
     tool_id: str
     templates: tuple[Template, ...]
     lists: Mapping[str, SlotList]
+    examples: Mapping[str, str]
+    """Words for slots, by the slot's name, with which a sentence can be shown to people."""
 
 
 def read(tool_id: str, raw: object, report: Report) -> Grammar:
     if not isinstance(raw, Mapping):
         report('it must be a mapping with the key "data"')
-        return Grammar(tool_id, (), {})
+        return Grammar(tool_id, (), {}, {})
     _report_unknown("it", raw, _TOP_KEYS, report)
     lists = _read_lists(raw.get("lists", {}), report)
     rules = _read_rules(raw.get("expansion_rules", {}), report)
@@ -50,8 +52,9 @@ def read(tool_id: str, raw: object, report: Report) -> Grammar:
     used = {slot.list_name for template in templates for slot in template.compiled.slots}
     for name in sorted(lists.keys() - used) if templates else ():
         report(f'"lists" has {name}, which no sentence uses')
+    examples = _read_examples(raw.get("examples", {}), {s.name for t in templates for s in t.compiled.slots}, report)
     known = {name: listed for t in templates for name, listed in t.compiled.intent.data[0].slot_lists.items()}
-    return Grammar(tool_id, tuple(templates), known)
+    return Grammar(tool_id, tuple(templates), known, examples)
 
 
 def _report_unknown(place: str, found: Mapping[Any, Any], known: set[str], report: Report) -> None:
@@ -139,6 +142,16 @@ def _read_rules(raw: object, report: Report) -> dict[str, str]:
         else:
             good[name] = expand(body)
     return good
+
+
+def _read_examples(raw: object, slots: set[str], report: Report) -> dict[str, str]:
+    if not isinstance(raw, Mapping) or not all(isinstance(words, str) and words.strip() for words in raw.values()):
+        report('"examples" must be a mapping from slots to words')
+        return {}
+    for name in raw:
+        if name not in slots:
+            report(f'"examples" has {name}, which is no slot of any sentence')
+    return {str(name): words for name, words in raw.items()}
 
 
 def _template_problem(text: str) -> str | None:

@@ -1,7 +1,9 @@
+import re
 from typing import Any
 
 import pytest
 
+from antiphon.models.builtin.speech import CONNECT_A_MODEL
 from antiphon.models.builtin.understanding import MAX_CHARS, Ask, Run, Say, Understanding, Understood
 from antiphon.models.completeness import Completeness
 from antiphon.tools.spec import Mode
@@ -217,16 +219,21 @@ def test_small_talk_has_small_answers(text: str, answer: str) -> None:
     assert understand(text) == Say(answer)
 
 
-def test_an_example_is_whole_or_ends_with_its_slot() -> None:
-    sentences = {
-        "sum": ["what is {a} plus {b}", "what is {a}", "work out {a}"],
-        "joke": ["make {x} laugh", "tell me a joke"],
-        "none": ["make {x} laugh"],
+def test_an_example_is_a_whole_sentence_that_is_understood() -> None:
+    sentences: dict[str, dict[str, Any]] = {
+        "sum": {"data": [{"sentences": ["what is {a} plus {b}"]}], "examples": {"a": "three", "b": "four"}},
+        "joke": {"data": [{"sentences": ["make {x} laugh", "tell me a joke"]}]},
+        "days": {"data": [{"sentences": ["count {n} days"]}], "lists": {"n": {"range": {"from": 5, "to": 10}}}},
+        "none": {"data": [{"sentences": ["make {x} smile"]}]},
     }
-    tools = {name: make_tool(make_spec(name), {"data": [{"sentences": said}]}) for name, said in sentences.items()}
-    understood = Understanding(tools).understand("help", Mode.TEXT)
+    understanding = Understanding({name: make_tool(make_spec(name), said) for name, said in sentences.items()})
+    understood = understanding.understand("help", Mode.TEXT)
     assert isinstance(understood, Say)
-    assert {"“work out …”", "“tell me a joke”"} == set(understood.text[14:-1].split(" or "))
+    assert set(re.findall("“([^”]+)”", understood.text)) == {
+        "what is three plus four",
+        "tell me a joke",
+        "count 10 days",
+    }
 
 
 def test_a_tool_may_take_what_would_be_small_talk() -> None:
@@ -242,7 +249,9 @@ def test_a_very_long_text_is_not_even_tried(text: str) -> None:
 
 
 def test_without_any_tool_the_answer_is_still_honest() -> None:
-    assert Understanding({}).understand("what time is it", Mode.TEXT) == Say("I don't know how to do that.")
+    assert Understanding({}).understand("what time is it", Mode.TEXT) == Say(
+        f"I don't know how to do that. {CONNECT_A_MODEL}"
+    )
 
 
 def test_a_tool_without_sentences_is_left_out() -> None:

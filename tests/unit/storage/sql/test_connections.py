@@ -2,14 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, insert, make_url, select
 
-from antiphon.storage.base import CallRecord, Confirmation, StorageError
+from antiphon.storage.base import CallRecord, Confirmation, StorageError, StoreUnavailable
 from antiphon.storage.conversations import Conversation, Turn
 from antiphon.storage.sql.connections import Connections, insert_into
 from antiphon.storage.sql.database import Database
@@ -175,6 +176,36 @@ async def test_a_database_that_fails_says_where_and_why(database: Database, path
         other.execute("DROP TABLE calls")
     with pytest.raises(StorageError, match=r"a\.db cannot be used: no such table: calls\. Check"):
         await database.calls.find("s1", "p1", None)
+
+
+@contextmanager
+def trouble(kind: str, path: Path) -> Iterator[str]:
+    """Makes a statement fail; gives one to be run first on the connection itself."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        match kind:
+            case "locked":
+                other.execute("BEGIN IMMEDIATE")
+                yield "PRAGMA busy_timeout = 20"
+            case "full":
+                yield "PRAGMA max_page_count = 1"
+            case "read-only":
+                yield "PRAGMA query_only = ON"
+            case _:
+                other.execute("DROP TABLE turns")
+                yield "SELECT 1"
+
+
+@pytest.mark.parametrize("kind", ["locked", "full", "read-only", "without its table"])
+async def test_a_database_that_cannot_be_used_is_unavailable_and_its_error_holds_no_word_that_was_said(
+    connections: Connections, database: Database, path: Path, kind: str
+) -> None:
+    await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
+    said = "xylophone" * 10_000
+    with trouble(kind, path) as first:
+        await connections.each(lambda connection: connection.exec_driver_sql(first).close())
+        with pytest.raises(StoreUnavailable) as caught:
+            await database.conversations.append("c1", Turn("user", said, False, 2, said.encode()), None)
+    assert "xylophone" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("turn", [Turn("user", "\ud800", False, 2, b"{}"), Turn("user", "", False, 1 << 64, b"{}")])

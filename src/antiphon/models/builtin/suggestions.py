@@ -1,0 +1,81 @@
+"""What people could say: whole sentences of the grammar, which are understood when they are said back."""
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Final
+
+from hassil import RangeSlotList, TextSlotList
+from rapidfuzz import fuzz, process
+
+from antiphon.models.builtin.nearness import Nearness
+from antiphon.tools.sentences.grammar import SLOT, Matcher, Template
+from antiphon.tools.sentences.phrases import Phrase
+from antiphon.tools.sentences.readings import plainest, shortest, tree
+from antiphon.tools.sentences.templates import Grammar
+
+MAX_RELATED_TRIED: Final = 8
+"""Readings that are tried for the few that are shown: matching one takes up to a millisecond."""
+MIN_SIMILARITY: Final = 70
+"""Of two whole sentences, in percent: "tell me a story" and "tell me a joke" are at 83."""
+_EXAMPLE_NUMBERS: Final = (12, 3, 5)
+"""What slots for numbers are filled with, in the order in which the slots come."""
+
+
+class Suggestions:
+    def __init__(self, grammars: Iterable[Grammar], matcher: Matcher, nearness: Nearness) -> None:
+        self._grammars = {grammar.tool_id: grammar for grammar in grammars}
+        self._matcher = matcher
+        self._nearness = nearness
+        self._examples = {tool_id: self._example(grammar) for tool_id, grammar in self._grammars.items()}
+
+    def examples(self, tools: Container[str]) -> list[str]:
+        """One sentence for each of the tools that has one to show."""
+        return [example for tool_id, example in self._examples.items() if example is not None and tool_id in tools]
+
+    def near(self, phrase: Phrase, tools: frozenset[str], count: int) -> dict[str, str]:
+        """At most so many sentences that have something in common with the phrase, nearest first, each by its tool."""
+        chosen: dict[str, str] = {}
+        for template, reading in self._nearness.related(phrase, tools)[:MAX_RELATED_TRIED]:
+            if len(chosen) == count:
+                break
+            sentence = self._whole(template, reading)
+            if sentence is not None:
+                chosen[template.tool_id] = sentence
+        examples = {
+            tool_id: example
+            for tool_id, example in self._examples.items()
+            if tool_id in tools and tool_id not in chosen
+        }
+        alike = process.extract(
+            phrase.text, examples, scorer=fuzz.ratio, score_cutoff=MIN_SIMILARITY, limit=count - len(chosen)
+        )
+        return chosen | {tool_id: example for example, _, tool_id in alike}
+
+    def _example(self, grammar: Grammar) -> str | None:
+        """The first plain sentence of a tool, one without a slot if there is any."""
+        readings = [(template, plainest(template.compiled.tree)) for template in grammar.templates]
+        readings.sort(key=lambda pair: SLOT.search(pair[1]) is not None)
+        return next((sentence for pair in readings if (sentence := self._whole(*pair)) is not None), None)
+
+    def _whole(self, template: Template, reading: str) -> str | None:
+        """The reading with words in its slots; None if there are none for a slot, or another template takes it."""
+        words = _words_for_slots(template, self._grammars[template.tool_id].examples)
+        if any(name not in words for name in SLOT.findall(reading)):
+            return None
+        sentence = SLOT.sub(lambda slot: words[slot[1]], reading)
+        match = self._matcher.match(Phrase(sentence), self._grammars.keys())
+        return sentence if match is not None and match.template.tool_id == template.tool_id else None
+
+
+def _words_for_slots(template: Template, examples: Mapping[str, str]) -> dict[str, str]:
+    lists = template.compiled.intent.data[0].slot_lists
+    words = dict(examples)
+    numbers = iter(_EXAMPLE_NUMBERS)
+    for slot in template.compiled.slots:
+        if slot.name in words:
+            continue
+        match lists[slot.list_name]:
+            case RangeSlotList(start=start, stop=stop):
+                words[slot.name] = str(min(max(next(numbers, start), start), stop))
+            case TextSlotList(values=[first, *_]):
+                words[slot.name] = shortest(tree(first.text_in, {}))
+    return words

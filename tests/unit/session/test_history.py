@@ -1,0 +1,60 @@
+"""What a client is told of an earlier conversation."""
+
+from typing import Any
+
+import msgspec
+
+from antiphon.protocol.client_messages import Role
+from antiphon.protocol.server_messages import HistoryCall, HistoryTurn
+from antiphon.session.history import MAX_CALLS, MAX_VALUE_BYTES, history_of
+from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+
+
+def used(id: str, result: Any, said: str = "", *, ok: bool = True) -> list[Message]:
+    """A message of a model that calls a tool, and what came of it."""
+    return [AssistantMessage(said, (CallMade(id, "look_up", {"of": id}),)), ToolMessage(id, "look_up", result, ok=ok)]
+
+
+def test_calls_belong_to_the_words_that_follow_them() -> None:
+    messages = [
+        UserMessage("What is new?"),
+        *used("a", 1, "Let me look."),
+        *used("b", {"error": "gone"}, ok=False),
+        AssistantMessage("Nothing."),
+    ]
+    assert history_of(messages) == (
+        HistoryTurn(Role.USER, "What is new?"),
+        HistoryTurn(Role.ASSISTANT, "Let me look."),
+        HistoryTurn(
+            Role.ASSISTANT,
+            "Nothing.",
+            calls=(
+                HistoryCall("a", "look_up", {"of": "a"}, 1, True),
+                HistoryCall("b", "look_up", {"of": "b"}, {"error": "gone"}, False),
+            ),
+        ),
+    )
+
+
+def test_calls_without_words_after_them_are_told_too() -> None:
+    calls = [turn.calls for turn in history_of([*used("a", 1), UserMessage("Stop."), *used("b", 2)])]
+    assert [[call.id for call in made] for made in calls] == [["a"], [], ["b"]]
+
+
+def test_a_call_whose_result_is_not_stored_has_no_outcome() -> None:
+    (turn,) = history_of([AssistantMessage("", (CallMade("a", "look_up", {}),))])
+    assert turn.calls == (HistoryCall("a", "look_up", {}, None, None),)
+
+
+def test_long_values_are_told_by_their_beginning() -> None:
+    (turn,) = history_of(used("a", {"text": "word " * 1000}))
+    (call,) = turn.calls
+    assert call.args == {"of": "a"}
+    assert call.result.startswith('{"text":"word word')
+    assert len(msgspec.json.encode(call.result)) < MAX_VALUE_BYTES * 1.1
+
+
+def test_a_long_conversation_tells_its_newest_calls() -> None:
+    messages = [message for number in range(MAX_CALLS + 5) for message in used(str(number), number)]
+    (turn,) = history_of(messages)
+    assert [call.id for call in turn.calls] == [str(number) for number in range(5, MAX_CALLS + 5)]
