@@ -235,7 +235,8 @@ class Client:
             case {"type": "queued"}:
                 self.waiting = [each["text"] for each in message["messages"]]
             case {"type": "history"}:
-                self.shown = [(turn["role"], turn["content"]) for turn in message["turns"]]
+                # An answer that is not there yet may have calls already, and no words.
+                self.shown = [(turn["role"], turn["content"]) for turn in message["turns"] if turn["content"]]
                 self.half = None
             case {"type": "transcript", "is_final": True}:
                 self.shown.append(("user", message["text"]))
