@@ -40,6 +40,8 @@ class Plan:
     voice: Sequence[Step] | None = None
     """What the voice of every call hears and says; None is a server without a voice."""
     limits: Mapping[Kind, Limit] | None = None
+    turn_s: float | None = None
+    """How long the model may take for a turn; None is the usual limit."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def serve(
     *,
     voice: Sequence[Step] | None = None,
     limits: Mapping[Kind, Limit] | None = None,
+    turn_s: float | None = None,
     **sections: Any,
 ) -> Iterator[Served]:
     """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
@@ -106,7 +109,7 @@ def serve(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits)))
+        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, turn_s)))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)

@@ -3,6 +3,7 @@
 import pickle
 import sys
 
+from antiphon.models import bounded
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
 from antiphon.server import loop
@@ -14,6 +15,8 @@ from tests.wire.served import Plan
 def main() -> None:
     plan: Plan = pickle.load(sys.stdin.buffer)
     log.configure(json=True, level="info")
+    if plan.turn_s is not None:
+        bounded.MAX_TURN_S = plan.turn_s  # type: ignore[misc]
     loop.run(
         run_server(
             plan.settings,

@@ -16,7 +16,9 @@ from antiphon import toolkit
 from antiphon.clock import SystemClock
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
+from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
@@ -84,6 +86,7 @@ class House:
     registry: Registry
     executor: Executor
     database: Database
+    model_health: ModelHealth
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
         """A new session of the local user."""
@@ -114,7 +117,7 @@ class House:
             return
         model = open_text_model(reference, os.environ)
         try:
-            yield model
+            yield BoundedModel(model)
         finally:
             await model.aclose()
 
@@ -128,7 +131,7 @@ class House:
 
         def make_model(mode: Mode) -> LiveModel | None:
             if mode is Mode.TEXT:
-                return TextLiveModel(model)
+                return TextLiveModel(model, self.model_health)
             return None if make_voice is None else make_voice()
 
         stores = self.database
@@ -187,7 +190,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield House(settings, registry, executor, database)
+            yield House(settings, registry, executor, database, ModelHealth(settings.model.text))
         finally:
             await executor.aclose()
     finally:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
 from antiphon.models.completeness import Completeness
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.session.runner import GREETING
@@ -73,9 +74,15 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
 
 @asynccontextmanager
 async def open_voice(
-    settings: Settings, model: TextModel, completeness: Callable[[str], Completeness]
+    settings: Settings,
+    model: TextModel,
+    completeness: Callable[[str], Completeness],
+    health: ModelHealth | None = None,
 ) -> AsyncIterator[Voice]:
-    """`completeness` knows how much of a request a text is. Raises `AntiphonError` if an engine cannot be had."""
+    """`completeness` knows how much of a request a text is, and `health` is told how the model fares.
+
+    Raises `AntiphonError` if an engine cannot be had.
+    """
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
@@ -113,6 +120,7 @@ async def open_voice(
                 usual_voice,
                 thinks_ahead=thinks_ahead,
                 speaks_ahead=speaks_ahead,
+                health=health,
             )
 
         try:

@@ -36,6 +36,24 @@ class Model(Struct, frozen=True):
     current: bool = False
 
 
+class ModelFailure(Struct, frozen=True):
+    kind: str
+    """Such as unreachable, timeout, rate_limited, server_error or cut_off."""
+    at: int
+    """Unix time in milliseconds."""
+    status: int | None = None
+    """The HTTP status of the model's server, if it refused."""
+
+
+class ModelState(Struct, frozen=True):
+    """The model for text, and how its last answer went."""
+
+    name: str
+    """Without the address of its server."""
+    last_failure: ModelFailure | None = None
+    """Null if the last answer was whole, or if there was none yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpDesk:
     hub: Hub
@@ -53,6 +71,7 @@ class HttpDesk:
     """The voices of the synthesiser, the usual one first; none where nothing speaks."""
     collectors: Sequence[Collector] = ()
     """Of metrics, beside those of the tools and the sessions."""
+    model_state: Callable[[], ModelState | None] = lambda: None
 
 
 class RefusalCode(StrEnum):
