@@ -45,6 +45,8 @@ class Mode(StrEnum):
     ERROR_429 = "error 429"
     HANG_UP = "hang up"
     GOOD = "good"
+    PROMPT = "prompt"
+    """Not hostile either: it tells what it was told."""
 
 
 def call(name: str, arguments: str, index: int = 0, id: str | None = None) -> dict[str, Any]:
@@ -150,6 +152,8 @@ def behave(mode: Mode, messages: list[dict[str, Any]]) -> AsyncIterator[bytes]:
         Mode.GARBAGE: lambda: once(b"data: {nonsense\n\n"),
         Mode.GOOD: lambda: once(event(delta(content="All is well.")), END),
     }
+    if mode is Mode.PROMPT:
+        return once(event(delta(content=messages[0]["content"])), END)
     return behaviours.get(mode, lambda: once(b'{"error":{"message":"no"}}'))()
 
 

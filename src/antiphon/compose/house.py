@@ -23,6 +23,7 @@ from antiphon.models.live import LiveModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import TextLiveModel
+from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.door import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
@@ -87,6 +88,7 @@ class House:
     executor: Executor
     database: Database
     model_health: ModelHealth
+    composer: Composer
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
         """A new session of the local user."""
@@ -140,6 +142,7 @@ class House:
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
             make_model=make_model,
             make_sample=make_sample,
+            composer=self.composer,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
@@ -177,6 +180,7 @@ async def open_stores(settings: Settings) -> Database:
 
 @asynccontextmanager
 async def open_house(settings: Settings) -> AsyncIterator[House]:
+    composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
     try:
@@ -190,7 +194,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield House(settings, registry, executor, database, ModelHealth(settings.model.text))
+            yield House(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
         finally:
             await executor.aclose()
     finally:

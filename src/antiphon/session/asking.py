@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from antiphon.models.base import ModelError
 from antiphon.models.live import Foresee, LiveContext, LiveModel
-from antiphon.prompts.composer import compose
+from antiphon.prompts.composer import Composer
 from antiphon.protocol.server_messages import Error
 from antiphon.session import events as e
 from antiphon.session.brain import Brain
@@ -19,13 +19,19 @@ from antiphon.tools.spec import Mode
 
 
 def describe(
-    model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session, foresee: Foresee
+    model: LiveModel,
+    mode: Mode,
+    tools: ToolSession,
+    keeper: Keeper,
+    session: Session,
+    foresee: Foresee,
+    composer: Composer,
 ) -> LiveContext:
     """What a model is connected with."""
     # The last turn is the one being asked; the model gets it by itself.
     history = keeper.messages[:-1] if session.phase is Phase.PROCESSING else keeper.messages
     return LiveContext(
-        system=compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
+        system=composer.compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
         messages=tuple(history),
         tools=tools.snapshot.provider_schemas(model.profile.tool_schemas, mode),
         mode=mode,

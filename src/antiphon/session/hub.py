@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from antiphon.clock import Clock
+from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, Close
@@ -62,6 +63,7 @@ class Hub:
     zone: ZoneInfo
     make_sample: MakeSample | None = None
     """Of a voice, for `test_audio`; None if this server cannot speak."""
+    composer: Composer = field(default_factory=Composer)
     sessions: dict[str, Live] = field(default_factory=dict)
     has_voice: bool = field(init=False)
     _renewing: asyncio.Task[None] | None = None
@@ -171,7 +173,9 @@ class Hub:
             zone=self.zone,
         )
         keeper = Keeper(self.stores, self.clock, record, stored=stored)
-        runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock, self.make_sample)
+        runner = Runner(
+            keeper, outbox, tools, self.executor, self.make_model, self.clock, self.composer, self.make_sample
+        )
         live = Live(runner, record.user, record.handle_hash)
         live.task = asyncio.create_task(self._run(live))
         if record.id in self.sessions:
