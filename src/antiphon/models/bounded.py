@@ -23,7 +23,6 @@ LEAST_REPEATS: Final = 8
 _PROBE_CHARS: Final = 64
 _CHECK_EVERY_CHARS: Final = 2_000
 
-
 TOO_MANY_CALLS: Final = f"asked for more than {MAX_CALLS} tool calls in one message"
 
 
