@@ -87,6 +87,7 @@ def serve(
     voice: Sequence[Step] | None = None,
     limits: Mapping[Kind, Limit] | None = None,
     turn_s: float | None = None,
+    child: str = "tests.wire.served_child",
     **sections: Any,
 ) -> Iterator[Served]:
     """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
@@ -99,7 +100,7 @@ def serve(
     log_path = folder / "log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.wire.served_child"],
+            [sys.executable, "-m", child],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

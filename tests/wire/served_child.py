@@ -2,6 +2,8 @@
 
 import pickle
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from antiphon.models import bounded
 from antiphon.security.quota import Quota
@@ -12,20 +14,22 @@ from tests.fakes.scripted_live import ScriptedLive
 from tests.wire.served import Plan
 
 
-def main() -> None:
-    plan: Plan = pickle.load(sys.stdin.buffer)
-    log.configure(json=True, level="info")
+async def run(plan: Plan) -> None:
     if plan.turn_s is not None:
         bounded.MAX_TURN_S = plan.turn_s  # type: ignore[misc]
-    loop.run(
-        run_server(
-            plan.settings,
-            port=0,
-            announce=lambda line: print(line, flush=True),
-            make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
-            quota=None if plan.limits is None else Quota(plan.limits),
-        )
+    await run_server(
+        plan.settings,
+        port=0,
+        announce=lambda line: print(line, flush=True),
+        make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
+        quota=None if plan.limits is None else Quota(plan.limits),
     )
+
+
+def main(serve: Callable[[Plan], Coroutine[Any, Any, None]] = run) -> None:
+    plan: Plan = pickle.load(sys.stdin.buffer)
+    log.configure(json=True, level="info")
+    loop.run(serve(plan))
 
 
 if __name__ == "__main__":
