@@ -6,7 +6,7 @@ The SDK's own stream has no limits, and hides whether the end mark came.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 from typing import Any, Final, cast
 
@@ -71,12 +71,12 @@ async def read_chunks(response: httpx2.Response) -> AsyncGenerator[Chunk, None]:
     try:
         async with aclosing(response.aiter_bytes()) as pieces:
             async for piece in pieces:
-                for data in decoder.feed(piece):
-                    if data.startswith(_END_MARK):
+                for chunk in _decode_all(decoder.feed(piece)):
+                    if chunk is DONE:
                         await _drain(pieces)
                         yield DONE
                         return
-                    yield _decode(data)
+                    yield chunk
                     if clock() - resumed_s > SLICE_S:
                         await asyncio.sleep(0)
                         resumed_s = clock()
@@ -91,6 +91,45 @@ async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
         async with asyncio.timeout(DRAIN_S):
             async for _ in pieces:
                 await asyncio.sleep(0)
+
+
+def _decode_all(events: Iterator[bytes]) -> Iterator[Chunk]:
+    """The chunks of one read. Words that have come together are one chunk: each piece of text costs a message to the
+    client, and a server that sends faster than it is read would keep everybody else waiting."""
+    words, is_done = list[str](), False
+    try:
+        for data in events:
+            is_done = data.startswith(_END_MARK)
+            if is_done:
+                break
+            chunk = _decode(data)
+            if text := _words_only(chunk):
+                words.append(text)
+                continue
+            if words:
+                yield _say(words)
+                words = []
+            yield chunk
+    except Exception:
+        # What was said before it went wrong was said.
+        if words:
+            yield _say(words)
+        raise
+    if words:
+        yield _say(words)
+    if is_done:
+        yield DONE
+
+
+def _words_only(chunk: Chunk) -> str | None:
+    match chunk:
+        case Chunk(choices=[Choice(delta=Delta(content=text, tool_calls=None | []), finish_reason=None)], usage=None):
+            return text
+    return None
+
+
+def _say(words: list[str]) -> Chunk:
+    return Chunk([Choice(Delta("".join(words)))])
 
 
 def _decode(data: bytes) -> Chunk:

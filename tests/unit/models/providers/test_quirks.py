@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete, Usage
+from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, StopReason, TurnComplete, Usage
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
@@ -201,3 +201,18 @@ async def test_half_characters_in_a_call_are_replaced() -> None:
     (called,) = [event.call for event in await reply(stream(call_delta(given))) if isinstance(event, CallRequested)]
     assert (called.id, called.name, called.args) == ("call_\ufffd", "get_\ufffd", {"city": "\ufffd and \ufffd"})
     assert called.extra["extra_content"] == {"note": ["\ufffd"]}
+
+
+async def test_words_that_come_together_are_one_piece() -> None:
+    together = b"".join(event(delta(content=word)) for word in ("Once ", "upon ", "a ", "time"))
+    answer = Answer((together + event(call_delta(whole("call_A"))) + event(delta("stop", content=".")),))
+    assert (await reply(answer))[:3] == [OutputText("Once upon a time"), OutputText("."), CallRequested(WEATHER)]
+
+
+async def test_words_that_come_together_with_garbage_are_heard_before_it_fails() -> None:
+    answer = Answer((event(delta(content="Once ")) + event(delta(content="upon")) + event("{garbage"),))
+    async with serve_model([answer]) as (_, model):
+        events = model.reply(PROMPT)
+        assert await anext(events) == OutputText("Once upon")
+        with pytest.raises(ModelError):
+            await anext(events)
