@@ -22,6 +22,11 @@ VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
+MAX_INSTRUCTIONS_CHARS: Final = 20_000
+"""A model reads them with every message. What is longer belongs into a tool that finds it."""
+MAX_GREETING_CHARS: Final = 300
+MAX_QUOTE_CHARS: Final = 200
+"""How much of a wrong value an error shows."""
 _SILENCES: Final = ("speech.short_silence_ms", "speech.middle_silence_ms", "speech.long_silence_ms")
 
 
@@ -78,6 +83,23 @@ StorageUrl = Annotated[
 ]
 
 
+AssistantName = Annotated[
+    str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,60}$", description="a name of 1 to 60 characters, on one line")
+]
+Instructions = Annotated[
+    str,
+    Field(max_length=MAX_INSTRUCTIONS_CHARS, description=f"a text of at most {MAX_INSTRUCTIONS_CHARS:,} characters"),
+]
+FileName = Annotated[str, Field(description='the path of a file, such as "assistant.md"')]
+Greeting = Annotated[
+    str,
+    Field(
+        max_length=MAX_GREETING_CHARS,
+        description=f'a text of at most {MAX_GREETING_CHARS} characters; "" says nothing at the beginning of a call',
+    ),
+]
+
+
 class Section(BaseModel):
     """A table of the file."""
 
@@ -90,6 +112,16 @@ class Server(Section):
     origins: Origins = ()
     auth: Auth = "auto"
     environment: Environment = "production"
+
+
+class Assistant(Section):
+    """Who the assistant is: it reaches the prompt of every model."""
+
+    name: AssistantName = "Antiphon"
+    instructions: Instructions = ""
+    """What it is to know and to heed on this server. `load` has read it, if it is in a file."""
+    instructions_file: FileName = ""
+    greeting: Greeting = "Hello! What can I do for you?"
 
 
 class Model(Section):
@@ -136,6 +168,7 @@ class _Document(BaseSettings):
     )
 
     server: Server
+    assistant: Assistant
     model: Model
     speech: Speech
     tools: Tools
@@ -177,6 +210,7 @@ class Settings:
     config_path: Path | None = None
     shared_models_dir: Path | None = None
     server: Server = field(default_factory=Server)
+    assistant: Assistant = field(default_factory=Assistant)
     model: Model = field(default_factory=Model)
     speech: Speech = field(default_factory=Speech)
     tools: Tools = field(default_factory=Tools)
@@ -229,6 +263,9 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
         given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
     sections = {name: _validate(name, tables.get(name, {}), given, problems) for name in _SECTIONS}
     problems += _contradictions(sections["speech"], given)
+    project_dir = path.parent if path else cwd
+    if sections["assistant"] is not None:
+        sections["assistant"] = _with_instructions(sections["assistant"], project_dir, given, problems)
     if problems:
         raise ConfigError(problems)
     sections["speech"] = _between(sections["speech"], given)
@@ -236,7 +273,7 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     folders = {key: cwd / Path(env[name]).expanduser() for key, name in _FOLDERS.items() if env.get(name)}
     given |= {key: _FOLDERS[key] for key in folders}
     return Settings(
-        project_dir=path.parent if path else cwd,
+        project_dir=project_dir,
         data_dir=folders.get("data_dir") or _user_data_dir(),
         shared_models_dir=folders.get("models_dir"),
         config_path=path,
@@ -336,6 +373,34 @@ def _between(speech: Speech, given: Mapping[str, str]) -> Speech:
     return speech.model_copy(update={"middle_silence_ms": fitting})
 
 
+def _with_instructions(
+    assistant: Assistant, project_dir: Path, given: dict[str, str], problems: list[str]
+) -> Assistant:
+    """The section with the text of the file that it names, if it names one."""
+    if not assistant.instructions_file:
+        return assistant
+    key = "assistant.instructions_file"
+    if assistant.instructions:
+        problems.append(f"{_place(key, given)} and assistant.instructions are both set. Use one of them.")
+        return assistant
+    path = project_dir / Path(assistant.instructions_file).expanduser()
+    try:
+        text = path.read_text("utf-8-sig").strip()
+    except OSError as error:
+        problems.append(f"{_place(key, given)} names {path}, which cannot be read: {error.strerror}.")
+    except UnicodeDecodeError:
+        problems.append(f"{_place(key, given)} names {path}, which is not UTF-8 text. Save it as UTF-8.")
+    else:
+        if len(text) <= MAX_INSTRUCTIONS_CHARS:
+            given["assistant.instructions"] = path.name
+            return assistant.model_copy(update={"instructions": text})
+        problems.append(
+            f"{_place(key, given)} names {path}, which has {len(text):,} characters; "
+            f"it must have at most {MAX_INSTRUCTIONS_CHARS:,}."
+        )
+    return assistant
+
+
 def _place(key: str, given: Mapping[str, str]) -> str:
     """Where somebody has set it, and under which name."""
     origin = given[key]
@@ -351,7 +416,8 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def _quote(value: Any) -> str:
     """The value as JSON. A URL of a database may hold a password, which an error must not print."""
-    return re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
+    quoted = re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
+    return quoted if len(quoted) <= MAX_QUOTE_CHARS else f"{quoted[:MAX_QUOTE_CHARS]}…"
 
 
 def _variable(key: str) -> str:

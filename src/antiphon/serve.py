@@ -17,11 +17,12 @@ from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import LiveModel
+from antiphon.models.providers.references import parse
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
-from antiphon.server.desk import HttpDesk, Model
+from antiphon.server.desk import HttpDesk, Model, ModelFailure, ModelState
 from antiphon.server.door import Caller, Door
 from antiphon.server.http import routes
 from antiphon.server.lag import LagCollector, LagMonitor
@@ -153,7 +154,12 @@ async def _find_voice(
     for wait_s in (*VOICE_WAITS_S, None):
         try:
             return await stack.enter_async_context(
-                open_voice(house.settings, model, lambda text: assistant.completeness(text, Mode.VOICE))
+                open_voice(
+                    house.settings,
+                    model,
+                    lambda text: assistant.completeness(text, Mode.VOICE),
+                    house.model_health,
+                )
             )
         except AntiphonError as error:
             if is_needed:
@@ -183,6 +189,11 @@ def _desk(
         token = bearer(request.headers.get("authorization"))
         return await door.identify(token, address=address, route=request.url.path)
 
+    def model_state() -> ModelState:
+        failure = house.model_health.last_failure
+        told = None if failure is None else ModelFailure(failure.kind, failure.at_ms, failure.status)
+        return ModelState(parse(house.settings.model.text).public_name, told)
+
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
         speaker = voice.make_model().profile
@@ -201,6 +212,7 @@ def _desk(
         voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
+        model_state=model_state,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextModel, TurnComplete
+from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.adapters.openai_chat import adapt
 from antiphon.tools.spec import Mode
@@ -28,10 +29,13 @@ def converse(request: Request) -> Answer:
     return stream(delta(content="Hello "), delta(content="there."))
 
 
-@pytest.fixture(params=["builtin", pytest.param("openai_compatible", marks=pytest.mark.real_time)])
+@pytest.fixture(params=["builtin", "bounded", pytest.param("openai_compatible", marks=pytest.mark.real_time)])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
     if request.param == "builtin":
         yield BuiltinModel(Box(talking_tools()))
+        return
+    if request.param == "bounded":
+        yield BoundedModel(BuiltinModel(Box(talking_tools())))
         return
     async with serve_model(converse) as (_, served):
         yield served

@@ -1,10 +1,13 @@
 """The command line, used as a person or a script would."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+import antiphon
 from tests.e2e.terminal import Terminal
 from tests.fakes.toolbox import HANDLER, write_tool
 
@@ -156,6 +159,21 @@ def test_a_setting_that_nobody_knows_is_one_clear_line(terminal: Terminal) -> No
     shown = terminal.run("tools", "list", ANTIPHON_TOOLS__PATH="x")
     assert shown.code == 1
     assert "ANTIPHON_TOOLS__PATHS" in shown.err
+
+
+def test_a_prompt_that_is_not_there_stops_the_server_at_its_start(terminal: Terminal) -> None:
+    installed = terminal.folder / "installed"
+    shutil.copytree(Path(antiphon.__file__).parent, installed / "antiphon", ignore=shutil.ignore_patterns("static"))
+    (installed / "antiphon" / "prompts" / "loop-voice.md").unlink()
+    shown = terminal.run("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
+    assert (shown.code, shown.out) == (1, "")
+    assert re.fullmatch(r"antiphon: the prompt file .*loop-voice\.md cannot be read: .*\n", shown.err)
+
+
+def test_instructions_that_are_not_there_stop_the_server_at_its_start(terminal: Terminal) -> None:
+    shown = terminal.run("serve", "--port", "0", ANTIPHON_ASSISTANT__INSTRUCTIONS_FILE="gone.md")
+    assert (shown.code, shown.out) == (1, "")
+    assert re.fullmatch(r"antiphon: ANTIPHON_ASSISTANT__INSTRUCTIONS_FILE names .*gone\.md, which .*\n", shown.err)
 
 
 def test_build_names_every_mistake_and_writes_nothing(terminal: Terminal) -> None:

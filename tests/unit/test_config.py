@@ -258,6 +258,10 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "server.origins": "default",
         "server.auth": "default",
         "server.environment": "default",
+        "assistant.name": "default",
+        "assistant.instructions": "default",
+        "assistant.instructions_file": "default",
+        "assistant.greeting": "default",
         "model.text": "default",
         "model.voice": "default",
         "model.think_ahead": "default",
@@ -277,6 +281,43 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "data_dir": "ANTIPHON_DATA_DIR",
         "models_dir": "default",
     }
+
+
+def test_the_assistant_can_be_given_by_the_file_and_by_the_environment(tmp_path: Path) -> None:
+    write(tmp_path, '[assistant]\nname = "Ada"\ninstructions = """\nBe brief.\nBe kind."""\ngreeting = ""')
+    assistant = load(None, {"ANTIPHON_ASSISTANT__NAME": "Bob"}, tmp_path).assistant
+    assert (assistant.name, assistant.instructions, assistant.greeting) == ("Bob", "Be brief.\nBe kind.", "")
+
+
+def test_instructions_are_read_from_a_file_beside_the_settings(tmp_path: Path) -> None:
+    write(tmp_path, '[assistant]\ninstructions_file = "assistant.md"')
+    write(tmp_path, "Be brief.\n", "assistant.md")
+    settings = load(None, {}, tmp_path)
+    assert settings.assistant.instructions == "Be brief."
+    assert settings.origins()["assistant.instructions"] == "assistant.md"
+
+
+@pytest.mark.parametrize(
+    ("toml", "problem"),
+    [
+        ('name = ""', 'assistant.name is ""; it must be a name of 1 to 60 characters, on one line.'),
+        ('name = "a\\nb"', r'assistant.name is "a\nb"; it must be a name of 1 to 60 characters, on one line.'),
+        (f'name = "{"x" * 61}"', "it must be a name of 1 to 60 characters, on one line."),
+        (f'instructions = "{"x" * 20_001}"', "…; it must be a text of at most 20,000 characters."),
+        (f'greeting = "{"x" * 301}"', "it must be a text of at most 300 characters;"),
+        ('instructions_file = "gone.md"', "gone.md, which cannot be read: No such file or directory."),
+        ('instructions_file = "long.md"', "long.md, which has 20,001 characters; it must have at most 20,000."),
+        ('instructions_file = "latin.md"', "latin.md, which is not UTF-8 text. Save it as UTF-8."),
+        ('instructions = "a"\ninstructions_file = "long.md"', "and assistant.instructions are both set."),
+    ],
+)
+def test_an_assistant_that_cannot_be_is_one_clear_sentence(tmp_path: Path, toml: str, problem: str) -> None:
+    write(tmp_path, "x" * 20_001, "long.md")
+    (tmp_path / "latin.md").write_bytes(b"caf\xe9")
+    (told,) = problems(tmp_path, f"[assistant]\n{toml}")
+    assert told.startswith("antiphon.toml: assistant.")
+    assert problem in told
+    assert len(told) < 500
 
 
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:

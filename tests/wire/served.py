@@ -42,6 +42,8 @@ class Plan:
     limits: Mapping[Kind, Limit] | None = None
     max_file_bytes: int | None = None
     """No file of the server can grow beyond this: its disk is full."""
+    turn_s: float | None = None
+    """How long the model may take for a turn; None is the usual limit."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ def serve(
     voice: Sequence[Step] | None = None,
     limits: Mapping[Kind, Limit] | None = None,
     max_file_bytes: int | None = None,
+    turn_s: float | None = None,
+    child: str = "tests.wire.served_child",
     **sections: Any,
 ) -> Iterator[Served]:
     """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
@@ -104,7 +108,7 @@ def serve(
     log_path = folder / "log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.wire.served_child"],
+            [sys.executable, "-m", child],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -114,7 +118,7 @@ def serve(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes)))
+        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes, turn_s)))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)

@@ -3,7 +3,10 @@
 import pickle
 import resource
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from antiphon.models import bounded
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
 from antiphon.server import loop
@@ -12,20 +15,24 @@ from tests.fakes.scripted_live import ScriptedLive
 from tests.wire.served import Plan
 
 
-def main() -> None:
+async def run(plan: Plan) -> None:
+    if plan.turn_s is not None:
+        bounded.MAX_TURN_S = plan.turn_s  # type: ignore[misc]
+    await run_server(
+        plan.settings,
+        port=0,
+        announce=lambda line: print(line, flush=True),
+        make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
+        quota=None if plan.limits is None else Quota(plan.limits),
+    )
+
+
+def main(serve: Callable[[Plan], Coroutine[Any, Any, None]] = run) -> None:
     plan: Plan = pickle.load(sys.stdin.buffer)
     if plan.max_file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan.max_file_bytes, resource.RLIM_INFINITY))
     log.configure(json=True, level="info")
-    loop.run(
-        run_server(
-            plan.settings,
-            port=0,
-            announce=lambda line: print(line, flush=True),
-            make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
-            quota=None if plan.limits is None else Quota(plan.limits),
-        )
-    )
+    loop.run(serve(plan))
 
 
 if __name__ == "__main__":

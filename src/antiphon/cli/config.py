@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 
 MASK: Final = "***"
+MAX_SHOWN_CHARS: Final = 100
+"""Of a value, except as JSON: instructions can be pages long."""
 _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
@@ -36,10 +38,14 @@ def show(as_json: JsonOption = False, config: ConfigOption = None) -> None:
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
     typer.echo(f"# {settings.config_path or 'no settings file'}")
-    lines = {key: f"{key} = {json.dumps(values[key], ensure_ascii=False)}" for key in origins}
+    lines = {key: f"{key} = {_shorten(json.dumps(values[key], ensure_ascii=False))}" for key in origins}
     width = max(map(len, lines.values()))
     for key, line in lines.items():
         typer.echo(f"{line:{width}}  # {origins[key]}")
+
+
+def _shorten(value: str) -> str:
+    return value if len(value) <= MAX_SHOWN_CHARS else f"{value[:MAX_SHOWN_CHARS]}…"
 
 
 def value_of(settings: "Settings", key: str) -> Any:

@@ -16,11 +16,14 @@ from antiphon import toolkit
 from antiphon.clock import SystemClock
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
+from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import TextLiveModel
+from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.door import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
@@ -88,6 +91,8 @@ class House:
     registry: Registry
     executor: Executor
     database: Database
+    model_health: ModelHealth
+    composer: Composer
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
         """A new session of the local user."""
@@ -118,7 +123,7 @@ class House:
             return
         model = open_text_model(reference, os.environ)
         try:
-            yield model
+            yield BoundedModel(model)
         finally:
             await model.aclose()
 
@@ -132,7 +137,7 @@ class House:
 
         def make_model(mode: Mode) -> LiveModel | None:
             if mode is Mode.TEXT:
-                return TextLiveModel(model)
+                return TextLiveModel(model, self.model_health)
             return None if make_voice is None else make_voice()
 
         stores = self.database
@@ -141,6 +146,7 @@ class House:
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
             make_model=make_model,
             make_sample=make_sample,
+            composer=self.composer,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
@@ -178,6 +184,7 @@ async def open_stores(settings: Settings) -> Database:
 
 @asynccontextmanager
 async def open_house(settings: Settings) -> AsyncIterator[House]:
+    composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
     try:
@@ -191,7 +198,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield House(settings, registry, executor, database)
+            yield House(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
         finally:
             await executor.aclose()
     finally:

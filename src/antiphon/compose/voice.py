@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Final
 
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
 from antiphon.models.completeness import Completeness
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.session.runner import GREETING
 from antiphon.speech.base import Recognizer, SpeechError, Synthesizer
 from antiphon.speech.extras import needs_extra
 from antiphon.speech.phrases import Phrases
@@ -24,6 +25,9 @@ from antiphon.speech.sparing import Sparing
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
 from antiphon.weights.folder import locate
+
+READY: Final = "Ready."
+"""What warms the voice where there is no greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,15 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
 
 @asynccontextmanager
 async def open_voice(
-    settings: Settings, model: TextModel, completeness: Callable[[str], Completeness]
+    settings: Settings,
+    model: TextModel,
+    completeness: Callable[[str], Completeness],
+    health: ModelHealth | None = None,
 ) -> AsyncIterator[Voice]:
-    """`completeness` knows how much of a request a text is. Raises `AntiphonError` if an engine cannot be had."""
+    """`completeness` knows how much of a request a text is, and `health` is told how the model fares.
+
+    Raises `AntiphonError` if an engine cannot be had.
+    """
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
@@ -117,6 +127,7 @@ async def open_voice(
                 usual_voice,
                 thinks_ahead=thinks_ahead,
                 speaks_ahead=speaks_ahead,
+                health=health,
             )
 
         try:
@@ -163,7 +174,7 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             where = f"its *.onnx and *.onnx.json are to be in {settings.models_dir / settings.speech.voice}"
             _check_voice(settings, piper, [each.id for each in piper.voices], where)
             # This loads the voice too.
-            await piper.warm([GREETING], voice=settings.speech.voice)
+            await piper.warm([settings.assistant.greeting or READY], voice=settings.speech.voice)
             return piper
         case WyomingServer(host=host, port=port):
             with needs_extra("local", settings.speech.tts):

@@ -17,19 +17,49 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import Message
 
 
+class FailureKind(StrEnum):
+    """What went wrong with a model, for the log and for `/ready`."""
+
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    """The request, the key or the model's name was not accepted."""
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    REDIRECTED = "redirected"
+    INVALID_RESPONSE = "invalid_response"
+    CUT_OFF = "cut_off"
+    """The answer ended without its end mark."""
+    TOO_LONG = "too_long"
+    """A limit of ours was exceeded."""
+    LOOPED = "looped"
+    EMPTY = "empty"
+    UNEXPECTED = "unexpected"
+
+
 class ModelError(AntiphonError):
     """A model cannot be reached, or refuses. The text can be shown to the user."""
 
     code = "model"
 
     def __init__(
-        self, message: str, *, retryable: bool = True, rate_limited: bool = False, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = True,
+        rate_limited: bool = False,
+        retry_after_s: float | None = None,
+        kind: FailureKind = FailureKind.REFUSED,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.rate_limited = rate_limited
         """Only this costs energy; every other failure may be gone the next time."""
         self.retry_after_s = retry_after_s
+        self.kind = kind
+        self.status = status
+        """The HTTP status of the model's server, if it refused."""
 
 
 class OutputText(Struct, frozen=True):

@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Final, cast
 
-from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextModel, Usage
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, OutputText, Prompt, TextModel, Usage
+from antiphon.models.bounded import TurnTimer
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     GenerationComplete,
     LiveContext,
@@ -19,20 +21,18 @@ from antiphon.models.live import (
     forget_unheard,
     note,
 )
-from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall, number
-from antiphon.transcript import Message, UserMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
 MAX_MESSAGES: Final = 8
 """Of the model in one turn. The gate refuses calls beyond the budget long before; this ends a model that insists."""
-
-log = get_logger(__name__)
 
 
 class TextLiveModel:
     """Keeps the conversation that the text model does not. An answer in the making is its only task."""
 
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, model: TextModel, health: ModelHealth | None = None) -> None:
+        """`health` is told how each answer ended; all sessions of a process share it."""
         self.profile = LiveProfile(
             name=model.profile.name,
             speaks=False,
@@ -44,6 +44,7 @@ class TextLiveModel:
             tool_schemas="openai_chat",
         )
         self._model = model
+        self._health = health or ModelHealth(model.profile.name)
         self._context: LiveContext | None = None
         self._messages: list[Message] = []
         self._outbox: deque[LiveEvent] = deque()
@@ -150,20 +151,39 @@ class TextLiveModel:
             await asyncio.wait([self._turn])
 
     async def _answer(self, context: LiveContext) -> None:
+        """Passes on messages of the model until one has no calls."""
+        timer, has_spoken = TurnTimer(self.profile.name), False
         for _ in range(MAX_MESSAGES):
-            if not await self._pass_on_message(context):
+            said, has_calls = await self._pass_on_message(context, timer)
+            has_spoken = has_spoken or bool(said.strip())
+            if not has_calls:
                 break
+        else:
+            message = f"{self.profile.name} used one tool after another without answering, so I stopped it."
+            raise ModelError(message, kind=FailureKind.LOOPED)
+        if not has_spoken:
+            self._break_silence()
 
-    async def _pass_on_message(self, context: LiveContext) -> bool:
-        """One message of the model and the results of its calls; False if it had none, so that the answer is whole."""
-        said, calls = "", list[ToolCall]()
+    def _break_silence(self) -> None:
+        """The model has nothing to say. What its tools have to say is the answer, if there is anything."""
+        spoken = " ".join(_spoken_results(self._messages))
+        if not spoken:
+            message = f"{self.profile.name} said nothing. Please ask again, or in other words."
+            raise ModelError(message, kind=FailureKind.EMPTY)
+        note(self._messages, spoken)
+        self._emit(OutputText(spoken))
+
+    async def _pass_on_message(self, context: LiveContext, timer: TurnTimer) -> tuple[str, bool]:
+        """One message of the model and the results of its calls: what it said, and whether it had calls."""
+        pieces, calls = list[str](), list[ToolCall]()
         prompt = Prompt(context.system, tuple(self._messages), context.tools, context.mode)
         try:
-            async with aclosing(cast(AsyncGenerator[Event, None], self._model.reply(prompt))) as events:
+            reply = cast(AsyncGenerator[Event, None], self._model.reply(prompt))
+            async with timer.running(), aclosing(reply) as events:
                 async for event in events:
                     match event:
                         case OutputText(text=delta):
-                            said += delta
+                            pieces.append(delta)
                             self._emit(event)
                         case CallRequested(call=call):
                             calls.append(call)
@@ -173,11 +193,12 @@ class TextLiveModel:
                 await self._ask_for(number(calls))
         finally:
             # Of a message that was cut off or failed, too: what was said was said, and what was done was done.
+            said = "".join(pieces)
             if said or self._answers:
                 note(self._messages, said, self._answers)
             self._void += self._open
             self._open, self._answers = [], []
-        return bool(calls)
+        return said, bool(calls)
 
     async def _ask_for(self, calls: list[ToolCall]) -> None:
         self._open = list(calls)
@@ -190,14 +211,32 @@ class TextLiveModel:
         if not turn.cancelled():
             match turn.exception():
                 case None:
+                    self._health.note_success()
                     self._emit(GenerationComplete())
                 case ModelError() as error:
+                    self._health.note_failure(error)
                     self._emit(TurnFailed(str(error), error.retryable, error.rate_limited, error.retry_after_s))
                 case error:
-                    log.error("model_failed", model=self.profile.name, exc_info=error)
+                    self._health.note_failure(error)
                     self._emit(TurnFailed(f"{self.profile.name} failed unexpectedly. Please try again."))
         self._emit(TurnComplete())
 
     def _emit(self, event: LiveEvent) -> None:
         self._outbox.append(event)
         self._stirred.set()
+
+
+def _spoken_results(messages: Sequence[Message]) -> list[str]:
+    """What the results of this turn's calls have to say, up to the last words of anybody."""
+    spoken: list[str] = []
+    for message in reversed(messages):
+        match message:
+            case ToolMessage(spoken=str(words), ok=True):
+                spoken.insert(0, words)
+            case ToolMessage():
+                pass
+            case AssistantMessage(text=text) if not text.strip():
+                pass
+            case _:
+                break
+    return spoken

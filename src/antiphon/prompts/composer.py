@@ -1,24 +1,55 @@
 """The system prompt: who the assistant is, what it can call, and how it works, in the order that models follow best."""
 
-from functools import cache
+from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
 
+from antiphon.config import Assistant
+from antiphon.errors import AntiphonError
 from antiphon.tools.spec import Mode
 
-
-def compose(mode: Mode, *, tools_version: str, summaries: str, extra: str = "") -> str:
-    """The prompt of a session. Only `summaries`, the version and `extra` differ from one server to another.
-
-    `extra` is what this session needs to know beyond that, such as a timeout that has expired; it comes last, so that
-    all before it can be cached by a provider.
-    """
-    parts = [_read("core.md")]
-    if mode is Mode.VOICE:
-        parts.append(_read("voice-behavior.md"))
-    parts += [f"# Available tools (v{tools_version})", summaries.strip(), _read(f"loop-{mode}.md"), extra.strip()]
-    return "\n\n".join(part for part in parts if part)
+CORE: Final = "core.md"
+VOICE: Final = "voice-behavior.md"
+LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
+NAME_PLACEHOLDER: Final = "{name}"
 
 
-@cache
-def _read(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8").strip()
+class PromptError(AntiphonError):
+    """A part of the prompt cannot be read."""
+
+    code = "prompt"
+
+
+class Composer:
+    """Reads the parts of the prompt once. Raises `PromptError` if one of them cannot be read."""
+
+    def __init__(self, assistant: Assistant | None = None, folder: Traversable | None = None) -> None:
+        """`assistant` is who the settings make it; `folder` has the parts, and is the package's own by default."""
+        self.assistant = assistant or Assistant()
+        folder = folder or files(__package__)
+        parts = {name: _read(folder / name) for name in (CORE, VOICE, *LOOPS.values())}
+        parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
+        self._parts = parts
+
+    def compose(self, mode: Mode, *, tools_version: str, summaries: str, extra: str = "") -> str:
+        """The prompt of a session. Only the settings, the version, `summaries` and `extra` differ between servers.
+
+        `extra` is what this session needs to know beyond that, such as a timeout that has expired; it comes last, so
+        that all before it can be cached by a provider.
+        """
+        parts = [self._parts[CORE]]
+        if instructions := self.assistant.instructions.strip():
+            parts += ["# Instructions of this server", instructions]
+        if mode is Mode.VOICE:
+            parts.append(self._parts[VOICE])
+        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], extra.strip()]
+        return "\n\n".join(part for part in parts if part)
+
+
+def _read(part: Traversable) -> str:
+    try:
+        return part.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PromptError(f"the prompt file {part} cannot be read: {why}. Install Antiphon again.") from error

@@ -2,12 +2,14 @@
 
 from typing import Final
 
+from antiphon.security.surrogates import mend
+
 MAX_QUOTE_CHARS: Final = 300
 
 
 def quote(body: object, key: str | None = None) -> str:
     """The words in the body of a refusal, on one line, cut, and without the key; none if it is a page for a browser."""
-    said = " ".join(_words(body).split())
+    said = " ".join(mend(_words(body)).split())
     if said.startswith("<"):
         return ""
     if key:

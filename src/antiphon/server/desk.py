@@ -42,6 +42,24 @@ class Model(Struct, frozen=True):
     current: bool = False
 
 
+class ModelFailure(Struct, frozen=True):
+    kind: str
+    """Such as unreachable, timeout, rate_limited, server_error or cut_off."""
+    at: int
+    """Unix time in milliseconds."""
+    status: int | None = None
+    """The HTTP status of the model's server, if it refused."""
+
+
+class ModelState(Struct, frozen=True):
+    """The model for text, and how its last answer went."""
+
+    name: str
+    """Without the address of its server."""
+    last_failure: ModelFailure | None = None
+    """Null if the last answer was whole, or if there was none yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpDesk:
     hub: Hub
@@ -63,6 +81,7 @@ class HttpDesk:
     """Set when the server begins to stop: no new message is taken."""
     must_end: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the time is over in which answers could still be finished."""
+    model_state: Callable[[], ModelState | None] = lambda: None
 
 
 class RefusalCode(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -20,7 +20,7 @@ from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, Refusal, RefusalCode, read_body, reply, unavailable
+from antiphon.server.desk import HttpDesk, Model, ModelState, Refusal, RefusalCode, read_body, reply, unavailable
 from antiphon.server.door import Caller, SlowDown
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
@@ -44,6 +44,9 @@ class Health(Struct, frozen=True):
     name: str = NAME
     """Always the same, by which this server can be told from others."""
     version: str = __version__
+    model: ModelState | UnsetType = UNSET
+    """Told by `/ready`. A model that fails does not make the server unready: another server would have the same one,
+    and stored conversations can be read all the same."""
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -127,7 +130,8 @@ async def health(desk: HttpDesk, request: Request, caller: Caller) -> Response:
 
 async def ready(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     problems = tuple(await desk.ready())
-    return reply(Health("unready", problems), 503) if problems else reply(Health("ok"))
+    health = Health("unready" if problems else "ok", problems, model=desk.model_state() or UNSET)
+    return reply(health, 503 if problems else 200)
 
 
 async def metrics(desk: HttpDesk, request: Request, caller: Caller) -> Response:

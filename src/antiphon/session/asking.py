@@ -6,7 +6,7 @@ from typing import Any
 
 from antiphon.models.base import ModelError
 from antiphon.models.live import Foresee, LiveContext, LiveModel, ToolAnswer
-from antiphon.prompts.composer import compose
+from antiphon.prompts.composer import Composer
 from antiphon.session import events as e
 from antiphon.session.brain import Brain
 from antiphon.session.keeper import Keeper
@@ -21,13 +21,19 @@ from antiphon.tools.spec import Mode
 
 
 def describe(
-    model: LiveModel, mode: Mode, tools: ToolSession, keeper: Keeper, session: Session, foresee: Foresee
+    model: LiveModel,
+    mode: Mode,
+    tools: ToolSession,
+    keeper: Keeper,
+    session: Session,
+    foresee: Foresee,
+    composer: Composer,
 ) -> LiveContext:
     """What a model is connected with."""
     # The turn under way is given to the model by itself.
     history = keeper.messages_before_turn if session.phase is Phase.PROCESSING else keeper.messages
     return LiveContext(
-        system=compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
+        system=composer.compose(mode, tools_version=tools.snapshot.version, summaries=tools.snapshot.summaries(mode)),
         messages=tuple(history),
         tools=tools.snapshot.provider_schemas(model.profile.tool_schemas, mode),
         mode=mode,

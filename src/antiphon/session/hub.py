@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from antiphon.clock import Clock
+from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
@@ -70,6 +71,7 @@ class Hub:
     zone: ZoneInfo
     make_sample: MakeSample | None = None
     """Of a voice, for `test_audio`; None if this server cannot speak."""
+    composer: Composer = field(default_factory=Composer)
     sessions: dict[str, Live] = field(default_factory=dict)
     leaving: GoAway | None = None
     """What clients that come from now on are told: this process is about to stop."""
@@ -196,7 +198,9 @@ class Hub:
             zone=self.zone,
         )
         keeper = Keeper(self.stores, self.clock, record, stored=stored)
-        runner = Runner(keeper, outbox, tools, self.executor, self.make_model, self.clock, self.make_sample)
+        runner = Runner(
+            keeper, outbox, tools, self.executor, self.make_model, self.clock, self.composer, self.make_sample
+        )
         live = Live(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
         runner.introduce = lambda: live.introduce(resumed=True)
         return live

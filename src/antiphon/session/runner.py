@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer
+from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
@@ -43,7 +44,6 @@ from antiphon.tools.result import After, Citation
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
-GREETING: Final = "Hello! What can I do for you?"
 CHARACTER_MS: Final = 50
 """What speech takes at least, where its length is not known yet."""
 FAULT: Final = "Something went wrong on the server, and this could not be done. Please try again."
@@ -68,6 +68,7 @@ class Runner:
         executor: Executor,
         make_model: ModelMaker,
         clock: Clock,
+        composer: Composer,
         make_sample: MakeSample | None = None,
     ) -> None:
         self.outbox = outbox
@@ -76,9 +77,10 @@ class Runner:
         self.preferences = Preferences()
         self.session = Session(mode=tools.mode)
         self._clock = clock
+        self._greeting = composer.assistant.greeting
         self._brain = Brain(
             make_model,
-            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.foresee),
+            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.foresee, composer),
             self.post,
         )
         self._client = ClientMessages(outbox, keeper.stores, tools.user)
@@ -282,7 +284,7 @@ class Runner:
                 await self._clear()
             case c.StartVoice(pending_request=pending):
                 greets = self.preferences.greeting and not self.keeper.messages
-                await self._voice.start((pending or "").strip(), GREETING if greets else None)
+                await self._voice.start((pending or "").strip(), self._greeting if greets else None)
             case c.EndVoice():
                 await self._voice.end("user_request")
             case c.LoadConversation(conversation_id=id):

@@ -5,7 +5,9 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
+from antiphon.security.surrogates import mend_json
 from antiphon.tools.errors import ErrorType
 
 
@@ -156,3 +158,17 @@ def fail(
         partial_side_effects=partial_side_effects,
     )
     return ToolResult(False, None, failure, spoken=spoken)
+
+
+def mend(result: ToolResult) -> ToolResult:
+    """The result without halves of surrogate pairs, which a handler may have got from others."""
+    return ToolResult(**{name: _mend(value) for name, value in asdict(result).items()})
+
+
+def _mend(value: Any) -> Any:
+    match value:
+        case Struct():
+            return type(value)(**{name: _mend(inner) for name, inner in asdict(value).items()})
+        case tuple():
+            return tuple(map(_mend, value))
+    return mend_json(value)

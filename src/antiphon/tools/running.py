@@ -15,7 +15,7 @@ from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Vo
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.gate import Desk, refuse
 from antiphon.tools.journal import encode
-from antiphon.tools.result import Failure, ToolResult
+from antiphon.tools.result import Failure, ToolResult, mend
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
@@ -42,7 +42,11 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
         if result.error is not None and _may_retry(attempt, tool, result.error):
             result = await run_once(attempt, tool, context)
         try:
-            encoded = encode(result)
+            try:
+                encoded = encode(result)
+            except UnicodeEncodeError:
+                result = mend(result)
+                encoded = encode(result)
         except Exception as error:
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
             result = refuse(_internal(tool))

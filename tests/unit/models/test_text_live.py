@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextProfile, Usage
+from antiphon.models.bounded import MAX_TURN_S
 from antiphon.models.live import GenerationComplete, ToolAnswer, ToolCalls, TurnComplete, TurnFailed
 from antiphon.models.text_live import MAX_MESSAGES, TextLiveModel
 from antiphon.tools.call import ToolCall
@@ -56,12 +57,17 @@ async def test_the_answer_is_part_of_the_conversation() -> None:
     assert told(model) == [UserMessage("hi"), AssistantMessage("Hello there. "), UserMessage("and?")]
 
 
+def failure_of(talk: Listener) -> TurnFailed:
+    (failure,) = [event for event in talk.events if isinstance(event, TurnFailed)]
+    return failure
+
+
 async def test_an_empty_answer_is_no_message() -> None:
     model = mixed([], [])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("hi")
         await talk.ask("and?")
-        assert talk.events == [GenerationComplete(), TurnComplete()] * 2
+        assert talk.kinds == [TurnFailed, TurnComplete] * 2
     assert told(model) == [UserMessage("hi"), UserMessage("and?")]
 
 
@@ -136,8 +142,66 @@ async def test_a_model_that_never_stops_calling_is_ended() -> None:
         await talk.ask("read it")
         for _ in range(MAX_MESSAGES):
             await talk.give_results()
-        assert talk.events[-2:] == [GenerationComplete(), TurnComplete()]
+        assert talk.kinds[-2:] == [TurnFailed, TurnComplete]
+        assert "without answering" in failure_of(talk).message
     assert len(model.prompts) == MAX_MESSAGES
+
+
+async def test_a_model_that_says_nothing_fails_in_words() -> None:
+    async with listening(TextLiveModel(mixed([OutputText(" \n")]))) as talk:
+        await talk.ask("hi")
+        assert talk.kinds == [OutputText, TurnFailed, TurnComplete]
+        assert failure_of(talk) == TurnFailed("mixed said nothing. Please ask again, or in other words.")
+
+
+async def test_a_model_that_says_nothing_of_its_results_lets_them_speak() -> None:
+    model = mixed([CallRequested(READ)], [], [OutputText("Yes.")])
+    async with listening(TextLiveModel(model)) as talk:
+        await talk.ask("read it")
+        await talk.give_results()
+        assert (talk.text, talk.kinds[-2:]) == ("It's noon.", [GenerationComplete, TurnComplete])
+        await talk.ask("really?")
+    assert told(model)[1:] == [
+        AssistantMessage("", (READ_MADE,)),
+        READ_TOLD,
+        AssistantMessage("It's noon."),
+        UserMessage("really?"),
+    ]
+
+
+async def test_a_model_that_spoke_before_its_calls_may_be_silent_after_them() -> None:
+    async with listening(TextLiveModel(mixed([OutputText("Goodbye!"), CallRequested(READ)], []))) as talk:
+        await talk.ask("bye")
+        await talk.give_results()
+        assert (talk.text, talk.kinds[-2:]) == ("Goodbye!", [GenerationComplete, TurnComplete])
+
+
+class Drip:
+    """Says a letter a second, for ever."""
+
+    profile = TextProfile("drip", needs_network=True)
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        while True:
+            await asyncio.sleep(1)
+            yield OutputText("x")
+
+
+async def test_a_turn_has_its_time_however_slowly_it_goes_on() -> None:
+    async with listening(TextLiveModel(Drip())) as talk:
+        await talk.ask("hi")
+        assert talk.kinds == [OutputText]
+        await talk.settle()
+        assert talk.kinds == [OutputText, TurnFailed, TurnComplete]
+        assert failure_of(talk).message == "drip took longer than 110 seconds, so I stopped waiting for it."
+
+
+async def test_the_time_of_tools_is_not_the_model_s() -> None:
+    async with listening(TextLiveModel(scripted([READ], "It is noon."))) as talk:
+        await talk.ask("read it")
+        await asyncio.sleep(MAX_TURN_S)
+        await talk.give_results()
+        assert talk.kinds[-2:] == [GenerationComplete, TurnComplete]
 
 
 async def test_what_it_cost_is_passed_on() -> None:

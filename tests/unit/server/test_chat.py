@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.models import bounded
 from antiphon.models.base import Event, ModelError, OutputText, Prompt, StopReason, TextProfile, TurnComplete
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
@@ -335,7 +336,8 @@ async def test_too_many_requests_are_told_when_to_come_back(houses: Houses) -> N
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
 
 
-async def test_an_answer_that_takes_too_long_is_given_up(houses: Houses) -> None:
+async def test_an_answer_that_takes_too_long_is_given_up(houses: Houses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "MAX_TURN_S", DEADLINE_S * 3)
     web = houses.open(text=SlowModel(DEADLINE_S * 2))
     refused = await web.chat("hi")
     assert (refused.status_code, refused.json()["error"]["code"]) == (504, "deadline")

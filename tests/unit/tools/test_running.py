@@ -7,7 +7,7 @@ import pytest
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.result import After, Intent, IntentType, ToolResult, fail, ok
+from antiphon.tools.result import After, Citation, Flyout, FlyoutType, Intent, IntentType, ToolResult, fail, ok
 from antiphon.tools.spec import Capability, Mode, SideEffects
 from tests.fakes.gates import Counted, Gate, make_action, make_tool
 
@@ -131,9 +131,23 @@ async def test_anything_unforeseen_is_internal_and_tells_nothing(answer: Any) ->
     assert "hunter2" not in repr(told)
 
 
-@pytest.mark.parametrize("data", [object(), {"a": {1, 2}.__iter__()}, "\ud800"])
+@pytest.mark.parametrize("data", [object(), {"a": {1, 2}.__iter__()}])
 async def test_data_that_is_no_json_is_an_internal_error(data: Any) -> None:
     assert (await error_of(Gate(make_tool("odd", failing(ok(data)))), "odd")).type is ErrorType.INTERNAL
+
+
+async def test_halves_of_characters_are_replaced_in_all_that_a_handler_gives_back() -> None:
+    half = "\ud83d"
+    given = ok({half: [half]}, spoken=half, flyout=Flyout(FlyoutType.CODE, half), citations=[Citation(half, half)])
+    result = await Gate(make_tool("odd", failing(given))).call("odd")
+    assert (result.data, result.spoken) == ({"\ufffd": ["\ufffd"]}, "\ufffd")
+    assert result.flyout == Flyout(FlyoutType.CODE, "\ufffd")
+    assert result.citations == (Citation("\ufffd", "\ufffd"),)
+
+
+async def test_halves_of_characters_are_replaced_in_a_failure() -> None:
+    error = await error_of(Gate(make_tool("odd", failing(ToolError(ErrorType.TRANSIENT, "no \ud83d")))), "odd")
+    assert error.message == "no \ufffd"
 
 
 async def test_an_interruption_cancels_a_reader() -> None:

@@ -8,6 +8,7 @@ from antiphon.models.cascade.listening import Listening
 from antiphon.models.cascade.mind import Mind
 from antiphon.models.cascade.mouth import Mouth
 from antiphon.models.cascade.senses import Senses
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
@@ -42,6 +43,7 @@ class Cascade:
         *,
         thinks_ahead: bool = True,
         speaks_ahead: bool = True,
+        health: ModelHealth | None = None,
     ) -> None:
         """Without a synthesizer the answers are to be read. The usual voice is spoken with until another is chosen.
 
@@ -62,9 +64,9 @@ class Cascade:
         self._thinks_ahead = thinks_ahead
         self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._tell)
         self._mind = (
-            Mind(model, self._think, self._mouth.prepare)
+            Mind(model, self._think, self._mouth.prepare, health)
             if self._mouth is not None and speaks_ahead
-            else Mind(model, self._think)
+            else Mind(model, self._think, health=health)
         )
         self._listening: Listening | None = None
         self._events: asyncio.Queue[LiveEvent | None] = asyncio.Queue()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from antiphon.models.base import Prompt, TextModel
 from antiphon.models.cascade.ahead import Ahead
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveEvent
 from antiphon.models.text_live import TextLiveModel
 from antiphon.transcript import UserMessage
@@ -17,11 +18,12 @@ class Mind(TextLiveModel):
         model: TextModel,
         tell: Callable[[LiveEvent], None],
         on_first_clause: Callable[[str], None] = lambda clause: None,
+        health: ModelHealth | None = None,
     ) -> None:
         """`on_first_clause` is told how an answer will probably begin, before it is wanted."""
         self._ahead = Ahead(model, on_first_clause)
         self._tell = tell
-        super().__init__(self._ahead)
+        super().__init__(self._ahead, health)
 
     def think_ahead(self, text: str) -> None:
         """The user has probably said this, and nothing more: the answer may as well begin to be made."""

@@ -5,11 +5,14 @@ the arguments under one index; Gemini sends whole calls without an index; Ollama
 some vLLM parsers say the id and the name again with the last piece.
 """
 
+import json
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from antiphon.models.bounded import MAX_CALL_CHARS, MAX_CALLS, TOO_MANY_CALLS, LimitExceeded
+from antiphon.security.surrogates import mend, mend_json
 from antiphon.tools.call import ToolCall
 
 NO_ARGUMENTS: Final = "{}"
@@ -48,16 +51,22 @@ class Calls:
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
+        self._chars = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
 
     def add(self, fragment: Fragment) -> None:
+        """Raises `LimitExceeded`: until a message ends, all of its calls are held in memory."""
         function = fragment.function or FunctionFragment()
+        self._measure(fragment, function)
         slot = self._find(fragment, function) or self._begin(fragment.index)
         slot.id = slot.id or fragment.id or ""
         slot.name = slot.name or function.name or ""
         if function.arguments:
             slot.arguments.append(function.arguments)
         if slot.extra is None:
-            slot.extra = fragment.extra_content
+            slot.extra = mend_json(fragment.extra_content)
 
     def finish(self) -> list[ToolCall]:
         """A call without an id of the server's has none: the gate must know.
@@ -65,9 +74,16 @@ class Calls:
         Arguments that are no JSON stay the string that they are, so that the gate can refuse them.
         """
         return [
-            ToolCall(slot.id or None, slot.name, _decode("".join(slot.arguments)), extra=slot.extra)
+            ToolCall(mend(slot.id) or None, mend(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
             for slot in self._slots
         ]
+
+    def _measure(self, fragment: Fragment, function: FunctionFragment) -> None:
+        self._chars += len(fragment.id or "") + len(function.name or "") + len(function.arguments or "")
+        if fragment.extra_content is not None:
+            self._chars += len(json.dumps(fragment.extra_content))
+        if self._chars > MAX_CALL_CHARS:
+            raise LimitExceeded(f"sent tool calls with more than {MAX_CALL_CHARS >> 10} KB of arguments")
 
     def _find(self, fragment: Fragment, function: FunctionFragment) -> _Slot | None:
         """The call that the fragment goes on with; None if it begins one."""
@@ -84,6 +100,8 @@ class Calls:
         return slot
 
     def _begin(self, index: int | None) -> _Slot:
+        if len(self._slots) == MAX_CALLS:
+            raise LimitExceeded(TOO_MANY_CALLS)
         slot = _Slot()
         self._slots.append(slot)
         if index is not None:
@@ -92,11 +110,24 @@ class Calls:
 
 
 def _decode(arguments: str) -> Any:
+    arguments = mend(arguments)
     try:
         return msgspec.json.decode(arguments.strip() or NO_ARGUMENTS)
     except (msgspec.DecodeError, RecursionError):
+        return _decode_halves(arguments)
+
+
+def _decode_halves(arguments: str) -> Any:
+    """Arguments that msgspec refuses, perhaps only since they have half a surrogate pair as an escape."""
+    try:
+        return mend_json(json.loads(arguments, parse_constant=_refuse_constant))
+    except (ValueError, RecursionError):
         return arguments
 
 
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _is_whole(arguments: str) -> bool:
-    return isinstance(_decode(arguments), dict) if arguments else False
+    return arguments.rstrip().endswith("}") and isinstance(_decode(arguments), dict)

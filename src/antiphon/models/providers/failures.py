@@ -4,11 +4,13 @@ import math
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Final
 
 import openai
 
-from antiphon.models.base import ModelError
+from antiphon.models.base import FailureKind, ModelError
+from antiphon.models.bounded import LimitExceeded, explain_limit
 from antiphon.models.providers.references import Endpoint
 from antiphon.security.quotes import quote, tell
 
@@ -16,42 +18,61 @@ _RATE_WORDS: Final = re.compile(r"rate.?limit|quota|resource.?exhausted|too many
 _WAIT_A_WHILE: Final = frozenset({408, 409, 425})
 
 
+class StreamedError(Exception):
+    """An error that came in the middle of a stream; its body is as the server sent it."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__("the stream has an error in it")
+        self.body = body
+
+
 def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
-    """`error` is the SDK's, or what came of decoding the server's bytes."""
+    """`error` is the SDK's, or what came of reading the server's bytes."""
     match error:
+        case LimitExceeded():
+            return explain_limit(name, error)
         case openai.APITimeoutError():
-            return ModelError(f"{name} did not answer in time.")
+            return ModelError(f"{name} did not answer in time.", kind=FailureKind.TIMEOUT)
         case openai.APIConnectionError():
             message = f"{name} cannot be reached, or broke off. Check that a server is running at {endpoint.url}."
-            return ModelError(message)
+            return ModelError(message, kind=FailureKind.UNREACHABLE)
         case openai.APIStatusError():
             return _refusal(error, name, endpoint)
-        case openai.APIError():
+        case StreamedError():
             said = quote(error.body, endpoint.api_key)
-            limited = error.code == "429" or _RATE_WORDS.search(said) is not None
-            return ModelError(tell(f"{name} broke off with an error", said), rate_limited=limited)
+            code = error.body.get("code") if isinstance(error.body, dict) else None
+            limited = str(code) == "429" or _RATE_WORDS.search(said) is not None
+            kind = FailureKind.RATE_LIMITED if limited else FailureKind.SERVER_ERROR
+            return ModelError(tell(f"{name} broke off with an error", said), rate_limited=limited, kind=kind)
         case _:
             message = f"{name} answered with something that is no chat completion. Is {endpoint.url} the right address?"
-            return ModelError(message, retryable=False)
+            return ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
 
 
 def _refusal(error: openai.APIStatusError, name: str, endpoint: Endpoint) -> ModelError:
     status, said = error.status_code, quote(error.body, endpoint.api_key)
     retry_after_s = read_retry_after(error.response.headers)
+    refused = partial(ModelError, status=status)
+    if status < 400:
+        message = (
+            f"{name} answered with a redirect to another address, which is not followed. "
+            "Set the address of the server itself as model.text."
+        )
+        return refused(message, retryable=False, kind=FailureKind.REDIRECTED)
     if status == 429 or (status < 500 and _RATE_WORDS.search(said)):
         message = tell(f"{name} takes no more requests for now", said)
-        return ModelError(message, rate_limited=True, retry_after_s=retry_after_s)
+        return refused(message, rate_limited=True, retry_after_s=retry_after_s, kind=FailureKind.RATE_LIMITED)
     if status in (401, 403):
         # The server's own words may hold a part of the key.
         problem = "refused the API key" if endpoint.api_key else "wants an API key"
-        return ModelError(f"{name} {problem}. Check {endpoint.key_variable}.", retryable=False)
+        return refused(f"{name} {problem}. Check {endpoint.key_variable}.", retryable=False)
     if status == 404:
-        return ModelError(tell(f"{name} was not found at {endpoint.url}", said), retryable=False)
+        return refused(tell(f"{name} was not found at {endpoint.url}", said), retryable=False)
     if status >= 500:
         message = tell(f"{name} has a problem of its own (HTTP {status})", said)
-        return ModelError(message, retry_after_s=retry_after_s)
+        return refused(message, retry_after_s=retry_after_s, kind=FailureKind.SERVER_ERROR)
     message = tell(f"{name} refused the request (HTTP {status})", said)
-    return ModelError(message, retryable=status in _WAIT_A_WHILE, retry_after_s=retry_after_s)
+    return refused(message, retryable=status in _WAIT_A_WHILE, retry_after_s=retry_after_s)
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,24 +1,25 @@
 """Chat completions over HTTP: OpenAI, and the servers that imitate it (Ollama, vLLM, llama.cpp, one of Gemini's).
 
-It reads the SDK's raw stream. The SDK's `.stream()` helper puts tool calls together as OpenAI sends them, and fails or
-mixes them up with everyone else's (`accumulator.py`). Of a chunk, only what stands in the structs below is looked at:
-reasoning is skipped, and `finish_reason` too, since several servers send "stop" or nothing with tool calls.
+The SDK sends the request, and `chunks.py` reads the answer. The SDK's `.stream()` helper puts tool calls together as
+OpenAI sends them, and fails or mixes them up with everyone else's (`accumulator.py`). Reasoning is skipped.
+
+An answer is whole if the server gave a `finish_reason` or `[DONE]`. Several send only one of them, and "stop" with tool
+calls, so neither is asked for more.
 
 This module needs the package `openai`; `open_text_model` says so if it is missing.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 import openai
-from msgspec import Struct
-from openai.types.chat import ChatCompletionChunk
 
 from antiphon.models.base import (
     CallRequested,
     Event,
+    FailureKind,
     ModelError,
     OutputText,
     Prompt,
@@ -27,9 +28,12 @@ from antiphon.models.base import (
     TurnComplete,
     Usage,
 )
-from antiphon.models.providers.accumulator import Calls, Fragment
-from antiphon.models.providers.failures import explain
+from antiphon.models.bounded import LimitExceeded
+from antiphon.models.providers.accumulator import Calls
+from antiphon.models.providers.chunks import DONE, Choice, Chunk, limit_refusal, read_chunks
+from antiphon.models.providers.failures import StreamedError, explain
 from antiphon.models.providers.references import ModelReference, Provider
+from antiphon.security.surrogates import Mender
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
@@ -40,28 +44,6 @@ CHUNK_TIMEOUT_S: Final = 60.0
 # Gemini 3 refuses a history in which a message's first call has no signature. This value, which Google documents for
 # calls that another model made, or nobody (a confirmed one), passes.
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-
-_END: Final = object()
-
-
-class _Delta(Struct, frozen=True):
-    content: str | None = None
-    tool_calls: list[Fragment] | None = None
-
-
-class _Choice(Struct, frozen=True):
-    delta: _Delta | None = None
-
-
-class _Tokens(Struct, frozen=True):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
-class _Chunk(Struct, frozen=True):
-    choices: list[_Choice] | None = None
-    """Empty in the chunk that counts the tokens."""
-    usage: _Tokens | None = None
 
 
 class OpenAICompatibleModel:
@@ -80,36 +62,47 @@ class OpenAICompatibleModel:
             max_retries=0,
             timeout=openai.Timeout(chunk_timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy of the environment is for the world outside; on loopback it would be another machine's loopback.
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=not endpoint.is_loopback),
+            http_client=openai.DefaultAsyncHttpxClient(
+                trust_env=not endpoint.is_loopback,
+                # The key and the conversation are for the server of the settings, and for no other.
+                follow_redirects=False,
+                event_hooks={"response": [limit_refusal]},
+            ),
         )
-        # The SDK insists on a key, so without one the header is taken out again.
-        self._headers = {} if endpoint.api_key else {"Authorization": openai.Omit()}
+        self._headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+        if not endpoint.api_key:
+            # The SDK insists on a key, so without one the header is taken out again.
+            self._headers["Authorization"] = openai.Omit()
 
     async def aclose(self) -> None:
         await self._client.close()
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        calls, usage, is_empty = Calls(), None, True
+        calls, text, usage = Calls(), Mender(), None
+        is_empty, finish_reason = True, None
         try:
             async with aclosing(self._chunks(prompt)) as chunks:
                 async for chunk in chunks:
+                    if chunk is DONE:
+                        finish_reason = finish_reason or "done"
+                        break
                     is_empty = False
                     usage = chunk.usage or usage
-                    delta = chunk.choices[0].delta if chunk.choices else None
-                    if delta is None:
+                    choice = chunk.choices[0] if chunk.choices else Choice()
+                    finish_reason = choice.finish_reason or finish_reason
+                    if choice.delta is None:
                         continue
-                    for fragment in delta.tool_calls or ():
+                    for fragment in choice.delta.tool_calls or ():
                         calls.add(fragment)
-                    if delta.content:
-                        yield OutputText(delta.content)
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise explain(error, self.profile.name, self._endpoint) from error
-        if is_empty:
-            # A page of another server, or a whole completion from one that cannot stream.
-            message = (
-                f"{self.profile.name} answered with no stream of chunks. Is {self._endpoint.url} the right address?"
-            )
-            raise ModelError(message, retryable=False)
+                    if choice.delta.content and (piece := text.push(choice.delta.content)):
+                        yield OutputText(piece)
+        except (openai.OpenAIError, LimitExceeded, StreamedError, ValueError, RecursionError) as error:
+            # After its finish, a server has nothing more to say that is needed.
+            if finish_reason is None or not isinstance(error, openai.APIConnectionError):
+                raise explain(error, self.profile.name, self._endpoint) from error
+        if piece := text.finish():
+            yield OutputText(piece)
+        self._check_end(finish_reason, is_empty=is_empty, has_calls=bool(calls))
         requested = calls.finish()
         for call in requested:
             yield CallRequested(self._mark(call))
@@ -117,26 +110,44 @@ class OpenAICompatibleModel:
             yield Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
         yield TurnComplete(StopReason.CALLS if requested else StopReason.DONE)
 
-    async def _chunks(self, prompt: Prompt) -> AsyncGenerator[_Chunk, None]:
+    def _check_end(self, finish_reason: Any, *, is_empty: bool, has_calls: bool) -> None:
+        """Raises `ModelError` if the message is not whole."""
+        if is_empty:
+            # A page of another server, or a whole completion from one that cannot stream.
+            message = (
+                f"{self.profile.name} answered with no stream of chunks. Is {self._endpoint.url} the right address?"
+            )
+            raise ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
+        # A call that ran into the server's limit of tokens lacks arguments, or has half of them.
+        if finish_reason is None or (finish_reason == "length" and has_calls):
+            message = f"The answer of {self.profile.name} was cut off before its end. Please try again."
+            raise ModelError(message, kind=FailureKind.CUT_OFF)
+
+    async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """Asks once more if the connection breaks before anything came: a kept one may have died unnoticed."""
         may_retry = True
         while True:
             try:
-                async with await self._open(prompt) as stream:
-                    while (chunk := await anext(stream, _END)) is not _END:
+                async with self._open(prompt) as response, aclosing(read_chunks(response.http_response)) as chunks:
+                    async for chunk in chunks:
                         may_retry = False
-                        yield msgspec.convert(chunk, _Chunk, from_attributes=True)
+                        yield chunk
                     return
             except openai.APIConnectionError as error:
                 if not may_retry or isinstance(error, openai.APITimeoutError):
                     raise
                 may_retry = False
 
-    async def _open(self, prompt: Prompt) -> openai.AsyncStream[ChatCompletionChunk]:
-        return await self._client.chat.completions.create(
+    def _open(self, prompt: Prompt) -> Any:
+        # The SDK would walk through every field of `messages` and `tools`: 60 ms of the event loop for a long
+        # conversation. What is in `extra_body` it sends as it is.
+        body: dict[str, Any] = {"messages": self._messages(prompt)}
+        if prompt.tools:
+            body["tools"] = list(prompt.tools)
+        return self._client.chat.completions.with_streaming_response.create(
             model=self._reference.model,
-            messages=cast(Any, self._messages(prompt)),
-            tools=cast(Any, list(prompt.tools)) if prompt.tools else openai.omit,
+            messages=[],
+            extra_body=body,
             stream=True,
             stream_options={"include_usage": True},
             extra_headers=self._headers,

@@ -71,6 +71,11 @@ class ModelReference:
             return str(self.provider)
         return f"{self.provider}:{self.url}#{self.model}" if self.url else f"{self.provider}:{self.model}"
 
+    @property
+    def public_name(self) -> str:
+        """Without the address of its server, which strangers need not know."""
+        return f"{self.provider}:{self.model}" if self.model else str(self.provider)
+
     def endpoint(self, env: Mapping[str, str]) -> Endpoint:
         """The server of any model but the built-in one, with its key from the environment.
 

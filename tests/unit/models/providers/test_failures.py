@@ -26,6 +26,9 @@ async def failure(answer: Answer, env: Any = None, **options: Any) -> ModelError
         return failed.value
 
 
+WEATHER: dict[str, Any] = {"index": 0, "id": "call_A", "function": {"name": "get_weather", "arguments": ""}}
+
+
 def error(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", **fields}}
 
@@ -46,10 +49,15 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (stream(delta(content="Once"), error("boom")), "broke off with an error: boom", True),
         (stream(delta(content="Once"), {"error": "only text"}), "only text", True),
         (stream(delta(content="Once"), done=False, end=End.CUT), "broke off", True),
+        (stream(delta(content="Your balance is 1"), done=False), "was cut off before its end", True),
+        (stream(call_delta(WEATHER), done=False), "was cut off before its end", True),
+        (stream(call_delta(WEATHER), delta("length")), "was cut off before its end", True),
+        (refusal(307, location="http://127.0.0.1:1/v1"), "redirect to another address", False),
+        (refusal(500, error("\ud83d")), "HTTP 500\\): \ufffd", True),
         (stream(), "no stream of chunks", False),
         (Answer((b"<html>Welcome</html>\n\n",)), "no stream of chunks", False),
         (Answer((b"data: {no json\n\n",)), "no chat completion", False),
-        (Answer((b'data: {"a": "\xff"}\n\n',)), "no chat completion", False),
+        (Answer((b'data: {"choices": [{"delta": {"content": "\xff"}}]}\n\n',)), "no chat completion", False),
         (Answer((event("[" * 100_000),)), "no chat completion", False),
         (stream("null"), "no chat completion", False),
         (stream({"choices": "many"}), "no chat completion", False),
@@ -58,7 +66,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
 )
 async def test_a_failure_is_told_in_a_sentence(answer: Answer, says: str, retryable: bool) -> None:
     failed = await failure(answer)
-    assert failed.args[0].startswith("openai:http://127.0.0.1:")
+    assert "openai:http://127.0.0.1:" in failed.args[0]
     assert (failed.retryable, failed.rate_limited) == (retryable, False)
     with pytest.raises(ModelError, match=says):
         raise failed

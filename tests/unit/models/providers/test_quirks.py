@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete, Usage
+from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, StopReason, TurnComplete, Usage
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
-from tests.fakes.chat_server import Answer, call_delta, delta, event, serve_model, stream, tokens
+from tests.fakes.chat_server import Answer, End, call_delta, delta, event, serve_model, stream, tokens
 
 pytestmark = pytest.mark.real_time
 
@@ -127,7 +127,7 @@ TEXTS = {
     "in pieces": stream(delta(role="assistant", content=""), delta(content="Grü"), delta(content="ße."), delta("stop")),
     "characters cut in two": in_bytes(stream(delta(content="Grüße."))),
     "raw UTF-8, cut in two": Answer(
-        (event('{"choices":[{"delta":{"content":"Grü').rstrip()[:-1], b'\xbc\xc3\x9fe."}}]}\n\n')
+        (event('{"choices":[{"delta":{"content":"Grü').rstrip()[:-1], b'\xbc\xc3\x9fe."}}]}\n\n', event("[DONE]"))
     ),
     "reasoning of Ollama": stream(delta(reasoning="Hm."), delta(content="Grüße.")),
     "reasoning of llama.cpp": stream(delta(reasoning_content="Hm."), delta(content="Grüße.", reasoning_content=None)),
@@ -140,10 +140,20 @@ TEXTS = {
             event("[DONE]"),
         )
     ),
-    "lines that end with CRLF": Answer((event(delta(content="Grüße.")).replace(b"\n", b"\r\n"),)),
+    "lines that end with CRLF": Answer(
+        (event(delta(content="Grüße.")).replace(b"\n", b"\r\n"), event("[DONE]").replace(b"\n", b"\r\n"))
+    ),
+    "lines that end with CR": Answer((event(delta("stop", content="Grüße.")).replace(b"\n", b"\r"),)),
+    "CRLF, one byte at a time": in_bytes(
+        Answer((event(delta("stop", content="Grüße.")).replace(b"\n", b"\r\n"),)),
+    ),
+    "data in two lines": Answer(
+        ('data: {"choices":[{"finish_reason":"stop",\ndata: "delta":{"content":"Grüße."}}]}\n\n'.encode(),)
+    ),
+    "cut after the finish": stream(delta("stop", content="Grüße."), done=False, end=End.CUT),
     "chunks without choices": stream({"choices": []}, {"object": "x"}, {"choices": None}, delta(content="Grüße.")),
     "a finish without a delta": stream(delta(content="Grüße."), {"choices": [{"index": 0, "finish_reason": "stop"}]}),
-    "no [DONE]": stream(delta(content="Grüße."), done=False),
+    "no [DONE]": stream(delta("stop", content="Grüße."), done=False),
     "tool_calls null": stream(delta(content="Grüße.", tool_calls=None)),
     "finish_reason tool_calls without calls": stream(delta(content="Grüße."), delta("tool_calls")),
 }
@@ -169,3 +179,40 @@ async def test_tokens_are_counted_from_the_chunk_without_choices() -> None:
 async def test_tokens_that_are_counted_in_every_chunk_are_told_once() -> None:
     counted = [{**delta(content="a"), "usage": {"prompt_tokens": 5, "completion_tokens": n}} for n in (1, 2)]
     assert [event for event in await reply(stream(*counted)) if isinstance(event, Usage)] == [Usage(5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["Hi \ud83d", "\ude00!"], "Hi \U0001f600!"),
+        (["Hi \ud83d\ude00!"], "Hi \U0001f600!"),
+        (["Hi \ud83d", "!"], "Hi \ufffd!"),
+        (["Hi \ud83d"], "Hi \ufffd"),
+        (["\ude00", "\ud83d", "\ud83d", "\ude00"], "\ufffd\ufffd\U0001f600"),
+    ],
+)
+async def test_characters_that_were_sent_in_halves_are_joined_or_replaced(pieces: list[str], text: str) -> None:
+    assert text_of(await reply(stream(*(delta(content=piece) for piece in pieces)))) == text
+
+
+async def test_half_characters_in_a_call_are_replaced() -> None:
+    arguments = '{"city":"\\ud83d and \ud83d"}'
+    given = whole("call_\ud83d", "get_\ude00", arguments, extra_content={"note": ["\ud83d"]})
+    (called,) = [event.call for event in await reply(stream(call_delta(given))) if isinstance(event, CallRequested)]
+    assert (called.id, called.name, called.args) == ("call_\ufffd", "get_\ufffd", {"city": "\ufffd and \ufffd"})
+    assert called.extra["extra_content"] == {"note": ["\ufffd"]}
+
+
+async def test_words_that_come_together_are_one_piece() -> None:
+    together = b"".join(event(delta(content=word)) for word in ("Once ", "upon ", "a ", "time"))
+    answer = Answer((together + event(call_delta(whole("call_A"))) + event(delta("stop", content=".")),))
+    assert (await reply(answer))[:3] == [OutputText("Once upon a time"), OutputText("."), CallRequested(WEATHER)]
+
+
+async def test_words_that_come_together_with_garbage_are_heard_before_it_fails() -> None:
+    answer = Answer((event(delta(content="Once ")) + event(delta(content="upon")) + event("{garbage"),))
+    async with serve_model([answer]) as (_, model):
+        events = model.reply(PROMPT)
+        assert await anext(events) == OutputText("Once upon")
+        with pytest.raises(ModelError):
+            await anext(events)

@@ -1,0 +1,120 @@
+"""Limits on what a model may say and ask for, the same for every model and every way to reach it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Final, cast
+
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, OutputText, Prompt, TextModel
+
+MAX_TURN_S: Final = 110.0
+"""How long a model may take for its messages of one turn. `POST /api/chat` gives up a little later than this, so that
+the same reason is told there."""
+MAX_ANSWER_CHARS: Final = 100_000
+"""The longest text of one message: two hours of speech. Whatever is longer is a model that cannot stop."""
+MAX_CALLS: Final = 32
+"""The most calls of one message. The gate runs far fewer in a turn."""
+MAX_CALL_CHARS: Final = 256 * 1024
+"""The most that all calls of one message may hold: names, ids and arguments, of which the gate takes 64 KiB each."""
+
+REPEATED_CHARS: Final = 6_000
+"""How much text must be one passage over and over before the model counts as stuck."""
+LEAST_REPEATS: Final = 8
+_PROBE_CHARS: Final = 64
+_CHECK_EVERY_CHARS: Final = 2_000
+
+TOO_MANY_CALLS: Final = f"asked for more than {MAX_CALLS} tool calls in one message"
+
+
+class LimitExceeded(Exception):
+    """A model went over a limit. The text continues a sentence that begins with the model's name."""
+
+
+class BoundedModel:
+    """Any text model within the limits. What it said before it went over one has been passed on."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.profile = model.profile
+        self._model = model
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        text, calls = _Text(), 0
+        try:
+            async with aclosing(cast(AsyncGenerator[Event, None], self._model.reply(prompt))) as events:
+                async for event in events:
+                    match event:
+                        case OutputText(text=piece):
+                            text.add(piece)
+                        case CallRequested():
+                            calls += 1
+                    if calls > MAX_CALLS:
+                        raise LimitExceeded(TOO_MANY_CALLS)
+                    yield event
+        except LimitExceeded as error:
+            raise explain_limit(self.profile.name, error) from None
+        except _Repetition:
+            message = f"{self.profile.name} repeated itself over and over, so I stopped it."
+            raise ModelError(message, kind=FailureKind.LOOPED) from None
+
+
+class TurnTimer:
+    """The time that a model has for its messages of one turn. That of the tools in between is not counted."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._limit_s = self._left_s = MAX_TURN_S
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Raises `ModelError` when the time is up."""
+        clock = asyncio.get_running_loop().time
+        started_s = clock()
+        try:
+            async with asyncio.timeout(self._left_s) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"{self._name} took longer than {self._limit_s:.0f} seconds, so I stopped waiting for it."
+            raise ModelError(message, kind=FailureKind.TIMEOUT) from None
+        finally:
+            self._left_s -= clock() - started_s
+
+
+def explain_limit(name: str, error: LimitExceeded) -> ModelError:
+    return ModelError(f"{name} {error}, so I stopped it.", kind=FailureKind.TOO_LONG)
+
+
+def is_repetitive(text: str) -> bool:
+    """Whether a text of `REPEATED_CHARS` is one passage over and over."""
+    probe_at = len(text) - _PROBE_CHARS
+    period = probe_at - text.rfind(text[probe_at:], 0, len(text) - 1)
+    is_short = period <= REPEATED_CHARS // LEAST_REPEATS
+    return len(text) == REPEATED_CHARS and is_short and text[period:] == text[:-period]
+
+
+class _Repetition(Exception):
+    """The model says the same passage over and over."""
+
+
+class _Text:
+    """The text of one message, measured as it comes."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+        self._recent: list[str] = []
+        self._recent_chars = 0
+        """Since the text was last searched for repetitions."""
+        self._tail = ""
+
+    def add(self, piece: str) -> None:
+        self._chars += len(piece)
+        if self._chars > MAX_ANSWER_CHARS:
+            raise LimitExceeded(f"gave an answer of more than {MAX_ANSWER_CHARS:,} characters")
+        self._recent.append(piece)
+        self._recent_chars += len(piece)
+        if self._recent_chars >= _CHECK_EVERY_CHARS:
+            self._tail = "".join((self._tail, *self._recent))[-REPEATED_CHARS:]
+            self._recent, self._recent_chars = [], 0
+            if is_repetitive(self._tail):
+                raise _Repetition

@@ -1,0 +1,232 @@
+"""A model's server that misbehaves: the user is told what happened, and nobody else notices."""
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from antiphon.tools.scaffold import create
+from tests.fakes.hostile_model import Mode, hostile_model
+from tests.wire.caller import Caller, Message, call
+from tests.wire.served import UNLIMITED, Served, serve
+
+pytestmark = [pytest.mark.real_time, pytest.mark.timeout(120)]
+
+MAX_GROWTH_BYTES: Final = 50 << 20
+TEXT: Final = {"mode": "text"}
+
+FAILURES: Final = {
+    Mode.ENDLESS_LINE: ("too_long", "a line"),
+    Mode.ENDLESS_ANSWER: ("too_long", "an answer of more than"),
+    Mode.ENDLESS_ARGUMENTS: ("too_long", "arguments"),
+    Mode.ENDLESS_ERROR: ("server_error", "HTTP 500"),
+    Mode.COMPRESSED_BOMB: ("invalid_response", "no chat completion"),
+    Mode.THOUSAND_CALLS: ("too_long", "tool calls in one message"),
+    Mode.CUT_STREAM: ("cut_off", "was cut off"),
+    Mode.CUT_CALL: ("cut_off", "was cut off"),
+    Mode.REDIRECT: ("redirected", "redirect"),
+    Mode.SILENCE: ("empty", "said nothing"),
+    Mode.SAME_CALL: ("looped", "without answering"),
+    Mode.SAME_SENTENCE: ("looped", "repeated itself"),
+    Mode.GARBAGE: ("invalid_response", "no chat completion"),
+    Mode.ERROR_500: ("server_error", "HTTP 500"),
+    Mode.ERROR_429: ("rate_limited", "no more requests"),
+    Mode.HANG_UP: ("unreachable", "cannot be reached"),
+}
+"""Each with the kind of its failure in the log, and words that the user is told."""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with hostile_model() as reference:
+        yield reference
+
+
+@pytest.fixture(scope="module")
+def served(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("served"), limits=UNLIMITED, model={"text": model}) as served:
+        yield served
+
+
+async def say(caller: Caller, mode: Mode) -> list[Message]:
+    """A turn: all that is told of it, until the session is at rest."""
+    mark = len(caller.told)
+    await caller.send("text_message", text=mode)
+    await caller.until("state", state="idle")
+    return caller.told[mark:]
+
+
+def only(told: list[Message], type: str) -> Message:
+    (message,) = [message for message in told if message["type"] == type]
+    return message
+
+
+def types(told: list[Message]) -> list[str]:
+    return [message["type"] for message in told]
+
+
+def failures(served: Served) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in served.log.splitlines()]
+    return [line for line in lines if line["event"] == "model_failed"]
+
+
+async def request(served: Served, path: str, body: Any = None) -> tuple[int, Any]:
+    """The status and the JSON of an HTTP request."""
+
+    def send() -> tuple[int, Any]:
+        url = f"http://127.0.0.1:{served.port}{path}"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data), timeout=60) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    return await asyncio.to_thread(send)
+
+
+@pytest.mark.parametrize("mode", FAILURES)
+async def test_a_failing_model_is_told_in_words_and_the_session_goes_on(served: Served, mode: Mode) -> None:
+    async with call(served.url, TEXT) as caller:
+        told = await say(caller, mode)
+        error = only(told, "error")
+        assert error["code"] == "model_failed"
+        assert FAILURES[mode][1] in error["message"]
+        assert all(message["text"].strip() for message in told if message["type"] == "response")
+        assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
+    assert served.failures == []
+
+
+@pytest.mark.parametrize("mode", FAILURES)
+async def test_a_failing_model_is_told_over_http_too(served: Served, mode: Mode) -> None:
+    status, body = await request(served, "/api/chat", {"message": mode})
+    assert (status, body["error"]["code"]) == (502, "model_failed")
+    assert FAILURES[mode][1] in body["error"]["message"]
+
+
+@pytest.mark.parametrize("mode", FAILURES)
+async def test_a_failure_of_the_model_leaves_one_line_in_the_log(served: Served, mode: Mode) -> None:
+    before = len(failures(served))
+    async with call(served.url, TEXT) as caller:
+        await say(caller, mode)
+        assert await caller.is_answered()
+    (line,) = failures(served)[before:]
+    assert line["level"] == "warning"
+    assert line["kind"] == FAILURES[mode][0]
+    assert line["model"].startswith("openai:http://127.0.0.1:")
+    statuses = {Mode.ERROR_500: 500, Mode.ERROR_429: 429, Mode.ENDLESS_ERROR: 500, Mode.REDIRECT: 307}
+    assert line["status"] == statuses.get(mode)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        Mode.ENDLESS_LINE,
+        Mode.ENDLESS_ANSWER,
+        Mode.ENDLESS_ARGUMENTS,
+        Mode.ENDLESS_ERROR,
+        Mode.COMPRESSED_BOMB,
+        Mode.THOUSAND_CALLS,
+        Mode.SAME_SENTENCE,
+    ],
+)
+async def test_what_has_no_end_takes_little_memory(served: Served, mode: Mode) -> None:
+    async with call(served.url, TEXT) as caller:
+        await say(caller, Mode.GOOD)
+        before = served.resident_bytes
+        await say(caller, mode)
+        assert served.resident_bytes - before < MAX_GROWTH_BYTES
+
+
+async def test_a_drip_does_not_keep_a_turn_open_for_ever(model: str, tmp_path: Path) -> None:
+    with serve(tmp_path, turn_s=1.0, model={"text": model}) as served:
+        async with call(served.url, TEXT) as caller:
+            told = await say(caller, Mode.DRIP)
+            assert "took longer than" in only(told, "error")["message"]
+            assert only(told, "response")["text"] == "One moment. "
+        assert (await request(served, "/api/chat", {"message": Mode.DRIP}))[0] == 502
+        assert [line["kind"] for line in failures(served)] == ["timeout", "timeout"]
+
+
+async def test_what_was_said_before_an_answer_failed_stays(served: Served) -> None:
+    async with call(served.url, TEXT) as caller:
+        assert only(await say(caller, Mode.CUT_STREAM), "response")["text"] == "Your balance is 1"
+        assert only(await say(caller, Mode.ENDLESS_ANSWER), "response")["text"].startswith("word0 word1 word2 ")
+
+
+@pytest.mark.parametrize("mode", [Mode.CUT_CALL, Mode.ENDLESS_ARGUMENTS, Mode.THOUSAND_CALLS])
+async def test_calls_of_a_message_that_failed_do_not_run(served: Served, mode: Mode) -> None:
+    async with call(served.url, TEXT) as caller:
+        assert "tool_call" not in types(await say(caller, mode))
+
+
+async def test_an_emoji_that_is_split_over_two_chunks_arrives_whole(served: Served) -> None:
+    async with call(served.url, TEXT) as caller:
+        told = await say(caller, Mode.SPLIT_EMOJI)
+        assert only(told, "response")["text"] == "Fine \U0001f600 indeed."
+        assert "".join(each["text"] for each in told if each["type"] == "response_chunk") == "Fine \U0001f600 indeed."
+
+
+async def test_half_characters_in_text_and_calls_are_replaced(served: Served) -> None:
+    async with call(served.url, TEXT) as caller:
+        told = await say(caller, Mode.LONE_HALVES)
+        assert only(told, "response")["text"] == "Well \ufffdthen \ufffd."
+        called = only(told, "tool_call")
+        assert (called["name"], called["args"]) == ("show_\ufffd", {"code": "\ufffd \ufffd"})
+        handle, last_n = caller.session["resume"], caller.told[-1]["n"]
+    async with call(served.url, {**TEXT, "resume": handle, "last_n": last_n}) as caller:
+        assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
+
+
+HANDLER = """
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    half = chr(0xD83D)
+    return ok({"text": half}, spoken=f"You said {half}.", flyout=Flyout(FlyoutType.CODE, half, title=half))
+"""
+
+
+async def test_half_characters_in_what_a_tool_gives_back_are_replaced(tmp_path: Path) -> None:
+    (create(tmp_path / "tools", "echo_it") / "handler.py").write_text(HANDLER)
+    with serve(tmp_path) as served:
+        async with call(served.url, TEXT) as caller:
+            assert await caller.ask("use echo it with good morning") == "You said \ufffd."
+            assert caller.every("tool_result")[0]["result"] == {"text": "\ufffd"}
+            assert (caller.every("flyout")[0]["content"], caller.every("flyout")[0]["title"]) == ("\ufffd", "\ufffd")
+            assert await caller.ask("What is 2 plus 3?") == "2 plus 3 is 5."
+        assert served.failures == []
+
+
+async def test_a_model_that_is_silent_after_its_tools_is_replaced_by_their_results(served: Served) -> None:
+    async with call(served.url, TEXT) as caller:
+        assert only(await say(caller, Mode.SILENCE_AFTER_TOOLS), "response")["text"].startswith("It's ")
+
+
+async def test_the_log_of_failures_holds_no_words_of_people(served: Served) -> None:
+    words = "my secret is tulip"
+    async with call(served.url, TEXT) as caller:
+        # No mode of that name: the server breaks off.
+        await caller.send("text_message", text=words)
+        await caller.until("error")
+    assert "tulip" not in served.log
+
+
+async def test_readiness_tells_of_the_model_and_of_its_last_failure(served: Served) -> None:
+    await request(served, "/api/chat", {"message": Mode.GOOD})
+    status, body = await request(served, "/ready")
+    assert (status, body["status"], body["model"]) == (200, "ok", {"name": "openai:x", "last_failure": None})
+    await request(served, "/api/chat", {"message": Mode.ERROR_500})
+    status, body = await request(served, "/ready")
+    assert (status, body["status"], body["model"]["name"]) == (200, "ok", "openai:x")
+    failure = body["model"]["last_failure"]
+    assert (failure["kind"], failure["status"]) == ("server_error", 500)
+    assert failure["at"] > 1_700_000_000_000
