@@ -111,8 +111,11 @@ class Session:
         return replace(self, phase=self.resting, answer=None)
 
     def with_queued(self, text: str) -> Self:
-        queued = self.queued + 1
-        return replace(self, queued=queued, queue=(*self.queue, QueuedText(f"q{queued}", text)))
+        number = self.queued + 1
+        while any(each.id == f"q{number}" for each in self.queue):
+            # It was queued by another process.
+            number += 1
+        return replace(self, queued=number, queue=(*self.queue, QueuedText(f"q{number}", text)))
 
     def with_queue(self, queue: tuple[QueuedText, ...]) -> Self:
         return replace(self, queue=queue)
