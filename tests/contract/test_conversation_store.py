@@ -274,7 +274,7 @@ async def test_what_the_client_is_told_and_the_session_are_stored_with_a_turn(
 ) -> None:
     await conversations.create(conversation())
     record = SessionRecord("s1", "ann", "c1", "text", "v1", 7, b"{}", "h1", 9_000, "node a", 1, 5_000, 2_000)
-    assert await conversations.append("c1", TURN, MINE, told=[(1, "a"), (2, "b")], record=record) == 1
+    assert await conversations.append_many("c1", [TURN], MINE, told=[(1, "a"), (2, "b")], record=record) == [1]
     await conversations.append_many("c1", [ANSWER], MINE, told=[(3, "c")])
     assert await conversations.amend("c1", 2, TURN, MINE, told=[(4, "d")])
     assert list(await database.messages.after("s1", 0)) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
@@ -286,9 +286,9 @@ async def test_of_a_turn_that_is_not_stored_nothing_is(
 ) -> None:
     await conversations.create(conversation())
     with pytest.raises(ConversationGone):
-        await conversations.append("gone", TURN, MINE, told=[(1, "a")])
+        await conversations.append_many("gone", [TURN], MINE, told=[(1, "a")])
     with pytest.raises(Fenced):
-        await conversations.append("c1", TURN, Fence("s1", 2), told=[(1, "a")])
+        await conversations.append_many("c1", [TURN], Fence("s1", 2), told=[(1, "a")])
     assert not await conversations.amend("c1", 9, TURN, MINE, told=[(1, "a")])
     assert list(await database.messages.after("s1", 0)) == []
     assert list(await conversations.turns("c1")) == []

@@ -76,19 +76,8 @@ class ConversationStore(Protocol):
         """The last updated first; `after` goes on from the place of the last one seen."""
         ...
 
-    async def append(
-        self,
-        conversation_id: str,
-        turn: Turn,
-        fence: Fence | None,
-        *,
-        told: Told = (),
-        record: SessionRecord | None = None,
-    ) -> int:
-        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`.
-
-        What the client is told of it, and the record of the session of the fence, are stored with it: all or nothing.
-        """
+    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`."""
         ...
 
     async def append_many(
@@ -100,7 +89,10 @@ class ConversationStore(Protocol):
         told: Told = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
-        """The same for several turns that belong together: all of them or none, with nothing in between."""
+        """The same for several turns that belong together: all of them or none, with nothing in between.
+
+        What the client is told of them, and the record of the session of the fence, are stored with them.
+        """
         ...
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:

@@ -53,16 +53,8 @@ class MemoryConversationStore:
         rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
         return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
 
-    async def append(
-        self,
-        conversation_id: str,
-        turn: Turn,
-        fence: Fence | None,
-        *,
-        told: Told = (),
-        record: SessionRecord | None = None,
-    ) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence, told=told, record=record)
+    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        (seq,) = await self.append_many(conversation_id, [turn], fence)
         return seq
 
     async def append_many(

@@ -86,16 +86,8 @@ class SqlConversationStore:
         rows = await self._connections.fetch(wanted, params)
         return [Conversation(*row) for row in rows]
 
-    async def append(
-        self,
-        conversation_id: str,
-        turn: Turn,
-        fence: Fence | None,
-        *,
-        told: Told = (),
-        record: SessionRecord | None = None,
-    ) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence, told=told, record=record)
+    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
+        (seq,) = await self.append_many(conversation_id, [turn], fence)
         return seq
 
     async def append_many(
