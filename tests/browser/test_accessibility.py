@@ -60,8 +60,16 @@ SCENES: Final[Mapping[str, Callable[[Visitor, Wire], None]]] = {
 }
 
 
+ANIMATED: Final = """() => Promise.all(
+  document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity)
+    .map((each) => each.finished.catch(() => null)))"""
+"""Returns when everything that moves has come to rest, but for what never does."""
+
+
 def find_faults(visitor: Visitor) -> list[str]:
     """What breaks a rule gravely, and where."""
+    # What fades in has too little contrast until it is there.
+    visitor.evaluate(ANIMATED)
     found: Mapping[str, Any] = visitor.evaluate(
         "(options) => axe.run(document, options)", {"resultTypes": ["violations"]}
     )

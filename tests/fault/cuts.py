@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.fakes.spelling import read
 from tests.fakes.voice import Vocabulary
-from tests.fault.servers import LOOK_FIRST, PATIENCE_S, QUESTION_WORDS, Client, Message, Served, recital
+from tests.fault.servers import LOOK_FIRST, PATIENCE_S, QUESTION_WORDS, Client, Message, Place, recital
 
 FRAME_S: Final = 0.02
 SILENCE: Final = bytes(640)
@@ -21,23 +21,30 @@ class Listener(Client):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: dict[int, str] = {}
-        """What was said in each turn, as far as it has come."""
+        self.speech: dict[int, bytes] = {}
+        """What has come of the speech of each turn: PCM16 at the wire's rate."""
         self._played_at_s = 0.0
         self._made_turn = 0
         self._vocabulary = Vocabulary()
         self._vocabulary.say(" ".join(QUESTION_WORDS))
 
-    async def open(self, served: Served) -> "Listener":
+    @property
+    def heard(self) -> list[str]:
+        """What was said in each turn, by a voice that can be read."""
+        return [" ".join(read(pcm).split()) for pcm in self.speech.values()]
+
+    async def open(self, served: Place) -> "Listener":
         await self.connect(served, mode="voice")
         await self.send("start_listening")
         await self.until("state", state="listening")
         return self
 
     async def speak(self, question: str) -> None:
-        """With a microphone that stays open until the question is understood."""
+        await self.play_to(bytes(640 * 10) + self._vocabulary.say(question))
+
+    async def play_to(self, pcm: bytes) -> None:
+        """With a microphone that stays open until what was said is understood."""
         assert self._socket is not None
-        pcm = bytes(640 * 10) + self._vocabulary.say(question)
         frames = [pcm[at : at + 640] for at in range(0, len(pcm), 640)]
         hearing = asyncio.create_task(self.until("transcript", is_final=True))
         while not hearing.done():
@@ -58,7 +65,7 @@ class Listener(Client):
         """Until so many answers are told and heard, and the server listens again."""
         loop = asyncio.get_running_loop()
         while not (self.state == "listening" and not self.waiting and len(self.every("response")) >= answers):
-            is_made = self.state == "speaking" and self._made_turn in self.heard
+            is_made = self.state == "speaking" and self._made_turn in self.speech
             left_s = max(0.0, self._played_at_s - loop.time()) if is_made else PATIENCE_S
             try:
                 async with asyncio.timeout(left_s):
@@ -73,7 +80,7 @@ class Listener(Client):
         if message["type"] == "audio":
             with wave.open(io.BytesIO(base64.b64decode(message["data"]))) as sound:
                 pcm = sound.readframes(sound.getnframes())
-            self.heard[message["turn"]] = self.heard.get(message["turn"], "") + read(pcm)
+            self.speech[message["turn"]] = self.speech.get(message["turn"], b"") + pcm
             now_s = asyncio.get_running_loop().time()
             self._played_at_s = max(now_s, self._played_at_s) + len(pcm) / 44_100
         elif message["type"] == "generation_complete":
@@ -81,7 +88,7 @@ class Listener(Client):
         super()._show(message)
 
 
-async def cut_and_come_back(rng: Random, places: Sequence[Served]) -> dict[str, Any]:
+async def cut_and_come_back(rng: Random, places: Sequence[Place]) -> dict[str, Any]:
     """One answer, cut at a moment that nobody chose, on its way to a listener who comes back to any of the servers."""
     spoken, again = rng.random() < 0.4, rng.random() < 0.3
     question = f"{LOOK_FIRST if rng.random() < 0.3 else ''}recite {rng.randint(2, 20)}"
@@ -113,7 +120,7 @@ async def cut_and_come_back(rng: Random, places: Sequence[Served]) -> dict[str, 
         "moments": moments,
         "shown": listener.shown,
         "responses": [message["text"] for message in listener.every("response")],
-        "heard": [" ".join(text.split()) for text in listener.heard.values()],
+        "heard": listener.heard,
     }
 
 

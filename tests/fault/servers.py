@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -64,6 +64,13 @@ class Served:
     def terminate(self) -> None:
         """As an orchestrator does it."""
         self.process.send_signal(signal.SIGTERM)
+
+
+class Place(Protocol):
+    """Where a client can go."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class Servers:
@@ -142,13 +149,13 @@ class Client:
         self.session: Message = {}
         self._socket: ClientConnection | None = None
 
-    async def connect(self, served: Served, **hello: Any) -> "Client":
+    async def connect(self, served: Place, **hello: Any) -> "Client":
         self._socket = await connect(served.url, compression=None, max_size=None)
         await self.send("hello", **{"mode": "text", **hello})
         self.session = await self.until("session")
         return self
 
-    async def resume(self, served: Served) -> "Client":
+    async def resume(self, served: Place) -> "Client":
         return await self.connect(served, resume=self.handle, last_n=self.last_n)
 
     def twin(self) -> "Client":
