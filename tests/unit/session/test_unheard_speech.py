@@ -3,6 +3,7 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator
+from string import ascii_letters
 
 import pytest
 
@@ -16,9 +17,7 @@ from tests.fakes.scripted_live import Hear, Say, ScriptedLive
 from tests.fakes.spelling import SpellingVoice, read
 from tests.fakes.voice import Body
 
-SENTENCES = [
-    f"Sentence {name} is here to be said aloud and to be heard by somebody." for name in "abcdefghijklmnopqrst"
-]
+SENTENCES = [f"Sentence {name} is here to be said aloud and to be heard by somebody." for name in ascii_letters]
 STORY = " ".join(SENTENCES)
 
 
@@ -67,7 +66,7 @@ async def test_what_was_interrupted_is_not_sent_again(speaking: Client) -> None:
 
 @pytest.fixture
 async def storyteller() -> AsyncIterator[Server]:
-    """A server whose answer takes 27 seconds to hear, which is more than is kept as sound."""
+    """A server whose answer takes 70 seconds to hear, which is more than is kept as sound."""
     voice = SpellingVoice()
 
     async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
@@ -83,12 +82,12 @@ async def storyteller() -> AsyncIterator[Server]:
 
 
 async def ask_and_leave(server: Server) -> Client:
-    """A client that has heard the first sentences, and is away for 25 seconds."""
+    """A client that has heard the first sentences, and is away for 80 seconds."""
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.write("tell me a story", seconds=1)
     client.drop()
-    await asyncio.sleep(25)
+    await asyncio.sleep(80)
     return client
 
 
@@ -97,7 +96,7 @@ async def test_of_a_long_answer_a_client_that_was_away_misses_nothing(storytelle
     heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
     assert 0 < len(heard) < len(STORY)
     back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n)
-    await back.settle(30)
+    await back.settle(80)
     heard += "".join(read(spoken(audio)) for audio in back.every(s.Audio))
     assert heard.split() == STORY.split()
     assert [message.text.strip() for message in back.every(s.Response)] == [STORY]
@@ -110,7 +109,7 @@ async def test_of_a_long_answer_a_client_that_was_away_misses_nothing(storytelle
 async def test_speech_is_sent_again_in_the_form_that_the_client_wants_now(storyteller: Server) -> None:
     client = await ask_and_leave(storyteller)
     back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n, audio=c.AudioForm.BINARY)
-    await back.settle(30)
+    await back.settle(80)
     assert back.every(s.Audio) == []
     heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
     heard += "".join(read(frame.pcm) for frame in back.link.audio)
@@ -127,7 +126,7 @@ async def test_a_client_that_goes_again_while_speech_is_made_again_hears_the_res
         heard += "".join(read(spoken(audio)) for audio in client.every(s.Audio))
         client.drop()
     back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n)
-    await back.settle(30)
+    await back.settle(80)
     heard += "".join(read(spoken(audio)) for audio in back.every(s.Audio))
     assert heard.split() == STORY.split()
 
