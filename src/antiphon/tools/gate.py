@@ -41,8 +41,9 @@ class Desk:
     capabilities: Mapping[Capability, object]
 
 
-def refuse(failure: Failure) -> ToolResult:
-    return ToolResult(False, error=failure)
+def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:
+    """The failure is for the model; `spoken` is what a person is told of it, where that is not the same."""
+    return ToolResult(False, error=failure, spoken=spoken)
 
 
 def not_found(attempt: Attempt) -> ToolResult:
@@ -163,7 +164,7 @@ def declined() -> ToolResult:
         "This was declined, and nothing was done.",
         suggestion="Say in one short sentence that you won't do it. Do not try it again unless you are asked to.",
     )
-    return ToolResult(False, error=failure, spoken=DECLINED)
+    return refuse(failure, spoken=DECLINED)
 
 
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:

@@ -23,6 +23,11 @@ AUDIO: Final = Audio()
 IN_VOICE: Final = Voice(active=True)
 IN_TEXT: Final = Voice(active=False)
 
+TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
+TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
+WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how far it got."
+"""What a person is told of a failure. The model is told the tool, too."""
+
 log = get_logger(__name__)
 
 
@@ -49,7 +54,7 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
                 encoded = encode(result)
         except Exception as error:
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
-            result = refuse(_internal(tool))
+            result = _internal(tool)
             encoded = encode(result)
         await desk.journal.finish(attempt, tool, result, encoded)
     finally:
@@ -74,20 +79,20 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         return refuse(_expected(error))
     except TimeoutError:
         expired = deadline is not None and deadline.expired()
-        return refuse(_overdue(tool, attempt.mode) if expired else _unexpected(tool))
+        return _overdue(tool, attempt.mode) if expired else _unexpected(tool)
     except Exception:
-        return refuse(_unexpected(tool))
+        return _unexpected(tool)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         # Nobody cancelled this pass: the handler let the cancellation of something of its own escape.
-        return refuse(_unexpected(tool))
+        return _unexpected(tool)
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
     problem = f"it returned {type(result).__name__} instead of ok(…) or fail(…)"
     log.error("handler_result_refused", tool=tool.id, problem=problem)
-    return refuse(_internal(tool))
+    return _internal(tool)
 
 
 @coroutine
@@ -134,9 +139,9 @@ def _expected(error: ToolError) -> Failure:
     )
 
 
-def _overdue(tool: Tool, mode: Mode) -> Failure:
+def _overdue(tool: Tool, mode: Mode) -> ToolResult:
     partial = tool.runs_to_the_end
-    return Failure(
+    failure = Failure(
         ErrorType.TRANSIENT,
         f"{tool.id} did not answer within {policy.deadline_ms(tool, mode)} ms.",
         # The time is spent: the gate does not try again by itself, and what may be half done must not be repeated.
@@ -144,16 +149,18 @@ def _overdue(tool: Tool, mode: Mode) -> Failure:
         retry_after_s=None if partial else 1.0,
         partial_side_effects=partial,
     )
+    return refuse(failure, spoken=TOOK_TOO_LONG_TO_KNOW if partial else TOOK_TOO_LONG)
 
 
-def _unexpected(tool: Tool) -> Failure:
+def _unexpected(tool: Tool) -> ToolResult:
     """For an exception that the handler did not foresee. Its traceback goes to the log, never to the model."""
     log.exception("handler_failed", tool=tool.id)
     return _internal(tool)
 
 
-def _internal(tool: Tool) -> Failure:
-    return Failure(ErrorType.INTERNAL, f"{tool.id} failed unexpectedly.", partial_side_effects=True)
+def _internal(tool: Tool) -> ToolResult:
+    failure = Failure(ErrorType.INTERNAL, f"{tool.id} failed unexpectedly.", partial_side_effects=True)
+    return refuse(failure, spoken=WENT_WRONG)
 
 
 def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:

@@ -15,7 +15,7 @@ from tests.fakes.web import Web
 
 FIRST_SCREEN = {
     "What time is it in Tokyo?": "get_current_time",
-    "What is the sum of 3, 4 and 12.5?": "calculate",
+    "What is 15 percent of 80?": "calculate",
     "How many days until Christmas?": "time_until",
     "Tell me a joke": "tell_joke",
 }

@@ -57,6 +57,17 @@ async def test_a_reader_is_cut_at_its_budget_in_voice_and_at_twice_that_in_text(
         assert not result.error.partial_side_effects
 
 
+async def test_a_person_is_told_of_a_failure_without_the_name_of_a_tool() -> None:
+    crash = failing(RuntimeError("boom"))
+    gate = Gate(make_tool("slow", taking(9), latency_budget_ms=500), make_tool("broken", crash))
+    for name in ("slow", "broken"):
+        result = await gate.call(name)
+        assert result.error is not None
+        assert result.spoken is not None
+        assert name in result.error.message
+        assert name not in result.spoken
+
+
 async def test_an_action_is_not_cut_at_its_budget() -> None:
     gate = Gate(make_action("slow", taking(29), latency_budget_ms=500))
     assert (await gate.call("slow")).ok
