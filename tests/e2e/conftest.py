@@ -25,10 +25,8 @@ async def execute(args: Args, context: Context) -> ToolResult:
 """
 
 
-@pytest.fixture(scope="session")
-def voice_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a tool that asks before it does something."""
-    folder = tmp_path_factory.mktemp("voice")
+def write_garden(folder: Path) -> None:
+    """Adds a tool to a project that asks before it does something."""
     write_tool(
         folder / "tools",
         "water_garden",
@@ -43,6 +41,12 @@ def voice_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "sentences.yaml": 'data:\n  - sentences: ["[please] water the garden"]\n',
         },
     )
+
+
+@pytest.fixture(scope="session")
+def voice_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("voice")
+    write_garden(folder)
     return folder
 
 

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.conftest import GARDEN_HANDLER
+from tests.e2e.conftest import write_garden
 from tests.e2e.terminal import COMMAND, Terminal, heed_ctrl_c
-from tests.fakes.toolbox import document, write_tool
 
 pytestmark = pytest.mark.real_time
 
@@ -95,20 +94,7 @@ def at_a_terminal(terminal: Terminal, *words: str) -> Iterator[Chat]:
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
     """A project with a tool that asks before it does something."""
     folder = tmp_path_factory.mktemp("chat")
-    write_tool(
-        folder / "tools",
-        "water_garden",
-        category="action",
-        sideEffects="writes",
-        idempotent=False,
-        requiresConfirmation=True,
-        parameters={"type": "object", "additionalProperties": False, "properties": {}},
-        files={
-            "handler.py": GARDEN_HANDLER,
-            "doc.md": document("water_garden", "{}"),
-            "sentences.yaml": 'data:\n  - sentences: ["[please] water the garden"]\n',
-        },
-    )
+    write_garden(folder)
     return Terminal(folder)
 
 

@@ -16,7 +16,7 @@ app = typer.Typer(no_args_is_help=True)
 
 MASK: Final = "***"
 MAX_SHOWN_CHARS: Final = 100
-"""Of a value, except as JSON: instructions can be pages long."""
+"""How much of a value is shown, except as JSON: instructions can be pages long."""
 _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
 

@@ -118,7 +118,7 @@ class TextLiveModel:
                 self._open.remove(answer.call)
                 self._answers.append(answer)
             elif answer not in self._late:
-                # Of a void answer, or of none: a person let it run, or another process had the conversation before.
+                # Its answer is void, or it had none: a person approved it, or another process called it before.
                 if answer.call in self._void:
                     self._void.remove(answer.call)
                 self._late.append(answer)

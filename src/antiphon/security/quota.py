@@ -17,7 +17,7 @@ class Kind(StrEnum):
     TOOL_CALL = "tool_call"
     WRONG_TOKEN = "wrong_token"
     LOG_LINE = "log_line"
-    """Of the log, about a client that is refused."""
+    """A line in the log about a client that is refused."""
 
 
 @dataclass(frozen=True, slots=True)

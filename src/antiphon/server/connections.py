@@ -16,7 +16,7 @@ from antiphon.protocol.closing import BAD_UTF8, RESTARTING, TOO_LARGE
 from antiphon.server.whole_frames import read_binary
 
 MAX_HEADER_BYTES: Final = 16 * 1024
-"""Of a request, with its first line."""
+"""The longest head of a request, its first line included."""
 
 MAX_FRAGMENTS: Final = 256
 """Of one message. Empty fragments add nothing to its length, so without this they could go on for ever."""

@@ -44,7 +44,7 @@ class Model(Struct, frozen=True):
 
 class ModelFailure(Struct, frozen=True):
     kind: str
-    """Such as unreachable, timeout, rate_limited, server_error or cut_off."""
+    """What went wrong, such as unreachable, timeout, rate_limited, server_error or cut_off."""
     at: int
     """Unix time in milliseconds."""
     status: int | None = None

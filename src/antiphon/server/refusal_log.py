@@ -10,7 +10,7 @@ LINES: Final = Limit(session=Rate(per_s=0.5, burst=100), address=Rate(per_s=0.05
 """How many lines there may be of one address, and of all of them together, which count as one session. A flood that
 lasts for a day writes some 10 MB."""
 MAX_CHARS: Final = 200
-"""Of a value that the client has chosen, such as a path."""
+"""The most that is logged of a value that the client has chosen, such as a path."""
 
 log = get_logger(__name__)
 

@@ -46,7 +46,8 @@ _RELATED_SIMILARITY: Final = 0.85
 """For a suggestion, "timer" is near enough to "time", and "hard" is not near enough to "hear"."""
 _RELATED_MISSING: Final = 0.25
 _RELATED_SMALL: Final = 0.05
-"""Of a sentence to suggest: what a word costs that was not said, and what a small one is worth that was."""
+"""In a sentence that may be suggested: the cost of a word that the person did not say, and the worth of a small word
+that they did."""
 
 _NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
 _WORD_LIST: Final = """

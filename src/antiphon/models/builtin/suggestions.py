@@ -15,7 +15,7 @@ from antiphon.tools.sentences.templates import Grammar
 MAX_RELATED_TRIED: Final = 8
 """Readings that are tried for the few that are shown: matching one takes up to a millisecond."""
 MIN_SIMILARITY: Final = 70
-"""Of two whole sentences, in percent: "tell me a story" and "tell me a joke" are at 83."""
+"""How similar two whole sentences must be, in percent: "tell me a story" and "tell me a joke" are at 83."""
 _EXAMPLE_NUMBERS: Final = (12, 3, 5)
 """What slots for numbers are filled with, in the order in which the slots come."""
 
