@@ -9,7 +9,7 @@ from starlette.routing import Match, Route
 from antiphon.server.desk import Refusal, RefusalCode
 
 MAX_PATH_CHARS: Final = 200
-"""Of the path that is repeated to the client."""
+"""The most of a path that is repeated to the client."""
 
 
 async def refuse_path(request: Request, error: Exception) -> Response:

@@ -25,7 +25,6 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.server_messages import GoAway
 from antiphon.session.brain import ModelMaker
 from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
 from antiphon.session.live import Live as Live
@@ -73,11 +72,10 @@ class Hub:
     """Of a voice, for `test_audio`; None if this server cannot speak."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, Live] = field(default_factory=dict)
-    leaving: GoAway | None = None
-    """What clients that come from now on are told: this process is about to stop."""
     has_voice: bool = field(init=False)
     _renewing: asyncio.Task[None] | None = None
-    _leaves_at_s: float = 0.0
+    _leaving: tuple[str, float] | None = None
+    """Why this process is about to stop, and when, by the monotonic clock."""
 
     def __post_init__(self) -> None:
         self.has_voice = self.make_model(Mode.VOICE) is not None
@@ -165,8 +163,7 @@ class Hub:
     async def drain(self, time_left_s: float, reason: str) -> None:
         """Tells every client to come back, and lets each session come to the end of its turn."""
         sessions = list(self.sessions.values())
-        self.leaving = s.GoAway(int(time_left_s * 1000), reason)
-        self._leaves_at_s = self.clock.monotonic() + time_left_s
+        self._leaving = (reason, self.clock.monotonic() + time_left_s)
         for live in sessions:
             self._tell_leaving(live)
         with suppress(TimeoutError):
@@ -213,10 +210,10 @@ class Hub:
         self.sessions[live.id] = live
 
     def _tell_leaving(self, live: Live) -> None:
-        if self.leaving is not None:
-            left_ms = max(0, int((self._leaves_at_s - self.clock.monotonic()) * 1000))
-            going = msgspec.structs.replace(self.leaving, time_left_ms=left_ms, resume=live.handle or None)
-            live.runner.outbox.send(going, once=True)
+        if self._leaving is not None:
+            reason, at_s = self._leaving
+            left_ms = max(0, int((at_s - self.clock.monotonic()) * 1000))
+            live.runner.outbox.send(s.GoAway(left_ms, reason, live.handle or None), once=True)
 
     async def _greet(self, live: Live, hello: c.Hello) -> None:
         keeper = live.runner.keeper
@@ -338,16 +335,19 @@ class Hub:
             self._finish(live)
 
     def _finish(self, live: Live) -> None:
-        """By a letter to the session itself, whose task comes to its end after it."""
-        if self.sessions.get(live.id) is live:
-            del self.sessions[live.id]
+        """To be called by a letter of the session itself, whose task ends after it."""
+        self._remove(live)
         live.unpark()
         live.runner.end()
 
     def _forget(self, live: Live, close: Close | None = None) -> None:
+        self._remove(live)
+        live.stop(close)
+
+    def _remove(self, live: Live) -> None:
+        """Another one may have taken its place already."""
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
-        live.stop(close)
 
     def expel(self, live: Live, error: s.Error, close: Close) -> None:
         """Stops a session at once and tells its client why. The store still has it."""

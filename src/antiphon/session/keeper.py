@@ -120,7 +120,8 @@ class Keeper:
 
     async def read(self, conversation_id: str, first_seq: int) -> list[Message]:
         """The messages of a conversation from that number on."""
-        return _messages_of(await self.stores.conversations.turns(conversation_id, first_seq - 1))
+        turns = await self.stores.conversations.turns(conversation_id, first_seq - 1)
+        return [message for _, message in _decoded(turns)]
 
     async def restore(self) -> Unfinished | None:
         """Reads what another process has left: the conversation, and the turn that was under way."""
@@ -173,12 +174,8 @@ class Keeper:
         note(messages, "", answers)
         if begins_turn:
             self._turn_begin = len(self.messages)
-        told = outbox.take_unsaved()
-        try:
+        with outbox.saving() as told:
             await self._store(messages[len(self.messages) :], spoken=False, told=told, begins_turn=begins_turn)
-        except BaseException:
-            outbox.put_back(told)
-            raise
 
     async def keep_answer(self, turn: int, text: str, *, spoken: bool, told: Told = ()) -> None:
         """Stores the answer of a turn with what the client is told; a second time it takes the place of the first."""
@@ -249,14 +246,9 @@ class Keeper:
         await self.stores.sessions.save(self._record)
 
     async def save_messages(self, outbox: Outbox) -> None:
-        if not self._stored:
-            return
-        unsaved = outbox.take_unsaved()
-        try:
-            await self.tell(unsaved)
-        except BaseException:
-            outbox.put_back(unsaved)
-            raise
+        if self._stored:
+            with outbox.saving() as told:
+                await self.tell(told)
 
     async def renew(self) -> bool:
         """Whether this process still has the session. The handle of one that is held does not expire."""
@@ -371,12 +363,11 @@ class Keeper:
     async def _read(self) -> Sequence[StoredTurn]:
         """Gives the turns that the messages are made of, one for each."""
         turns = await self.stores.conversations.turns(self.conversation_id)
-        read = [(turn, msgspec.json.decode(turn.body, type=Message)) for turn in turns]
-        kept = [(turn, message) for turn, message in read if message != AssistantMessage()]
-        self.messages = [message for _, message in kept]
+        decoded = _decoded(turns)
+        self.messages = [message for _, message in decoded]
         self.last_seq = turns[-1].seq if turns else 0
         self._is_behind = False
-        return [turn for turn, _ in kept]
+        return [turn for turn, _ in decoded]
 
     def _settle(self, *, is_answering: bool) -> None:
         """All turns up to now are over. `is_answering`: the next one begins."""
@@ -410,10 +401,10 @@ class Keeper:
                 return
 
 
-def _messages_of(turns: Sequence[StoredTurn]) -> list[Message]:
-    """Without the answers of which nothing was heard."""
-    messages = [msgspec.json.decode(turn.body, type=Message) for turn in turns]
-    return [message for message in messages if message != AssistantMessage()]
+def _decoded(turns: Sequence[StoredTurn]) -> list[tuple[StoredTurn, Message]]:
+    """Each turn with its message, without the answers of which nothing was heard."""
+    decoded = [(turn, msgspec.json.decode(turn.body, type=Message)) for turn in turns]
+    return [(turn, message) for turn, message in decoded if message != AssistantMessage()]
 
 
 def _place_of_last_user(messages: Sequence[Message]) -> int:

@@ -194,7 +194,7 @@ def _begin_queued(session: Session) -> Step:
 
 
 def _empty_queue(session: Session, effects: Sequence[Effect]) -> Step:
-    """Whoever interrupts wants nothing of what waits, either."""
+    """An interruption gives up the messages that wait, too."""
     if not session.queue:
         return session, effects
     return session.with_queue(()), [TellQueue(()), *effects]

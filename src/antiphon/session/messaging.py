@@ -37,7 +37,7 @@ class ClientMessages:
             return
         if isinstance(told, ConfirmationRequest):
             self._asked[hash_of(told.confirmation_token)] = told.confirmation_token
-            # Whoever holds the token may approve the call, so it must not be on disk.
+            # A person who holds the token may approve the call, so it must not be on disk.
             self._outbox.send(told, secret=True)
             return
         self._outbox.send(told)

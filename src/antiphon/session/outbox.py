@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
 from typing import Final, Protocol
@@ -124,7 +125,7 @@ class Outbox:
         self._released = asyncio.Event()
         self._released.set()
         self._first_n = 0
-        """Whoever has seen less is given the history: it was said by an earlier process, or replaced by a history."""
+        """A client that has seen only messages before this one is given the history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
 
@@ -186,7 +187,7 @@ class Outbox:
         Neither they nor what is said after them is sent before `release`. After `withdraw` they were never said.
         """
         assert self._held is None, "messages are staged one time after another"
-        unsaved = self.take_unsaved()
+        unsaved = self._take_unsaved()
         self._held = []
         self._released.clear()
         self._staged = [self._number(message) for message in messages]
@@ -194,7 +195,7 @@ class Outbox:
         return [*unsaved, *staged]
 
     def release(self) -> None:
-        """What was staged is stored."""
+        """What was staged is stored, or was put back to be stored later."""
         staged, held = self._unstage()
         for said in staged:
             self._say(said, is_stored=True)
@@ -213,8 +214,17 @@ class Outbox:
         """Returns when nothing is staged."""
         await self._released.wait()
 
-    def take_unsaved(self) -> Told:
-        """What was said since the last time this was asked, for the store."""
+    @contextmanager
+    def saving(self) -> Iterator[Told]:
+        """What was said and is not stored yet. If this block fails to store it, it stays so."""
+        unsaved = self._take_unsaved()
+        try:
+            yield unsaved
+        except BaseException:
+            self.put_back(unsaved)
+            raise
+
+    def _take_unsaved(self) -> Told:
         unsaved, self._unsaved = self._unsaved, Newest()
         return list(unsaved)
 

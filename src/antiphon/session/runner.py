@@ -364,12 +364,14 @@ class Runner:
                     self.outbox.send_audio(turn, seq, pcm, text=text, last=last)
                     self.post(self._save_messages)
             case fx.TellQueue(queue=queue):
-                await self._tell_queue(queue)
+                # What a client has seen as waiting is never lost.
+                async with self._telling(s.Queued(queue)) as told:
+                    await self.keeper.tell(told)
             case fx.KeepAnswer():
                 await self._keep_answer(effect)
             case fx.RunTools(turn=turn, calls=calls):
                 self._work.start(calls, partial(self._tools_done, turn))
-                # Whoever takes this turn up must know which calls the client was told of.
+                # A process that takes this turn up must know which calls the client was told of.
                 await self._save_messages()
             case fx.Silence(heard=heard):
                 self._work.cancel()
@@ -397,8 +399,7 @@ class Runner:
             await self._asking.tell_late()
             self._work.begin_turn()
         self._stopwatch.ask(self._clock.now_ms(), turn.timings)
-        told = self.outbox.stage(s.Transcript(turn.text, is_final=True))
-        async with self._telling(told):
+        async with self._telling(s.Transcript(turn.text, is_final=True)) as told:
             self._asking.is_behind |= await self.keeper.keep_user(
                 turn.text, spoken=turn.spoken, goes_on=turn.goes_on, told=told
             )
@@ -407,33 +408,22 @@ class Runner:
     async def _keep_answer(self, answer: fx.KeepAnswer) -> None:
         whole = (s.Response(answer.text), s.GenerationComplete(answer.turn)) if answer.is_whole else ()
         spoken = self.session.mode is Mode.VOICE
-        if not self.keeper.is_stored:
-            await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken)
-            for message in whole:
-                self.outbox.send(message)
-            return
-        told = self.outbox.stage(*whole)
-        async with self._telling(told):
+        async with self._telling(*whole) as told:
             await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken, told=told)
         self._note_move()
 
-    async def _tell_queue(self, queue: tuple[s.QueuedText, ...]) -> None:
-        """What a client has seen as waiting is stored, and so never lost."""
-        if not self.keeper.is_stored:
-            self.outbox.send(s.Queued(queue))
-            return
-        told = self.outbox.stage(s.Queued(queue))
-        async with self._telling(told):
-            await self.keeper.tell(told)
-
     @asynccontextmanager
-    async def _telling(self, told: Told) -> AsyncIterator[None]:
-        """What was staged is told if it is stored in this block."""
+    async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[Told]:
+        """Messages that are told once this block has stored them, with what was said before them."""
+        told = self.outbox.stage(*messages)
         try:
-            yield
+            yield told
         except BaseException:
             self.outbox.withdraw(told)
             raise
+        if not self.keeper.is_stored:
+            # Nothing of a session is stored before its first turn; then all of it is.
+            self.outbox.put_back(told)
         self.outbox.release()
 
     def _note_move(self) -> None:

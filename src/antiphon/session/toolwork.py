@@ -58,7 +58,7 @@ class ToolWork:
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
         self._watchers: set[asyncio.Task[None]] = set()
-        """Of calls that run elsewhere. No interruption concerns them."""
+        """Tasks that wait for calls that another process runs. An interruption does not end them."""
         self.toll: Toll = lambda: 0.0
         self.goodbye: tuple[str, str | None] = ("user_request", None)
         """Why a tool has ended the call, and its last words."""

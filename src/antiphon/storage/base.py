@@ -41,7 +41,7 @@ class CallRecord(Struct, frozen=True):
     turn: int
     started_ms: int
     lease_until_ms: int
-    """Whoever runs it renews this. If nobody does, a record without a result is a run whose outcome is unknown."""
+    """The process that runs it renews this. If none does, the outcome of a run without a result is unknown."""
     result: bytes | None = None
 
 

@@ -72,7 +72,7 @@ class Confirmations:
         )
 
     async def pending(self, session: ToolSession) -> Sequence[Confirmation]:
-        """Those that still wait for this person, oldest first, of tools that are as they were."""
+        """Those that still wait for this person, oldest first, without those of tools that have changed."""
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         return [one for one in waiting if _is_current(one, session)]
 
