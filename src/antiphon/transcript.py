@@ -1,15 +1,17 @@
-"""A conversation in the words that every layer shares: who said what, what was called, and what came back.
+"""The transcript of a conversation: who said what, what was called, and what came back, in the words of every layer.
 
-The instructions to a model are not part of it: each model is given them anew (`models/base.py`).
+The session owns the one transcript. A model that keeps no context of its own reads it; a model that does is given it
+once, when it is connected. The instructions to a model are not part of it.
 """
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role"):
-    """One turn of the person, spoken or typed."""
+    """What the user said or typed in one turn. It is empty as long as the words are not known."""
 
     text: str
 
@@ -33,15 +35,109 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role"):
 
 
 class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role"):
-    """What one call gave."""
+    """The result of one call."""
 
     call_id: str
     name: str
     content: Any
     """JSON, for a model: the data, or {"error": …}."""
     spoken: str | None = None
-    """The same for the ear, if the tool has words for it."""
+    """The same in words that can be spoken, if the tool has any."""
     ok: bool = True
 
 
 Message = UserMessage | AssistantMessage | ToolMessage
+
+
+def is_blank(message: Message) -> bool:
+    """Whether the message says nothing: the user's words are not known, or nothing of the answer was heard."""
+    return not isinstance(message, ToolMessage) and not message.text and not getattr(message, "calls", ())
+
+
+class Entry(Struct):
+    """One message of the transcript, and what is known about it."""
+
+    turn: str
+    """The id of the turn that the message belongs to."""
+    message: Message
+    spoken: bool = False
+    at_ms: int = 0
+    seq: int = 0
+    """The number under which the message is stored; 0 if it is not stored yet."""
+
+
+class TranscriptView(Protocol):
+    """The transcript as a model reads it."""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation up to now, with the turn under way."""
+        ...
+
+    def with_user(self, turn: str, text: str) -> Sequence[Message]:
+        """The conversation as it will be if these are the user's words in this turn."""
+        ...
+
+
+class Transcript:
+    """The conversation in the order of its turns, whatever order the parts of a turn arrive in."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = list(entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation without what is blank."""
+        return tuple(entry.message for entry in self.entries if not is_blank(entry.message))
+
+    def before(self, turn: str | None) -> Sequence[Message]:
+        """The conversation without this turn and those that began after it."""
+        at = next((place for place, entry in enumerate(self.entries) if entry.turn == turn), len(self.entries))
+        return tuple(entry.message for entry in self.entries[:at] if not is_blank(entry.message))
+
+    def with_user(self, turn: str, text: str) -> Sequence[Message]:
+        changed = Transcript(Entry(entry.turn, entry.message) for entry in self.entries)
+        changed.set_user(turn, text)
+        return changed.messages
+
+    def user_entry(self, turn: str) -> Entry | None:
+        return next((e for e in self.entries if e.turn == turn and isinstance(e.message, UserMessage)), None)
+
+    def answer_entry(self, turn: str) -> Entry | None:
+        """The words of the answer to this turn. What was only called is not part of them."""
+        words = (e for e in self.entries if e.turn == turn and isinstance(e.message, AssistantMessage))
+        return next((entry for entry in words if not getattr(entry.message, "calls", ())), None)
+
+    def set_user(self, turn: str, text: str, *, spoken: bool = False, at_ms: int = 0) -> Entry:
+        """The user's words in this turn. They come first in their turn, whenever they become known."""
+        entry = self.user_entry(turn)
+        if entry is not None:
+            entry.message = UserMessage(text)
+            return entry
+        at = next((place for place, each in enumerate(self.entries) if each.turn == turn), len(self.entries))
+        entry = Entry(turn, UserMessage(text), spoken, at_ms)
+        self.entries.insert(at, entry)
+        return entry
+
+    def set_answer(self, turn: str, text: str, *, spoken: bool = False, at_ms: int = 0) -> Entry:
+        """The words of the answer to this turn, as far as they were heard."""
+        entry = self.answer_entry(turn)
+        if entry is not None:
+            entry.message = AssistantMessage(text)
+            return entry
+        return self.add(Entry(turn, AssistantMessage(text), spoken, at_ms))
+
+    def add(self, entry: Entry) -> Entry:
+        """Adds to the end of the entry's turn; a turn that is new comes last."""
+        places = [place for place, each in enumerate(self.entries) if each.turn == entry.turn]
+        self.entries.insert(places[-1] + 1 if places else len(self.entries), entry)
+        return entry
+
+    def rename(self, turn: str, new: str) -> None:
+        """The turn goes on under another id."""
+        for entry in self.entries:
+            if entry.turn == turn:
+                entry.turn = new

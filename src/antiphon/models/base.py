@@ -62,8 +62,8 @@ class ModelError(AntiphonError):
         """The HTTP status of the model's server, if it refused."""
 
 
-class OutputText(Struct, frozen=True):
-    """The next piece of the answer; the pieces of a message, put together, are its text."""
+class TextDelta(Struct, frozen=True):
+    """The next piece of a message's text."""
 
     text: str
 
@@ -72,7 +72,7 @@ class CallRequested(Struct, frozen=True):
     call: ToolCall
 
 
-class Usage(Struct, frozen=True):
+class TokensUsed(Struct, frozen=True):
     """What the message cost, where the provider counts it."""
 
     input_tokens: int
@@ -85,13 +85,13 @@ class StopReason(StrEnum):
     """It waits for the results of its calls."""
 
 
-class TurnComplete(Struct, frozen=True):
+class MessageComplete(Struct, frozen=True):
     """The last event of every message."""
 
     reason: StopReason
 
 
-Event = OutputText | CallRequested | Usage | TurnComplete
+Event = TextDelta | CallRequested | TokensUsed | MessageComplete
 
 
 @dataclass(frozen=True, slots=True)

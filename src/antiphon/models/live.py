@@ -1,82 +1,110 @@
-"""The seam to a brain that listens and speaks: every voice behind a session, local or a provider's, is a `LiveModel`.
+"""The seam to a model that converses: every model behind a session, local or a provider's, is a `LiveModel`.
 
 Code at the use sites asks the profile what a model can do. It never asks which one it is.
+
+A turn has an id. The session makes it for what it asks for (`respond`, `say`, `end_audio`), and the model for what it
+hears; ids of one conversation are unique. A turn that the model begins starts with `TurnStarted`. Everything that
+belongs to a turn names its id and may come in any order: a transcript may come after the answer, or never, and parts of
+two turns may be mixed. Each turn ends with one `TurnComplete`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from antiphon.models.base import OutputText, Usage
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage
+from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, TranscriptView
 
 
 class Timings(Struct, frozen=True):
-    """How long it took to know what the user said, for a model that can tell. Comes right before the final text."""
+    """How long it took to know what the user said, for a model that can tell."""
 
     silence_ms: float
     """From the user's last sound to the decision that the turn was over."""
     stt_ms: float
-    """What recognition took in all, of pieces that were recognised in advance too."""
+    """What recognition took in all, including that of pieces that were recognised in advance."""
     wait_ms: float = 0.0
-    """From the decision to the text; nothing, if the text was there by then."""
+    """From the decision to the text; 0 if the text was there by then."""
+
+
+class TurnStarted(Struct, frozen=True):
+    """The user has finished a turn, or the model has begun to answer one. Only interim transcripts may come before it."""
+
+    turn: str
+    continues: str | None = None
+    """The turn that this one replaces: the user went on speaking after it, and its answer is void."""
 
 
 class InputTranscript(Struct, frozen=True):
-    """What the user said, as far as it is known. A final one ends the user's turn, and is never empty."""
+    """What the user said, as far as it is known. A final one is never empty."""
 
+    turn: str
     text: str
     is_final: bool
-    goes_on: bool = False
-    """The user went on after the final text before this one, and its answer is void. Both make one turn: this is the
-    text of all of it."""
+    timings: Timings | None = None
+    """Of a final one."""
+
+
+class OutputText(Struct, frozen=True):
+    """The next piece of the answer's text."""
+
+    turn: str
+    text: str
 
 
 class OutputAudio(Struct, frozen=True):
-    """A piece of the answer for the ear, never empty: PCM16, mono, at the profile's rate."""
+    """A piece of the answer's audio, never empty: PCM16, mono, at the profile's rate."""
 
+    turn: str
     pcm: bytes
     text: str = ""
     """What it says, if that is known."""
     last: bool = False
-    """No more audio comes for this answer. A model that cannot know so never says it."""
+    """No more audio comes for this answer. A model that cannot know this never sets it."""
 
 
 class ToolCalls(Struct, frozen=True):
     """All calls of one model message. The model waits for their results."""
 
+    turn: str
     calls: tuple[ToolCall, ...]
 
 
 class ToolCancelled(Struct, frozen=True):
-    """The model no longer wants these results: they are stopped where they can be, and not sent."""
+    """The model no longer wants these results: the calls are stopped where they can be, and no result is sent."""
 
+    turn: str
     ids: tuple[str, ...]
 
 
 class Interrupted(Struct, frozen=True):
     """The user speaks while the answer is made or played: the rest of it is void. If it was being made, `TurnComplete`
-    follows. What was heard of it is told by `interrupt`."""
+    follows. The session tells the model what was heard of it by `interrupt`."""
+
+    turn: str
 
 
 class GenerationComplete(Struct, frozen=True):
-    """The answer is made; it may still be playing."""
+    """The whole answer has been made; it may still be playing."""
+
+    turn: str
 
 
 class TurnComplete(Struct, frozen=True):
-    """The last event of an answer, once for each: also of one that is empty, void or failed."""
+    """The last event of a turn, once for each: also of one that is empty, void or failed. Only a transcript may follow."""
+
+    turn: str
 
 
 class TurnFailed(Struct, frozen=True):
-    """There is no more of this answer: what was said of it stays said. `TurnComplete` follows, and the model lives.
+    """There is no more of this answer; what was said of it stays said. `TurnComplete` follows, and the model lives."""
 
-    Between answers: what the user said could not be understood. Then `TurnComplete` follows only after `end_audio`.
-    """
-
+    turn: str | None
+    """None if the user's speech could not be understood, so that there is no turn. Then no `TurnComplete` follows."""
     message: str
     """A sentence that can be shown to the user."""
     retryable: bool = True
@@ -84,8 +112,16 @@ class TurnFailed(Struct, frozen=True):
     retry_after_s: float | None = None
 
 
+class Usage(Struct, frozen=True):
+    """What an answer cost, where the provider counts it."""
+
+    turn: str
+    input_tokens: int
+    output_tokens: int
+
+
 class ResumptionUpdate(Struct, frozen=True):
-    """A newer handle to come back with, if the model can be resumed at this point."""
+    """A newer handle to resume the upstream session with; None if it cannot be resumed at this point."""
 
     handle: str | None
 
@@ -96,15 +132,38 @@ class GoAway(Struct, frozen=True):
     time_left_ms: int
 
 
+class CloseKind(StrEnum):
+    """Why the connection behind a model ended."""
+
+    INTENDED = "intended"
+    """The provider closed a session that was complete."""
+    GO_AWAY = "go_away"
+    """Its time was over, as announced."""
+    TRANSIENT = "transient"
+    """The network or the provider failed; the next try may succeed."""
+    QUOTA = "quota"
+    """A rate limit or a quota was exceeded."""
+    DEAD_HANDLE = "dead_handle"
+    """The resumption handle is unknown or has expired."""
+    CONFIGURATION = "configuration"
+    """The key, the model's name or the set-up was refused. Trying again will not help."""
+
+
 class Closed(Struct, frozen=True):
-    """The last event of all. A retryable reason may be gone the next time."""
+    """The last event of all."""
 
     reason: str
-    retryable: bool = True
+    """A sentence that can be shown to the user."""
+    kind: CloseKind = CloseKind.TRANSIENT
+    retry_after_s: float | None = None
+
+    @property
+    def retryable(self) -> bool:
+        return self.kind is not CloseKind.CONFIGURATION
 
 
 LiveEvent = (
-    Timings
+    TurnStarted
     | InputTranscript
     | OutputText
     | OutputAudio
@@ -114,9 +173,9 @@ LiveEvent = (
     | GenerationComplete
     | TurnComplete
     | TurnFailed
+    | Usage
     | ResumptionUpdate
     | GoAway
-    | Usage
     | Closed
 )
 
@@ -124,24 +183,26 @@ LiveEvent = (
 @dataclass(frozen=True, slots=True)
 class LiveProfile:
     name: str
-    speaks: bool
-    """Whether answers come as audio; else only as text."""
     hears: bool
     """Whether it takes audio."""
     output_hz: int
-    resumable: bool
+    """The rate of its audio; 0 if answers come as text only."""
     needs_network: bool
     tool_schemas: str
     """Which of the registry's provider schemas it takes."""
     waits_to_answer: bool = False
-    """Whether what it hears is answered only when it is given back by `send_text`. Whoever listens has then seen the
-    words first: it may be a yes that lets a tool run."""
+    """Whether the session asks for the answer to what it hears, by `respond`. The session has then seen the words first:
+    they may be a yes that lets a tool run. Other models answer by themselves."""
+
+    @property
+    def speaks(self) -> bool:
+        return self.output_hz > 0
 
 
-class Foresee(Protocol):
+class Prefetch(Protocol):
     async def __call__(self, calls: Sequence[ToolCall]) -> "Sequence[ToolAnswer] | None":
         """What these calls would give, in their order, if they were made now; None if that cannot be known without any
-        effect. Whoever makes them after all, soon, gets the same."""
+        effect. If they are really made soon after, they give the same."""
         ...
 
 
@@ -150,12 +211,14 @@ class LiveContext:
     """What a model is connected with."""
 
     system: str
-    messages: Sequence[Message]
-    """The conversation so far: context, not orders."""
+    transcript: TranscriptView
+    """The conversation as it grows, for a model that keeps no context of its own."""
+    history: Sequence[Message]
+    """The conversation so far without the turn under way, for a model that keeps its own: context, not orders."""
     tools: Sequence[Mapping[str, Any]]
     mode: Mode
-    foresee: Foresee | None = None
-    """For a model that thinks of its answer while the user may not have finished."""
+    prefetch: Prefetch | None = None
+    """For a model that prepares its answer while the user may still go on."""
 
 
 class ToolAnswer(Struct, frozen=True):
@@ -168,86 +231,83 @@ class ToolAnswer(Struct, frozen=True):
     ok: bool = True
 
 
-def note(messages: list[Message], said: str, answers: Sequence[ToolAnswer] = ()) -> None:
-    """Adds a model's message and the results of its calls, joined by ids: the provider's, or made up here."""
-    at = len(messages)
-    joined = [(answer.call.id or f"call_{at}_{place}", answer) for place, answer in enumerate(answers)]
+def messages_of(said: str, answers: Sequence[ToolAnswer], *, key: str) -> list[Message]:
+    """A model's message and the results of its calls, joined by ids: the provider's, or made from the key."""
+    joined = [(answer.call.id or f"call_{key}_{place}", answer) for place, answer in enumerate(answers)]
     calls = tuple(CallMade(id, answer.call.name, answer.call.args, answer.call.extra) for id, answer in joined)
-    messages.append(AssistantMessage(said, calls))
-    messages += [ToolMessage(id, answer.call.name, answer.content, answer.spoken, answer.ok) for id, answer in joined]
-
-
-def forget_unheard(messages: list[Message], begin: int, heard: str) -> None:
-    """Cuts an answer, which is all messages from `begin` on, to its first words: as many as were heard.
-
-    What tools did in it stays; a message that is left without words and calls goes.
-    """
-    left = len(heard.split())
-    kept: list[Message] = []
-    for message in messages[begin:]:
-        if isinstance(message, AssistantMessage):
-            words = message.text.split()[:left]
-            left -= len(words)
-            message = AssistantMessage(" ".join(words), message.calls)
-            if not words and not message.calls:
-                continue
-        kept.append(message)
-    messages[begin:] = kept
+    results = [ToolMessage(id, answer.call.name, answer.content, answer.spoken, answer.ok) for id, answer in joined]
+    return [AssistantMessage(said, calls), *results]
 
 
 class LiveModel(Protocol):
-    """One conversation's connection to a brain. Methods may be called while `events` is being read, not before
-    `connect` is done. After `close`, and after `Closed`, nothing more comes."""
+    """One conversation's connection to a model.
+
+    Methods may be called while `events` is being read, but not before `connect` has returned. They take what they are
+    given at once, and whatever comes of it comes as events: a model on another machine queues it, so that nobody waits
+    for a network. Before `connect` and after `close` they raise `ModelError`. After `close`, and after `Closed`, no more
+    events come.
+    """
 
     @property
     def profile(self) -> LiveProfile: ...
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
-        """Raises `ModelError` if it cannot be reached or refuses."""
+        """Raises `ModelError` if the model cannot be reached or refuses. `resume` is the handle of an earlier
+        `ResumptionUpdate`."""
         ...
 
     def events(self) -> AsyncIterator[LiveEvent]: ...
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """How to speak from now on: a voice by its name, None for the model's own, and 1 for its usual speed. A model
-        without a voice, or without a choice, passes it over."""
+        """How to speak from now on: a voice by its name, None for the model's own, and a speed, of which 1 is the usual.
+        A model without a voice, or without a choice, ignores it. May be called before `connect`."""
         ...
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
-        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech. It is taken at once: a model that is somewhere
-        else queues it, since nobody may have to wait for a network at every frame.
+        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech.
 
-        `playing`: the client is playing the assistant's speech, which its microphone may hear.
+        `playing`: the client is playing the assistant's speech, which its microphone may pick up.
         """
         ...
 
-    async def end_audio(self) -> None:
-        """No more audio comes for now: what was heard is the user's turn. If no words were, `TurnComplete` follows."""
+    def end_audio(self, turn: str) -> None:
+        """No more audio comes for now: what was heard is the user's turn, and has this id. If no words were heard,
+        `TurnComplete` follows."""
         ...
 
-    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        """A typed turn of the user. It ends what the model is saying.
+    def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        """Asks for an answer to a turn of the user; an answer under way is void.
 
-        `ran` are calls that the turn itself let run (a person's yes), which the model is told after the words. The
-        words may be empty then: the yes was a button.
+        `text` is what the user typed, or said to a model that waits to answer. `ran` are calls that the turn itself let
+        run (a person's yes). The text may be empty then: the yes was a button. A model that reads the transcript finds
+        both there.
         """
         ...
 
-    async def say(self, text: str) -> None:
-        """Speaks of its own accord, in these words: a greeting, a reminder, a farewell. An answer like any other."""
+    def say(self, turn: str, text: str) -> None:
+        """Asks for exactly these words: a greeting, a reminder, a farewell. An answer under way is void."""
         ...
 
-    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
-        """All results of one `ToolCalls`, once. Those of a void answer, and of calls that it did not make, change
-        nothing now; a model that can, knows of them in the next turn."""
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        """The results of one `ToolCalls`, once, without those of cancelled calls. Results of a void turn, and of calls
+        that the model did not make, are only taken note of: the model knows them in the next turn."""
         ...
 
-    async def interrupt(self, heard: str | None = None) -> None:
-        """The user wants silence: the answer under way is void, and `TurnComplete` follows. Between answers none does.
+    def interrupt(self, turn: str, heard: str | None = None) -> None:
+        """The rest of the answer to this turn is void. If it was being made, `TurnComplete` follows.
 
-        `heard` is what the user heard of the answer, be it under way or the last one, whether it was void before or
-        whole: the model forgets the rest of its words, and keeps what tools did. None: it was read as it came.
+        `heard` is what the user heard of it: a model that keeps its own context forgets the rest of the words, and keeps
+        what tools did. None: it was read as it came.
         """
         ...
 
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFactory:
+    """Makes the models of one kind, and says what they can do before one is made."""
+
+    profile: LiveProfile
+    make: Callable[[], LiveModel]
+    """A model that is not connected yet."""
