@@ -244,8 +244,8 @@ class LiveModel(Protocol):
 
     Methods may be called while `events` is being read, but not before `connect` has returned. They take what they are
     given at once, and whatever comes of it comes as events: a model on another machine queues it, so that nobody waits
-    for a network. Before `connect` and after `close` they raise `ModelError`. After `close`, and after `Closed`, no more
-    events come.
+    for a network. `respond` and `say` raise `ModelError` before `connect` and after `close`; the rest is ignored then,
+    except that `send_audio` raises if the model cannot hear. After `close`, and after `Closed`, no more events come.
     """
 
     @property
