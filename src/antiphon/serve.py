@@ -16,7 +16,7 @@ from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
-from antiphon.models.live import LiveModel
+from antiphon.models.live import ModelFactory
 from antiphon.models.providers.references import parse
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -73,7 +73,7 @@ async def run_server(
     port: int | None = None,
     insecure: bool = False,
     announce: Callable[[str], None] = lambda line: None,
-    make_voice: Callable[[], LiveModel] | None = None,
+    voice_model: ModelFactory | None = None,
     needs_voice: bool = False,
     quota: Quota | None = None,
     obeys_signals: bool = True,
@@ -92,11 +92,11 @@ async def run_server(
         required = await _asks_for_tokens(house, host, insecure)
         sockets = listen(host, port)
         bound = int(sockets[0].getsockname()[1])
-        voice = None if make_voice else await _find_voice(house, model, stack, announce, needs_voice)
+        voice = None if voice_model else await _find_voice(house, model, stack, announce, needs_voice)
         if voice is not None:
-            hub = house.hub(model, voice.make_model, voice.make_sample if voice.speech.synthesizer else None)
+            hub = house.hub(model, voice.factory, voice.synthesize if voice.speech.synthesizer else None)
         else:
-            hub = house.hub(model, make_voice)
+            hub = house.hub(model, voice_model)
         stores = house.database
         quota, lag = quota or Quota(), LagMonitor()
         door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
@@ -196,7 +196,7 @@ def _desk(
 
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
-        speaker = voice.make_model().profile
+        speaker = voice.factory.profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
     synthesizer = voice.speech.synthesizer if voice else None
     return HttpDesk(

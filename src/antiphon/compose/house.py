@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +19,16 @@ from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.health import ModelHealth
-from antiphon.models.live import LiveModel
+from antiphon.models.live import ModelFactory
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.text_live import TextLiveModel, text_profile
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.door import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
-from antiphon.session.keeper import Stores
-from antiphon.session.sampler import MakeSample
+from antiphon.session.speaking import Synthesize
+from antiphon.session.stored_session import Stores
 from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.memory import MemoryDatabase
@@ -130,22 +130,19 @@ class House:
     def hub(
         self,
         model: TextModel,
-        make_voice: Callable[[], LiveModel] | None = None,
-        make_sample: MakeSample | None = None,
+        voice: ModelFactory | None = None,
+        synthesize: Synthesize | None = None,
     ) -> Hub:
         """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
-
-        def make_model(mode: Mode) -> LiveModel | None:
-            if mode is Mode.TEXT:
-                return TextLiveModel(model, self.model_health)
-            return None if make_voice is None else make_voice()
-
+        factories = {Mode.TEXT: ModelFactory(text_profile(model), lambda: TextLiveModel(model, self.model_health))}
+        if voice is not None:
+            factories[Mode.VOICE] = voice
         stores = self.database
         return Hub(
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
-            make_model=make_model,
-            make_sample=make_sample,
+            factories=factories,
+            synthesize=synthesize,
             composer=self.composer,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),

@@ -190,6 +190,8 @@ class LiveProfile:
     needs_network: bool
     tool_schemas: str
     """Which of the registry's provider schemas it takes."""
+    keeps_context: bool = False
+    """Whether it keeps the conversation in a context of its own; else it reads the transcript."""
     waits_to_answer: bool = False
     """Whether the session asks for the answer to what it hears, by `respond`. The session has then seen the words first:
     they may be a yes that lets a tool run. Other models answer by themselves."""

@@ -29,3 +29,8 @@ MAX_VOLUME: Final = 100
 MAX_NUMBER: Final = 2**32 - 1
 """Of messages, turns and pieces of audio: they are 32 bits wide in binary frames."""
 MAX_PLAYED_MS: Final = 24 * 60 * 60 * 1000
+
+
+def speech_ms(pcm: bytes) -> int:
+    """How long a piece of outgoing speech lasts."""
+    return len(pcm) * 1000 // (2 * SPEECH_HZ)

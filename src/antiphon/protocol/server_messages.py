@@ -72,6 +72,8 @@ class Transcript(ServerMessage, frozen=True, tag="transcript"):
     text: str
     is_final: bool
     """A final one is sent after it is stored; interim ones come while the user speaks."""
+    turn: int | None = None
+    """The turn that it belongs to. A transcript may come after the answer of its turn, or never."""
 
 
 class ResponseChunk(ServerMessage, frozen=True, tag="response_chunk"):
@@ -80,6 +82,7 @@ class ResponseChunk(ServerMessage, frozen=True, tag="response_chunk"):
     text: str
     """Only what is new."""
     is_first: bool
+    turn: int | None = None
 
 
 class QueuedText(Struct, frozen=True):
@@ -99,6 +102,7 @@ class Response(ServerMessage, frozen=True, tag="response"):
     """The whole answer, after its chunks: it replaces them. Audio may come before it."""
 
     text: str
+    turn: int | None = None
 
 
 class Audio(ServerMessage, frozen=True, tag="audio"):

@@ -12,7 +12,7 @@ from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
 from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
 from antiphon.server.door import Caller
 from antiphon.session.hub import Live
-from antiphon.session.toolwork import toll_of
+from antiphon.session.tool_runner import charge_to
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
@@ -46,7 +46,7 @@ class Visit:
 
     @property
     def conversation_id(self) -> str:
-        return self._live.runner.keeper.conversation_id
+        return self._live.runner.conversation_id
 
     async def run(self) -> ChatAnswer:
         """The answer, or `Refusal`. Cancelled, it gives the answer up and keeps what was said of it."""
@@ -167,7 +167,7 @@ class Chat:
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
         live.token_id = caller.token_id
-        live.runner.charge(toll_of(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
+        live.runner.charge(charge_to(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
         tools = live.runner.tools
         if wanted.capabilities.voice:
             # The gate's mode alone: what is typed is still answered by the model for text.

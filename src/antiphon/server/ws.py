@@ -27,7 +27,7 @@ from antiphon.security.tokens import bearer
 from antiphon.server.connections import AUDIO
 from antiphon.server.door import Door, SlowDown
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
-from antiphon.session.toolwork import toll_of
+from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
@@ -227,7 +227,7 @@ class _Reader:
         self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
         self._live.token_id = caller.token_id
         self._account = replace(self._account, session=self._live.id)
-        self._live.runner.charge(toll_of(self._quota, self._account, self._hub.clock))
+        self._live.runner.charge(charge_to(self._quota, self._account, self._hub.clock))
         return frame
 
     def _admit_connection(self, account: Account) -> bool:

@@ -1,4 +1,4 @@
-"""The stretches of voice in a conversation: each leaves a summary behind."""
+"""The calls of a conversation: each is a stretch of voice, and leaves a summary behind."""
 
 from uuid import uuid4
 
@@ -6,40 +6,42 @@ import msgspec
 
 from antiphon.clock import Clock
 from antiphon.continuity.summary import extract
-from antiphon.session.keeper import Keeper
-from antiphon.storage.conversations import VoiceCall, VoiceCallStore
+from antiphon.session.stored_session import StoredSession
+from antiphon.session.transcript_writer import TranscriptWriter
+from antiphon.storage.conversations import VoiceCall
 
 
 class CallLog:
-    """The call of one session, while there is one. It is stored once something was said in it."""
+    """The call of one session, while there is one. A call is stored once something was said in it."""
 
-    def __init__(self, store: VoiceCallStore, keeper: Keeper, clock: Clock) -> None:
-        self._store = store
-        self._keeper = keeper
+    def __init__(self, session: StoredSession, writer: TranscriptWriter, clock: Clock) -> None:
+        self._store = session.stores.voice_calls
+        self._session = session
+        self._writer = writer
         self._clock = clock
         self._call: VoiceCall | None = None
         self._is_stored = False
 
     @property
     def stored(self) -> VoiceCall | None:
-        """The call, if the store has it: what another process needs to go on with it."""
+        """The call, if it is stored, so that another process can go on with it."""
         return self._call if self._is_stored else None
 
     def begin(self, user: str, model: str) -> None:
-        """A call that goes on only has got another model, if it has."""
+        """Begins a call, or notes that the call under way has another model."""
         if self._call is not None:
             models = dict.fromkeys((*self._call.models, model))
             self._call = msgspec.structs.replace(self._call, models=tuple(models))
             return
         self._call = VoiceCall(
             id=uuid4().hex,
-            conversation_id=self._keeper.conversation_id,
+            conversation_id=self._writer.conversation_id,
             user=user,
             started_ms=self._clock.now_ms(),
             ended_ms=None,
             summary="",
             models=(model,),
-            first_seq=self._keeper.last_seq + 1,
+            first_seq=self._writer.last_seq + 1,
             last_seq=None,
         )
 
@@ -49,9 +51,9 @@ class CallLog:
 
     async def save(self) -> None:
         """To be called when a turn is over."""
-        if self._call is None or self._is_stored or self._keeper.last_seq < self._call.first_seq:
+        if self._call is None or self._is_stored or self._writer.last_seq < self._call.first_seq:
             return
-        await self._store.begin(self._call, self._keeper.fence)
+        await self._store.begin(self._call, self._session.fence)
         self._is_stored = True
 
     async def end(self) -> None:
@@ -62,8 +64,8 @@ class CallLog:
             await self._store.end(
                 call.id,
                 ended_ms=self._clock.now_ms(),
-                summary=extract(await self._keeper.read(call.conversation_id, call.first_seq)),
+                summary=extract(await self._writer.read(call.conversation_id, call.first_seq)),
                 models=call.models,
-                last_seq=self._keeper.last_seq,
-                fence=self._keeper.fence,
+                last_seq=self._writer.last_seq,
+                fence=self._session.fence,
             )

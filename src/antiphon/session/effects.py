@@ -3,57 +3,20 @@
 from dataclasses import dataclass
 
 from antiphon.models.live import Timings, ToolAnswer
-from antiphon.protocol.server_messages import QueuedText
-from antiphon.session.state import Phase
+from antiphon.protocol.server_messages import ServerMessage
 from antiphon.tools.call import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """The client is told the state."""
-
-    phase: Phase
-
-
-@dataclass(frozen=True, slots=True)
-class TellInterim:
-    text: str
+class Send:
+    message: ServerMessage
+    stored_first: bool = False
+    """Whether the message is stored before it is sent, so that what the client has seen is never lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeepUser:
-    """The user's turn is stored, and then told as final: what a client has seen as final is never lost."""
-
-    text: str
-    spoken: bool
-    goes_on: bool = False
-    """It takes the place of the last one, of which it is the whole."""
-    timings: Timings | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """The model is given a turn to answer."""
-
-    text: str
-    ran: tuple[ToolAnswer, ...] = ()
-    """What was done for this turn by a process that did not live to answer it."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndAudio:
-    """The model is told that no more audio comes for now."""
-
-
-@dataclass(frozen=True, slots=True)
-class TellChunk:
-    text: str
-    is_first: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TellAudio:
-    turn: int
+class SendAudio:
+    number: int
     seq: int
     pcm: bytes
     text: str
@@ -61,39 +24,86 @@ class TellAudio:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAnswer:
-    """The answer is stored as far as it was heard; kept again under the same turn, it replaces what was stored."""
+class BeginTurn:
+    """A turn of the user begins: tools get a new budget and a new idempotency turn, unless it continues another one."""
 
-    turn: int
-    text: str
-    is_whole: bool = False
-    """It is stored with what the client is then told of it: the whole answer, after its chunks."""
+    turn: str
+    spoken: bool = False
+    continues: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TellQueue:
-    """The client is told which typed messages wait."""
+class StoreUser:
+    """The user's words are stored, and then sent as final: what a client has seen as final is never lost."""
 
-    queue: tuple[QueuedText, ...]
+    turn: str
+    number: int
+    text: str
+    spoken: bool
+    timings: Timings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpeech:
+    """The words of a spoken turn are known. A model that waits to answer is asked to; for any other model it is checked
+    whether the words approve a call."""
+
+    turn: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """The model is asked to answer a turn that it did not hear itself."""
+
+    turn: str
+    text: str
+    ran: tuple[ToolAnswer, ...] = ()
+    """Calls that were run for this turn by a process that did not live to answer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndAudio:
+    """The model is told that no more audio comes for now: what it has heard is this turn."""
+
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAnswer:
+    """The answer is stored as far as it was heard; stored again for the same turn, it replaces what was stored."""
+
+    turn: str
+    number: int
+    text: str
+    is_whole: bool = False
+    """Whether the client is then sent the whole answer, after its chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    turn: int
+    turn: str
     calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
-    """The model stops making the answer, and its tools that can be stopped are."""
+class CancelCalls:
+    """The model no longer wants the results of these calls."""
 
-    turn: int
-    heard: str | None
-    """What the model remembers of its words; None: all of them, since they were read as they came."""
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class InterruptModel:
+    """The model stops making the answer, and its tools are stopped where they can be."""
+
+    turn: str
+    heard: str | None
+    """What the user heard of the answer; None if it was read as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
     """A `Tick` is wanted at this time."""
 
     at_ms: int
@@ -101,49 +111,43 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class EndTurn:
-    """The turn is over: metrics, deferred ends, what waits for a quiet moment."""
+    """The turn is over: metrics are sent, and what waited for its end is done."""
 
-    turn: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """How the session stands has changed: that is stored for the process that may have to go on with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TellError:
-    code: str
-    message: str
-    retryable: bool = False
+    """The state has changed in a way that another process must know if it takes the session over."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartVoice:
-    """The client wants to talk: a model is to listen, and then the session does."""
+    """The client wants to talk: a model that listens is connected, and then the session listens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Warn:
-    text: str
+class LogIgnored:
+    """Something came that has no meaning in this state."""
+
+    what: str
 
 
 Effect = (
-    Say
-    | TellInterim
-    | KeepUser
-    | Ask
+    Send
+    | SendAudio
+    | BeginTurn
+    | StoreUser
+    | AnswerSpeech
+    | Respond
     | EndAudio
-    | TellChunk
-    | TellAudio
-    | TellQueue
-    | KeepAnswer
+    | StoreAnswer
     | RunTools
-    | Silence
-    | Wake
+    | CancelCalls
+    | InterruptModel
+    | SetTimer
     | EndTurn
     | Save
-    | TellError
     | StartVoice
-    | Warn
+    | LogIgnored
 )

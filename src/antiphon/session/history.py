@@ -1,6 +1,6 @@
 """A conversation as a client shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -8,41 +8,42 @@ from msgspec.structs import replace
 
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryCall, HistoryTurn
-from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+from antiphon.transcript import AssistantMessage, Entry, ToolMessage, UserMessage
 
 MAX_VALUE_BYTES: Final = 2_000
-"""How much of a call's arguments, and of its result, a history holds, as JSON. Their beginning is told beyond it."""
+"""How much of a call's arguments, and of its result, a history holds, as JSON. What is longer is cut."""
 MAX_CALLS: Final = 200
 """How many calls a history holds at most: the newest."""
 
 
-def history_of(messages: Sequence[Message]) -> tuple[HistoryTurn, ...]:
-    """Who said what, and what the assistant called before it said it."""
+def history_of(entries: Iterable[Entry]) -> tuple[HistoryTurn, ...]:
+    """Who said what and when, and what the assistant called before it said it."""
+    entries = list(entries)
     turns: list[HistoryTurn] = []
     calls: list[HistoryCall] = []
-    too_many = sum(len(message.calls) for message in messages if isinstance(message, AssistantMessage)) - MAX_CALLS
+    made = [call for e in entries if isinstance(e.message, AssistantMessage) for call in e.message.calls]
+    shown = {call.id for call in made[-MAX_CALLS:]}
 
-    def answer(text: str) -> None:
+    def answer(text: str, entry: Entry) -> None:
         if text or calls:
-            turns.append(HistoryTurn(Role.ASSISTANT, text, calls=tuple(calls)))
+            turns.append(HistoryTurn(Role.ASSISTANT, text, entry.spoken, entry.at_ms, tuple(calls)))
             calls.clear()
 
-    for message in messages:
-        match message:
+    for before, entry in zip([None, *entries], entries, strict=False):
+        match entry.message:
             case UserMessage(text=text):
-                answer("")
-                turns.append(HistoryTurn(Role.USER, text))
-            case AssistantMessage(text=text, calls=made):
+                if before is not None:
+                    answer("", before)
                 if text:
-                    answer(text)
-                for call in made:
-                    if too_many > 0:
-                        too_many -= 1
-                    else:
-                        calls.append(HistoryCall(call.id, call.name, _shorten(call.args)))
+                    turns.append(HistoryTurn(Role.USER, text, entry.spoken, entry.at_ms))
+            case AssistantMessage(text=text, calls=called):
+                if text:
+                    answer(text, entry)
+                calls += [HistoryCall(call.id, call.name, _shorten(call.args)) for call in called if call.id in shown]
             case ToolMessage(call_id=id, content=content, ok=ok):
                 calls[:] = [replace(c, result=_shorten(content), ok=ok) if c.id == id else c for c in calls]
-    answer("")
+    if entries:
+        answer("", entries[-1])
     return tuple(turns)
 
 

@@ -25,13 +25,13 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
-from antiphon.session.brain import ModelMaker
-from antiphon.session.keeper import FIRST_LEASE, HANDLE_MS, LEASE_MS, Keeper, Stores, new_record
 from antiphon.session.live import Live as Live
-from antiphon.session.machine import BUSY
+from antiphon.session.models import ModelFactories
 from antiphon.session.outbox import Link, Outbox
-from antiphon.session.runner import Runner
-from antiphon.session.sampler import MakeSample
+from antiphon.session.runner import UNKNOWN_CONVERSATION, Runner
+from antiphon.session.speaking import Synthesize
+from antiphon.session.state import BUSY
+from antiphon.session.stored_session import FIRST_LEASE, HANDLE_MS, LEASE_MS, StoredSession, Stores, new_record
 from antiphon.storage.base import STORE_UNAVAILABLE, StorageError, StoreUnavailable
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
@@ -62,23 +62,23 @@ class Handles:
 class Hub:
     executor: Executor
     stores: Stores
-    make_model: ModelMaker
+    factories: ModelFactories
     handles: Handles
     clock: Clock
     owner: str
     """Names this process in leases."""
     zone: ZoneInfo
-    make_sample: MakeSample | None = None
-    """Of a voice, for `test_audio`; None if this server cannot speak."""
+    synthesize: Synthesize | None = None
+    """Speaks a text beside the conversation; None if this server cannot speak."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, Live] = field(default_factory=dict)
-    has_voice: bool = field(init=False)
     _renewing: asyncio.Task[None] | None = None
     _leaving: tuple[str, float] | None = None
     """Why this process is about to stop, and when, by the monotonic clock."""
 
-    def __post_init__(self) -> None:
-        self.has_voice = self.make_model(Mode.VOICE) is not None
+    @property
+    def has_voice(self) -> bool:
+        return Mode.VOICE in self.factories
 
     async def enter(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> Live:
         """A client is there: its session, resumed if it can be, told of itself."""
@@ -121,7 +121,7 @@ class Hub:
         self._start(live)
         live.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
-            await live.runner.keeper.load()
+            await live.runner.writer.load()
             if stored:
                 await self._tell_left(live.runner.tools)
         except BaseException:
@@ -146,7 +146,7 @@ class Hub:
     def is_busy(self, conversation_id: str) -> bool:
         """Whether a session of this process is making an answer in this conversation."""
         return any(
-            live.runner.keeper.conversation_id == conversation_id and live.runner.session.phase in BUSY
+            live.runner.conversation_id == conversation_id and live.runner.state.phase in BUSY
             for live in self.sessions.values()
         )
 
@@ -170,7 +170,7 @@ class Hub:
             async with asyncio.timeout(time_left_s):
                 await asyncio.gather(*(live.settle() for live in sessions), return_exceptions=True)
         # Answers that take longer are made anew elsewhere. What was said of them is stored, so that it is numbered on.
-        unsaved = [live.runner.keeper.save_messages(live.runner.outbox) for live in self.sessions.values()]
+        unsaved = [live.runner.stored.save_messages(live.runner.outbox) for live in self.sessions.values()]
         await asyncio.gather(*unsaved, return_exceptions=True)
 
     async def aclose(self) -> None:
@@ -194,9 +194,15 @@ class Hub:
             pinned_version=record.tools_version,
             zone=self.zone,
         )
-        keeper = Keeper(self.stores, self.clock, record, stored=stored)
         runner = Runner(
-            keeper, outbox, tools, self.executor, self.make_model, self.clock, self.composer, self.make_sample
+            stored=StoredSession(self.stores, self.clock, record, is_stored=stored),
+            outbox=outbox,
+            tools=tools,
+            executor=self.executor,
+            factories=self.factories,
+            clock=self.clock,
+            composer=self.composer,
+            synthesize=self.synthesize,
         )
         live = Live(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
         runner.introduce = lambda: live.introduce(resumed=True)
@@ -216,14 +222,14 @@ class Hub:
             live.runner.outbox.send(s.GoAway(left_ms, reason, live.handle or None), once=True)
 
     async def _greet(self, live: Live, hello: c.Hello) -> None:
-        keeper = live.runner.keeper
-        if hello.conversation_id is not None and not await keeper.load(hello.conversation_id):
-            live.runner.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
+        writer = live.runner.writer
+        if hello.conversation_id is not None and not await writer.load(hello.conversation_id):
+            live.runner.outbox.send(UNKNOWN_CONVERSATION)
         for brought in hello.initial_messages:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
-            keeper.bring(made(brought.content))
+            writer.bring(made(brought.content))
         live.introduce(resumed=False)
-        if keeper.messages:
+        if writer.transcript.entries:
             live.runner.tell_history()
         self._tell_leaving(live)
 
@@ -256,8 +262,8 @@ class Hub:
         outbox.replay(last_n, said_before)
         if outbox.lacks(last_n):
             live.runner.tell_history()
-        if not live.runner.takes_up:
-            outbox.send(s.StateChanged(s.State(live.runner.session.phase)))
+        if not live.runner.is_restoring:
+            outbox.send(s.StateChanged(s.State(live.runner.state.phase)))
         live.runner.come_back(last_n)
         self._tell_leaving(live)
         return live
@@ -272,7 +278,7 @@ class Hub:
             record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
         else:
             record = await self._rename(live, used, handle)
-            if live.runner.keeper.holds(record) and self.sessions.get(live.id) is live:
+            if live.runner.stored.holds(record) and self.sessions.get(live.id) is live:
                 return live
             # It has gone on elsewhere, from where it is taken now.
             self._forget(live, TAKEN_OVER)
@@ -289,7 +295,7 @@ class Hub:
         live.unpark()
         live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
         try:
-            return await live.runner.keeper.rename(used, live.handle_hash)
+            return await live.runner.stored.rename(used, live.handle_hash)
         except BaseException:
             if live.runner.outbox.link is None:
                 live.park(lambda: self._retire(live))
@@ -330,7 +336,7 @@ class Hub:
     async def _end(self, live: Live) -> None:
         try:
             await live.runner.hang_up()
-            await live.runner.keeper.end()
+            await live.runner.stored.end()
         finally:
             self._finish(live)
 
@@ -359,7 +365,7 @@ class Hub:
             await asyncio.sleep(RENEW_S)
             for live in list(self.sessions.values()):
                 try:
-                    is_ours = await live.runner.keeper.renew()
+                    is_ours = await live.runner.stored.renew()
                 except StorageError as error:
                     log.warning("lease_not_renewed", session=live.id, error=str(error))
                     continue

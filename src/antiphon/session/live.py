@@ -8,7 +8,7 @@ from typing import Final
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.session.keeper import HANDLE_MS
+from antiphon.session.stored_session import HANDLE_MS
 from antiphon.session.runner import Runner
 from antiphon.session.state import Phase
 
@@ -42,13 +42,13 @@ class Live:
         """The client has sent something on its new connection, so it has received the newest handle."""
         if self.previous_hash is not None:
             self.previous_hash = None
-            self.runner.post(self.runner.keeper.settle_handle)
+            self.runner.post(self.runner.stored.settle_handle)
 
     def introduce(self, *, resumed: bool) -> None:
         tools = self.runner.tools
         introduction = s.Session(
             session_id=tools.id,
-            conversation_id=self.runner.keeper.conversation_id,
+            conversation_id=self.runner.conversation_id,
             resume=self.handle,
             resumed=resumed,
             mode=c.Mode(tools.mode),
@@ -69,7 +69,7 @@ class Live:
 
     async def settle(self) -> None:
         """Until the answer under way is over, and all is stored that another process needs."""
-        if not (self.runner.session.phase is Phase.SPEAKING and self.runner.outbox.link is None):
+        if not (self.runner.state.phase is Phase.SPEAKING and self.runner.outbox.link is None):
             await self.runner.rest()
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

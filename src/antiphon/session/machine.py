@@ -1,304 +1,357 @@
-"""The session's state table: a state and an event in, a state and effects out. No clock, no waiting, no logging.
+"""The session's state table: a state and an event in, a state and effects out. It uses no clock, no I/O and no logging.
 
-It can be read beside the table of the wire protocol, row by row.
+It can be read row by row beside the state table of the wire protocol.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from antiphon.models.live import (
+    Closed,
+    GenerationComplete,
+    InputTranscript,
+    Interrupted,
+    OutputAudio,
+    OutputText,
+    ToolCalls,
+    ToolCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+)
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.limits import speech_ms
 from antiphon.session.effects import (
-    Ask,
+    AnswerSpeech,
+    BeginTurn,
+    CancelCalls,
     Effect,
     EndAudio,
     EndTurn,
-    KeepAnswer,
-    KeepUser,
+    InterruptModel,
+    LogIgnored,
+    Respond,
     RunTools,
     Save,
-    Say,
-    Silence,
+    Send,
+    SendAudio,
+    SetTimer,
     StartVoice,
-    TellAudio,
-    TellChunk,
-    TellError,
-    TellInterim,
-    TellQueue,
-    Wake,
-    Warn,
+    StoreAnswer,
+    StoreUser,
 )
 from antiphon.session.events import (
-    BargedIn,
     ClientBack,
     Event,
-    Failed,
-    GivenUp,
-    Heard,
-    Interrupt,
-    Made,
+    ListeningStopped,
     ModeChanged,
-    NextQueued,
-    Playback,
-    PlaybackDone,
-    Said,
-    SpeakFirst,
-    StartListening,
-    StopListening,
-    TakenUp,
-    TextMessage,
+    QueueReady,
+    SessionSpeaks,
     Tick,
-    ToolsWanted,
-    TurnOver,
-    Unqueue,
-    Voiced,
+    TurnAbandoned,
+    TurnRestored,
 )
-from antiphon.session.state import MAX_QUEUED, Answer, Phase, Piece, Session
+from antiphon.session.state import MAX_QUEUED, Phase, Piece, SessionState, Turn
 from antiphon.tools.spec import Mode
 
-Step = tuple[Session, Sequence[Effect]]
+Step = tuple[SessionState, Sequence[Effect]]
 
-TOO_MANY_QUEUED: Final = "Too many messages wait already. Send this one again when I have answered."
+TOO_MANY_QUEUED: Final = "Too many messages are waiting already. Send this one again when I have answered."
+MODEL_FAILED: Final = "model_failed"
 
-RESTING = (Phase.IDLE, Phase.LISTENING)
-BUSY = (Phase.PROCESSING, Phase.SPEAKING)
+OF_AN_ANSWER: Final = (OutputText, OutputAudio, ToolCalls, Interrupted, GenerationComplete, TurnComplete, TurnFailed)
 
 
-def step(session: Session, event: Event, now_ms: int) -> Step:
-    match session.phase, event:
-        # What the client wants.
-        case Phase.IDLE, StartListening():
-            return session, [StartVoice()]
-        case Phase.PROCESSING, StartListening() if session.mode is Mode.TEXT:
-            return session, [StartVoice()]
-        case Phase.LISTENING, StopListening(heard_speech=True):
-            return session.begin().resting_at(Phase.IDLE), [EndAudio(), Say(Phase.PROCESSING)]
-        case Phase.LISTENING, StopListening():
-            return session.at(Phase.IDLE).resting_at(Phase.IDLE), [Say(Phase.IDLE), Save()]
-        case ((Phase.PROCESSING | Phase.SPEAKING), StopListening()):
-            return session.resting_at(Phase.IDLE), []
-        case ((Phase.IDLE | Phase.LISTENING), TextMessage(text=text)):
-            return _type(session, text)
-        case Phase.SPEAKING, TextMessage(text=text) if len(session.queue) < MAX_QUEUED:
-            interrupted, effects = _interrupt(session, None, now_ms)
+def step(state: SessionState, event: Event, now_ms: int) -> Step:
+    turn = state.turn
+    if isinstance(event, OF_AN_ANSWER) and event.turn is not None and (turn is None or event.turn != turn.id):
+        # It belongs to a turn that is over or was given up.
+        return state, []
+    match state.phase, event:
+        # The client's messages.
+        case Phase.IDLE, c.StartListening():
+            return state, [StartVoice()]
+        case Phase.PROCESSING, c.StartListening() if state.mode is Mode.TEXT:
+            return state, [StartVoice()]
+        case Phase.LISTENING, ListeningStopped(has_speech=True):
+            begun = state.begin().resting_at(Phase.IDLE)
+            return begun, [EndAudio(_id(begun)), _tell(Phase.PROCESSING)]
+        case Phase.LISTENING, ListeningStopped():
+            return state.at(Phase.IDLE).resting_at(Phase.IDLE), [_tell(Phase.IDLE), Save()]
+        case ((Phase.PROCESSING | Phase.SPEAKING), ListeningStopped()):
+            return state.resting_at(Phase.IDLE), []
+        case ((Phase.IDLE | Phase.LISTENING), c.TextMessage(text=text)):
+            return _type(state, text)
+        case Phase.SPEAKING, c.TextMessage(text=text) if len(state.queue) < MAX_QUEUED:
+            interrupted, effects = _interrupt(state, None, now_ms)
             begun, typed = _type(interrupted, text)
             return begun, [*effects, *typed]
-        case Phase.PROCESSING, TextMessage(text=text) if len(session.queue) < MAX_QUEUED:
-            queued = session.with_queued(text)
-            return queued, [TellQueue(queued.queue)]
-        case ((Phase.PROCESSING | Phase.SPEAKING), TextMessage()):
-            return session, [TellError("busy", TOO_MANY_QUEUED, retryable=True)]
-        case _, Unqueue(id=id):
-            left = session.with_queue(tuple(each for each in session.queue if each.id != id))
-            return left, [TellQueue(left.queue)]
-        case ((Phase.IDLE | Phase.LISTENING), NextQueued()):
-            return _begin_queued(session) if session.queue else (session, [])
-        case Phase.PROCESSING, Interrupt():
-            return _empty_queue(*_drop(session))
-        case Phase.SPEAKING, Interrupt(played_ms=played_ms):
-            return _empty_queue(*_rest_after_interrupt(session, played_ms, now_ms))
-        case Phase.SPEAKING, PlaybackDone(turn=turn) if _is_played(session, turn, now_ms):
-            return _rest(session)
-        case Phase.SPEAKING, PlaybackDone():
-            # A client that knows only the basic messages says it after every clip.
-            return session, []
-        case _, Playback(turn=turn, played_ms=played_ms):
-            return _played(session, turn, played_ms), []
+        case Phase.PROCESSING, c.TextMessage(text=text) if len(state.queue) < MAX_QUEUED:
+            queued = state.with_queued(text)
+            return queued, [_tell_queue(queued)]
+        case ((Phase.PROCESSING | Phase.SPEAKING), c.TextMessage()):
+            return state, [Send(s.Error(TOO_MANY_QUEUED, "busy", retryable=True))]
+        case _, c.Unqueue(id=id):
+            left = state.with_queue(tuple(each for each in state.queue if each.id != id))
+            return left, [_tell_queue(left)]
+        case ((Phase.IDLE | Phase.LISTENING), QueueReady()):
+            return _begin_queued(state) if state.queue else (state, [])
+        case Phase.PROCESSING, c.Interrupt():
+            return _empty_queue(*_drop(state))
+        case Phase.SPEAKING, c.Interrupt(played_ms=played_ms):
+            return _empty_queue(*_rest_after_interrupt(state, played_ms, now_ms))
+        case Phase.SPEAKING, c.PlaybackDone(turn=number) if turn and number in (None, turn.number):
+            # A client that knows only the basic messages sends it after every clip.
+            return _rest(state) if turn.was_played(now_ms) else (state, [])
+        case Phase.SPEAKING, c.PlaybackDone():
+            return state, []
+        case _, c.Playback(turn=number, played_ms=played_ms):
+            return _played(state, number, int(played_ms)), []
         case ((Phase.IDLE | Phase.LISTENING), ModeChanged(mode=mode, listening=listening)):
             phase = Phase.LISTENING if listening else Phase.IDLE
-            changed = replace(session, mode=mode, phase=phase, resting=phase)
-            return changed, [Say(phase), Save()] if phase is not session.phase else [Save()]
-        case ((Phase.IDLE | Phase.LISTENING), SpeakFirst()):
-            return session.begin(), [Say(Phase.PROCESSING)]
-        case ((Phase.IDLE | Phase.LISTENING), TakenUp(text=text, ran=ran)):
-            begun = session.begin()
-            answer = Answer(begun.turn, heard_before=event.heard, next_seq=event.last_seq + 1)
-            return begun.with_answer(answer), [Say(Phase.PROCESSING), Ask(text, ran)]
-        case Phase.SPEAKING, ClientBack(missing_ms=missing_ms) if session.answer:
-            return _go_on_speaking(session, session.answer, missing_ms, now_ms)
+            changed = replace(state, mode=mode, phase=phase, resting=phase)
+            return changed, [_tell(phase), Save()] if phase is not state.phase else [Save()]
+        case ((Phase.IDLE | Phase.LISTENING), SessionSpeaks()):
+            return state.begin(), [_tell(Phase.PROCESSING)]
+        case ((Phase.IDLE | Phase.LISTENING), TurnRestored(turn=id, text=text, ran=ran)):
+            begun = state.begin(id)
+            restored = Turn(id, begun.turns, heard_before=event.heard, next_seq=event.last_seq + 1)
+            return begun.with_turn(restored), [_tell(Phase.PROCESSING), Respond(id, text, ran)]
+        case Phase.SPEAKING, ClientBack(missing_ms=missing_ms) if turn:
+            return _go_on_speaking(state, turn, missing_ms, now_ms)
         case _, ClientBack():
-            return session, []
+            return state, []
 
-        # What the model does.
-        case Phase.LISTENING, Heard(text=text, is_final=False):
-            return session, [TellInterim(text)]
-        case Phase.SPEAKING, Heard(is_final=True, waits=True):
-            # A model that did not notice that it was spoken over has heard it all the same.
-            interrupted, effects = _interrupt(session, None, now_ms)
-            return interrupted.begin(), [*effects, Say(Phase.PROCESSING), *_spoken(event)]
-        case Phase.LISTENING, Heard():
-            return session.begin(), [Say(Phase.PROCESSING), *_spoken(event)]
-        case Phase.PROCESSING, Heard(is_final=True) if session.answer and not session.answer.text:
-            # The transcript of what `stop_listening` has ended.
-            return session, [*_spoken(event)]
-        case ((Phase.PROCESSING | Phase.SPEAKING), Said(text=text)) if session.answer and not session.answer.complete:
-            answer = session.answer
-            said = replace(answer, text=answer.text + text)
-            return session.with_answer(said), [TellChunk(text, is_first=not answer.text)]
-        case ((Phase.PROCESSING | Phase.SPEAKING), Voiced()) if session.answer:
-            return _voice(session, session.answer, event, now_ms)
-        case ((Phase.PROCESSING | Phase.SPEAKING), ToolsWanted(calls=calls)):
-            return session, [RunTools(session.turn, calls)]
-        case Phase.PROCESSING, BargedIn():
-            return _drop(session, Phase.LISTENING)
-        case Phase.SPEAKING, BargedIn():
-            return _rest_after_interrupt(session, None, now_ms)
-        case ((Phase.PROCESSING | Phase.SPEAKING), Made()) if session.answer and not session.answer.complete:
-            return _make(session, session.answer)
-        case Phase.PROCESSING, TurnOver():
-            return _finish_silently(session)
-        case Phase.SPEAKING, TurnOver() if session.answer and not session.answer.complete:
-            return _make(session, session.answer)
-        case Phase.SPEAKING, TurnOver():
-            # The model is done; the client is still playing.
-            return session, []
-        case ((Phase.PROCESSING | Phase.SPEAKING), Failed(message=message, retryable=retryable)):
-            rested, effects = _finish_silently(session)
-            return rested, [TellError("model_failed", message, retryable), *effects]
-        case Phase.LISTENING, Failed(message=message, retryable=retryable):
-            # What was said could not be understood, or the connection is gone.
-            return session, [TellError("model_failed", message, retryable)]
+        # The model's events.
+        case Phase.PROCESSING, TurnStarted(turn=id) if turn and turn.id == id:
+            # It is the turn that `stop_listening` has ended.
+            return state, [BeginTurn(id, spoken=True, continues=event.continues)]
+        case Phase.LISTENING, TurnStarted():
+            return _hear(state, event)
+        case ((Phase.PROCESSING | Phase.SPEAKING), TurnStarted()):
+            # The user spoke over the answer, and the model did not notice that it was interrupted.
+            given_up, effects = _interrupt(state, None, now_ms) if state.phase is Phase.SPEAKING else _give_up(state)
+            heard, begun_effects = _hear(given_up, event)
+            return heard, [*effects, *begun_effects]
+        case Phase.IDLE, TurnStarted(turn=id):
+            # Nobody listens any more, so nobody waits for an answer.
+            return state, [InterruptModel(id, "")]
+        case _, InputTranscript(is_final=True):
+            return state, _take_words(state, event)
+        case phase, InputTranscript(text=text):
+            is_wanted = phase is Phase.LISTENING or (turn is not None and turn.id == event.turn)
+            return state, [Send(s.Transcript(text, is_final=False))] if is_wanted else []
+        case ((Phase.PROCESSING | Phase.SPEAKING), OutputText(text=text)) if turn and not turn.complete:
+            said = replace(turn, text=turn.text + text)
+            return state.with_turn(said), [Send(s.ResponseChunk(text, is_first=not turn.text, turn=turn.number))]
+        case ((Phase.PROCESSING | Phase.SPEAKING), OutputAudio()) if turn:
+            return _speak(state, turn, event, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), ToolCalls(turn=id, calls=calls)):
+            return state, [RunTools(id, calls)]
+        case _, ToolCancelled(ids=ids):
+            return state, [CancelCalls(ids)]
+        case Phase.PROCESSING, Interrupted():
+            return _drop(state, Phase.LISTENING)
+        case Phase.SPEAKING, Interrupted():
+            return _rest_after_interrupt(state, None, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), GenerationComplete()) if turn and not turn.complete:
+            return _complete(state, turn)
+        case Phase.PROCESSING, TurnComplete():
+            return _finish_silently(state)
+        case Phase.SPEAKING, TurnComplete() if turn and not turn.complete:
+            return _complete(state, turn)
+        case ((Phase.PROCESSING | Phase.SPEAKING), (GenerationComplete() | TurnComplete() | OutputText())):
+            # The answer is complete; the client is still playing it.
+            return state, []
+        case ((Phase.PROCESSING | Phase.SPEAKING), TurnFailed(turn=str())):
+            return _fail(state, event.message, event.retryable)
+        case ((Phase.PROCESSING | Phase.SPEAKING), Closed()):
+            return _fail(state, event.reason, event.retryable)
+        case ((Phase.LISTENING | Phase.PROCESSING | Phase.SPEAKING), TurnFailed()):
+            # What was said could not be understood.
+            return state, [_tell_failure(event.message, event.retryable)]
+        case Phase.LISTENING, Closed():
+            return state, [_tell_failure(event.reason, event.retryable)]
 
-        case ((Phase.PROCESSING | Phase.SPEAKING), GivenUp(message=message, code=code, retryable=retryable)):
-            rested, effects = _rest(session)
-            return rested, [Silence(session.turn, None), TellError(code, message, retryable), *effects]
-        case _, GivenUp(message=message, code=code, retryable=retryable):
-            return session, [TellError(code, message, retryable)]
+        case ((Phase.PROCESSING | Phase.SPEAKING), TurnAbandoned(message=message, code=code)) if turn:
+            error = Send(s.Error(message, code, event.retryable))
+            rested, effects = _rest(state)
+            return rested, [InterruptModel(turn.id, None), error, *effects]
+        case _, TurnAbandoned(message=message, code=code):
+            return state, [Send(s.Error(message, code, event.retryable))]
 
         # Time.
-        case Phase.SPEAKING, Tick() if session.answer and session.answer.complete:
-            late = now_ms >= session.answer.deadline_ms
-            return _rest(session) if late else (session, [Wake(session.answer.deadline_ms)])
+        case Phase.SPEAKING, Tick() if turn and turn.complete:
+            return _rest(state) if now_ms >= turn.deadline_ms else (state, [SetTimer(turn.deadline_ms)])
         case _, Tick():
-            return session, []
-        # An answer that is over may still be reported on, and spoken over.
-        case ((Phase.IDLE | Phase.LISTENING), (TurnOver() | Made() | BargedIn() | PlaybackDone())):
-            return session, []
+            return state, []
+        case ((Phase.IDLE | Phase.LISTENING), c.PlaybackDone()):
+            return state, []
         case _:
-            return session, [Warn(f"{type(event).__name__} ignored in {session.phase}")]
+            return state, [LogIgnored(f"{type(event).__name__} in {state.phase}")]
 
 
-def _type(session: Session, text: str) -> Step:
+def _tell(phase: Phase) -> Effect:
+    return Send(s.StateChanged(s.State(phase)))
+
+
+def _tell_queue(state: SessionState) -> Effect:
+    return Send(s.Queued(state.queue), stored_first=True)
+
+
+def _tell_failure(message: str, retryable: bool) -> Effect:
+    return Send(s.Error(message, MODEL_FAILED, retryable))
+
+
+def _id(state: SessionState) -> str:
+    assert state.turn is not None
+    return state.turn.id
+
+
+def _type(state: SessionState, text: str) -> Step:
     """A typed message is answered now, unless others have waited longer."""
-    if session.queue:
-        return _begin_queued(session.with_queued(text))
-    return session.begin(), _typed(text)
+    if state.queue:
+        return _begin_queued(state.with_queued(text))
+    return _begin_typed(state, text)
 
 
-def _begin_queued(session: Session) -> Step:
-    """The typed message that has waited longest."""
-    first, *left = session.queue
-    begun = session.begin().with_queue(tuple(left))
+def _begin_queued(state: SessionState) -> Step:
+    """Begins the turn of the typed message that has waited longest."""
+    first, *left = state.queue
+    begun, effects = _begin_typed(state.with_queue(tuple(left)), first.text)
     # The state first: a client that sees an empty queue at rest may believe that all is answered.
-    said, *rest = _typed(first.text)
-    return begun, [said, TellQueue(begun.queue), *rest]
+    return begun, [effects[0], _tell_queue(begun), *effects[1:]]
 
 
-def _empty_queue(session: Session, effects: Sequence[Effect]) -> Step:
+def _begin_typed(state: SessionState, text: str) -> Step:
+    begun = state.begin()
+    id, number = _id(begun), begun.turns
+    stored = StoreUser(id, number, text, spoken=False)
+    return begun, [_tell(Phase.PROCESSING), BeginTurn(id), stored, Respond(id, text)]
+
+
+def _empty_queue(state: SessionState, effects: Sequence[Effect]) -> Step:
     """An interruption gives up the messages that wait, too."""
-    if not session.queue:
-        return session, effects
-    return session.with_queue(()), [TellQueue(()), *effects]
+    if not state.queue:
+        return state, effects
+    emptied = state.with_queue(())
+    return emptied, [_tell_queue(emptied), *effects]
 
 
-def _typed(text: str) -> Sequence[Effect]:
-    return Say(Phase.PROCESSING), KeepUser(text, spoken=False), Ask(text)
+def _hear(state: SessionState, event: TurnStarted) -> Step:
+    """The user has finished a turn, or the model has begun to answer one."""
+    begin = BeginTurn(event.turn, spoken=True, continues=event.continues)
+    return state.begin(event.turn), [_tell(Phase.PROCESSING), begin]
 
 
-def _spoken(event: Heard) -> Sequence[Effect]:
-    keep = KeepUser(event.text, spoken=True, goes_on=event.goes_on, timings=event.timings)
-    return (keep, Ask(event.text)) if event.waits else (keep,)
+def _take_words(state: SessionState, event: InputTranscript) -> Sequence[Effect]:
+    """What the user said in this turn or in an earlier one, whose answer may be under way or over."""
+    number = state.number_of(event.turn)
+    if number is None:
+        return [LogIgnored("InputTranscript of an unknown turn")]
+    stored = StoreUser(event.turn, number, event.text, spoken=True, timings=event.timings)
+    return [stored, AnswerSpeech(event.turn, event.text)]
 
 
-def _voice(session: Session, answer: Answer, event: Voiced, now_ms: int) -> Step:
-    first = session.phase is Phase.PROCESSING
-    since_ms = now_ms if first else answer.speaking_since_ms
-    effects: list[Effect] = [Say(Phase.SPEAKING)] if first else []
-    words, heard = tuple(event.text.split()), answer.heard_before
+def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> Step:
+    first = state.phase is Phase.PROCESSING
+    ms = speech_ms(event.pcm)
+    since_ms = now_ms if first else turn.speaking_since_ms
+    effects: list[Effect] = [_tell(Phase.SPEAKING)] if first else []
+    words, heard = tuple(event.text.split()), turn.heard_before
     if words and heard[: len(words)] == words:
         # The client has this piece from an earlier process.
-        answer = replace(answer, heard_before=heard[len(words) :])
-        since_ms -= event.ms
+        turn = replace(turn, heard_before=heard[len(words) :])
+        since_ms -= ms
     else:
         # Other words than those that were heard are another answer: the client hears all of it, from its first piece.
-        is_another = bool(heard) and not answer.pieces
-        seq = 0 if is_another else answer.next_seq
-        answer = replace(answer, heard_before=(), next_seq=seq + 1)
-        effects.append(TellAudio(answer.turn, seq, event.pcm, event.text, event.last))
-    voiced = replace(answer, pieces=(*answer.pieces, Piece(event.text, event.ms)), speaking_since_ms=since_ms)
-    if answer.complete:
-        effects.append(Wake(voiced.deadline_ms))
-    return session.at(Phase.SPEAKING).with_answer(voiced), effects
+        is_another = bool(heard) and not turn.pieces
+        seq = 0 if is_another else turn.next_seq
+        turn = replace(turn, heard_before=(), next_seq=seq + 1)
+        effects.append(SendAudio(turn.number, seq, event.pcm, event.text, event.last))
+    spoken = replace(turn, pieces=(*turn.pieces, Piece(event.text, ms)), speaking_since_ms=since_ms)
+    if turn.complete:
+        effects.append(SetTimer(spoken.deadline_ms))
+    return state.at(Phase.SPEAKING).with_turn(spoken), effects
 
 
-def _go_on_speaking(session: Session, answer: Answer, missing_ms: int, now_ms: int) -> Step:
+def _go_on_speaking(state: SessionState, turn: Turn, missing_ms: int, now_ms: int) -> Step:
     """Nobody has listened for a while. What the client has, it may have played; the rest takes its time from now on."""
-    since_ms = max(answer.speaking_since_ms, now_ms - (answer.audio_ms - missing_ms))
-    speaking = replace(answer, speaking_since_ms=since_ms)
-    return session.with_answer(speaking), [Wake(speaking.deadline_ms)] if answer.complete else []
+    since_ms = max(turn.speaking_since_ms, now_ms - (turn.audio_ms - missing_ms))
+    speaking = replace(turn, speaking_since_ms=since_ms)
+    return state.with_turn(speaking), [SetTimer(speaking.deadline_ms)] if turn.complete else []
 
 
-def _make(session: Session, answer: Answer) -> Step:
+def _complete(state: SessionState, turn: Turn) -> Step:
     """The answer is whole. If it is spoken, the client is given the time to play it."""
-    whole = replace(answer, complete=True)
-    effects: list[Effect] = [KeepAnswer(answer.turn, answer.text, is_whole=True)]
-    if session.phase is Phase.SPEAKING:
-        effects.append(Wake(whole.deadline_ms))
-    return session.with_answer(whole), effects
+    whole = replace(turn, complete=True)
+    effects: list[Effect] = [StoreAnswer(turn.id, turn.number, turn.text, is_whole=True)]
+    if state.phase is Phase.SPEAKING:
+        effects.append(SetTimer(whole.deadline_ms))
+    return state.with_turn(whole), effects
 
 
-def _finish_silently(session: Session) -> Step:
+def _finish_silently(state: SessionState) -> Step:
     """An answer without audio, or no answer at all."""
     effects: list[Effect] = []
-    if session.answer is not None and session.answer.text and not session.answer.complete:
-        session, made = _make(session.at(Phase.PROCESSING), session.answer)
-        effects += made
-    rested, rest = _rest(session)
+    if state.turn is not None and state.turn.text and not state.turn.complete:
+        state, completed = _complete(state.at(Phase.PROCESSING), state.turn)
+        effects += completed
+    rested, rest = _rest(state)
     return rested, [*effects, *rest]
 
 
-def _rest(session: Session) -> Step:
-    return session.end_answer(), [Say(session.resting), EndTurn(session.turn)]
+def _fail(state: SessionState, message: str, retryable: bool) -> Step:
+    """There is no more of the answer. What was said of it stays."""
+    rested, effects = _finish_silently(state)
+    return rested, [_tell_failure(message, retryable), *effects]
 
 
-def _drop(session: Session, phase: Phase | None = None) -> Step:
+def _rest(state: SessionState) -> Step:
+    return state.end_turn(), [_tell(state.resting), EndTurn(state.turns)]
+
+
+def _give_up(state: SessionState) -> Step:
     """The answer is given up before anything of it was heard. In text, what came of it was read."""
-    said = session.answer.text if session.answer is not None else ""
-    heard = None if session.mode is Mode.TEXT else ""
-    effects: list[Effect] = [Silence(session.turn, heard)]
-    if said:
-        effects.append(KeepAnswer(session.turn, said if heard is None else heard))
-    dropped = session if phase is None else session.resting_at(phase)
-    rested, rest = _rest(dropped)
-    return rested, [*effects, *rest]
-
-
-def _interrupt(session: Session, played_ms: int | None, now_ms: int) -> Step:
-    """What was heard is kept first: what follows may be a new answer."""
-    answer = session.answer
-    heard = None
+    turn = state.turn
     effects: list[Effect] = []
-    if answer is not None:
-        elapsed_ms = min(now_ms - answer.speaking_since_ms, answer.audio_ms)
-        heard = answer.heard(played_ms if played_ms is not None else max(answer.played_ms, elapsed_ms))
-        effects.append(KeepAnswer(answer.turn, heard))
-    effects += [Silence(session.turn, heard), Say(Phase.INTERRUPTED), EndTurn(session.turn)]
-    return session.end_answer(), effects
+    if turn is not None:
+        heard = None if state.mode is Mode.TEXT else ""
+        effects.append(InterruptModel(turn.id, heard))
+        if turn.text:
+            effects.append(StoreAnswer(turn.id, turn.number, turn.text if heard is None else heard))
+    return state.end_turn(), [*effects, EndTurn(state.turns)]
 
 
-def _rest_after_interrupt(session: Session, played_ms: int | None, now_ms: int) -> Step:
-    interrupted, effects = _interrupt(session, played_ms, now_ms)
+def _drop(state: SessionState, phase: Phase | None = None) -> Step:
+    """Gives the answer up, and rests, in this phase if one is given."""
+    dropped, effects = _give_up(state if phase is None else state.resting_at(phase))
+    *before, end = effects
+    return dropped, [*before, _tell(dropped.phase), end]
+
+
+def _interrupt(state: SessionState, played_ms: float | None, now_ms: int) -> Step:
+    """What was heard is stored first: what follows may be a new answer."""
+    turn = state.turn
+    effects: list[Effect] = []
+    if turn is not None:
+        elapsed_ms = min(now_ms - turn.speaking_since_ms, turn.audio_ms)
+        heard = turn.heard(int(played_ms) if played_ms is not None else max(turn.played_ms, elapsed_ms))
+        effects += [StoreAnswer(turn.id, turn.number, heard), InterruptModel(turn.id, heard)]
+    return state.end_turn(), [*effects, _tell(Phase.INTERRUPTED), EndTurn(state.turns)]
+
+
+def _rest_after_interrupt(state: SessionState, played_ms: float | None, now_ms: int) -> Step:
+    interrupted, effects = _interrupt(state, played_ms, now_ms)
     # Whoever interrupts has something to say.
     phase = interrupted.resting if interrupted.mode is Mode.TEXT else Phase.LISTENING
-    return interrupted.at(phase).resting_at(phase), [*effects, Say(phase)]
+    return interrupted.at(phase).resting_at(phase), [*effects, _tell(phase)]
 
 
-def _is_played(session: Session, turn: int | None, now_ms: int) -> bool:
-    answer = session.answer
-    return answer is not None and turn in (None, answer.turn) and answer.was_played(now_ms)
-
-
-def _played(session: Session, turn: int, played_ms: int) -> Session:
-    answer = session.answer
-    if answer is None or answer.turn != turn or played_ms <= answer.played_ms:
-        return session
-    return session.with_answer(replace(answer, played_ms=min(played_ms, answer.audio_ms)))
+def _played(state: SessionState, number: int, played_ms: int) -> SessionState:
+    turn = state.turn
+    if turn is None or turn.number != number or played_ms <= turn.played_ms:
+        return state
+    return state.with_turn(replace(turn, played_ms=min(played_ms, turn.audio_ms)))

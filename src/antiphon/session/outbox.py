@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from antiphon.protocol import codec
 from antiphon.protocol.client_messages import AudioForm
 from antiphon.protocol.closing import Close
-from antiphon.protocol.limits import SPEECH_HZ
+from antiphon.protocol.limits import SPEECH_HZ, speech_ms
 from antiphon.protocol.server_messages import Audio, History, Queued, QueuedText, ServerMessage
 from antiphon.storage.sessions import Told
 
@@ -148,7 +148,7 @@ class Outbox:
         While older speech is `unspoken`, it waits behind that.
         """
         if self.unspoken and not once:
-            self.unspoken.append(Unheard(SpokenPiece(0, turn, seq, text, _ms(pcm), last), pcm))
+            self.unspoken.append(Unheard(SpokenPiece(0, turn, seq, text, speech_ms(pcm), last), pcm))
             return
         self._send_audio(turn, seq, pcm, text=text, last=last, once=once)
 
@@ -161,7 +161,7 @@ class Outbox:
 
     def _send_audio(self, turn: int, seq: int, pcm: bytes, *, text: str, last: bool, once: bool = False) -> None:
         self.last_n += 1
-        piece = SpokenPiece(self.last_n, turn, seq, text, _ms(pcm), last)
+        piece = SpokenPiece(self.last_n, turn, seq, text, speech_ms(pcm), last)
         stored = None
         if self._keeps and not once:
             self.unheard.append(Unheard(piece, pcm))
@@ -368,10 +368,6 @@ def last_queue(told: Told) -> tuple[QueuedText, ...]:
     """The typed messages that waited when this was told."""
     newest = next((text for _, text in reversed(told) if text.startswith(_QUEUED)), None)
     return () if newest is None else msgspec.json.decode(newest, type=Queued).messages
-
-
-def _ms(pcm: bytes) -> int:
-    return len(pcm) * 1000 // (2 * SPEECH_HZ)
 
 
 _QUEUED: Final = f'{{"type":"{codec.tag_of(Queued)}",'

@@ -1,42 +1,43 @@
-"""The runner of a session: its one mailbox, and the place where the machine's wishes come true."""
+"""The runner of a session: its one mailbox, and the place where the machine's effects are carried out."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import asdict
 
 from antiphon.clock import Clock
-from antiphon.models.live import ToolAnswer
+from antiphon.models import live
+from antiphon.models.base import ModelError
+from antiphon.models.live import LiveContext, LiveProfile, ToolAnswer
 from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
 from antiphon.session import effects as fx
 from antiphon.session import events as e
-from antiphon.session.asking import Asking, describe
-from antiphon.session.brain import NO_MODEL, Brain, FromModel, ModelMaker, Work
 from antiphon.session.calls import CallLog
+from antiphon.session.connection import ConnectFailed, FromModel, Opened
 from antiphon.session.history import history_of
-from antiphon.session.keeper import Keeper, Unfinished
-from antiphon.session.machine import BUSY, RESTING, step
+from antiphon.session.machine import step
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.microphone import Microphone
-from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, heard_of, last_queue, rest_of
-from antiphon.session.preferences import Preferences
-from antiphon.session.repeating import Repeater
-from antiphon.session.sampler import MakeSample, Sampler
-from antiphon.session.standing import Standing
-from antiphon.session.state import Answer, Phase, Piece, Session
+from antiphon.session.models import NO_MODEL, ModelFactories, SessionModels
+from antiphon.session.outbox import Outbox
+from antiphon.session.outcomes import CallOutcomes
+from antiphon.session.restoring import restore
+from antiphon.session.resume_state import Preferences, ResumeState
+from antiphon.session.speaking import Repeater, Sampler, Synthesize
+from antiphon.session.state import BUSY, RESTING, Phase, SessionState
 from antiphon.session.stopwatch import Stopwatch
-from antiphon.session.toolwork import Toll, ToolWork
-from antiphon.session.voice import Voice
+from antiphon.session.stored_session import StoredSession
+from antiphon.session.tool_runner import QuotaCharge, ToolRunner
+from antiphon.session.transcript_writer import TranscriptWriter
+from antiphon.session.voice import Voice, VoiceStart
 from antiphon.storage.base import STORE_UNAVAILABLE, StorageError
-from antiphon.storage.conversations import StoredTurn
 from antiphon.storage.sessions import Fenced, SessionRecord, Told
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
@@ -44,172 +45,168 @@ from antiphon.tools.result import After, Citation
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
-CHARACTER_MS: Final = 50
-"""What speech takes at least, where its length is not known yet."""
 FAULT: Final = "Something went wrong on the server, and this could not be done. Please try again."
 CONVERSATION_GONE: Final = "This conversation was deleted. I have started a new one."
-
-log = get_logger(__name__)
+UNKNOWN_CONVERSATION: Final = s.Error("You have no such conversation.", "unknown_conversation")
 
 STARTING: Final = (c.StartListening, c.StartVoice)
 ASKING: Final = (*STARTING, c.TextMessage, c.Confirm)
-"""What a user who is blocked may not do."""
+"""What a blocked user may not do."""
 
-Letter = e.Tick | FromModel | c.ClientMessage | Work
-"""What comes into the mailbox. `Work` must not run beside the rest."""
+log = get_logger(__name__)
+
+MailboxItem = e.Tick | FromModel | c.ClientMessage | e.Work
 
 
 class Runner:
     def __init__(
         self,
-        keeper: Keeper,
+        *,
+        stored: StoredSession,
         outbox: Outbox,
         tools: ToolSession,
         executor: Executor,
-        make_model: ModelMaker,
+        factories: ModelFactories,
         clock: Clock,
         composer: Composer,
-        make_sample: MakeSample | None = None,
+        synthesize: Synthesize | None = None,
     ) -> None:
         self.outbox = outbox
         self.tools = tools
-        self.keeper = keeper
+        self.stored = stored
+        self.writer = TranscriptWriter(stored, clock)
         self.preferences = Preferences()
-        self.session = Session(mode=tools.mode)
-        self._clock = clock
-        self._greeting = composer.assistant.greeting
-        self._brain = Brain(
-            make_model,
-            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.foresee, composer),
-            self.post,
-        )
-        self._client = ClientMessages(outbox, keeper.stores, tools.user)
-        tools.messaging = self._client
-        self._work = ToolWork(executor, tools, outbox, self._client, self.post)
-        self._calls = CallLog(keeper.stores.voice_calls, keeper, clock)
-        self._voice = Voice(self._brain, self._calls, tools, outbox, lambda: self.session, self._step)
-        self._asking = Asking(self._brain, self._voice, self._work, keeper, outbox, lambda: self.session, self._step)
-        self._microphone = Microphone(self._brain, self._voice, lambda: self.session, self.post)
-        self._sampler = None if make_sample is None else Sampler(make_sample, outbox, self._voice.refuse)
-        self._repeater = Repeater(make_sample, outbox, lambda: self.preferences)
+        self.state = SessionState(mode=tools.mode)
         self.introduce: Callable[[], None] = lambda: None
-        """Tells the client of its session anew."""
+        """Sends the client a new `session` message."""
+        self.is_restoring = False
+        """Whether a turn that another process has left is about to be answered."""
+        self._clock = clock
+        self._composer = composer
+        self._client = ClientMessages(outbox, stored.stores, tools.user)
+        tools.messaging = self._client
+        self.calls = CallLog(stored, self.writer, clock)
+        self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
+        self._models = SessionModels(factories, self._describe_context, self.post)
+        self._microphone = Microphone(self._models, lambda: self.state)
+        self._voice = Voice(
+            models=self._models,
+            calls=self.calls,
+            tools=tools,
+            outbox=outbox,
+            microphone=self._microphone,
+            state=lambda: self.state,
+            step=self.step,
+            post=self.post,
+        )
+        self._outcomes = CallOutcomes(
+            tools=self.tool_runner,
+            writer=self.writer,
+            outbox=outbox,
+            voice=self._voice,
+            state=lambda: self.state,
+            step=self.step,
+            respond=self._respond,
+            connection=lambda: self._models.connection,
+        )
+        self._sampler = None if synthesize is None else Sampler(synthesize, outbox, self._voice.refuse)
+        self._repeater = Repeater(synthesize, outbox, lambda: self.preferences)
         self._stopwatch = Stopwatch()
-        self._mailbox: asyncio.Queue[Letter] = asyncio.Queue()
+        self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
+        self._events: deque[e.Event] = deque()
+        """Events that wait for the effects of the one before them."""
+        self._is_stepping = False
+        self._is_behind = False
+        """Whether other sessions have added to the conversation what the model has not been told."""
+        self._shown = ""
+        """What the client was shown of the answer's text."""
         self._timer: asyncio.TimerHandle | None = None
-        self._resting = asyncio.Event()
-        self._resting.set()
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
         self._is_over = False
-        self.takes_up = False
-        """Whether the turn that another process has left is about to be answered."""
 
     # What others call.
 
-    def post(self, letter: Letter) -> None:
-        if isinstance(letter, STARTING):
+    def post(self, item: MailboxItem) -> None:
+        if isinstance(item, STARTING):
             self._microphone.wait()
-        self._mailbox.put_nowait(letter)
+        self._mailbox.put_nowait(item)
 
     def hear(self, pcm: bytes, *, playing: bool = False) -> None:
         self._microphone.hear(pcm, playing)
 
-    def charge(self, toll: Toll) -> None:
-        """From now on tool calls are on this account."""
-        self._work.toll = toll
+    def charge(self, charge: QuotaCharge) -> None:
+        """From now on tool calls are charged to this account."""
+        self.tool_runner.charge = charge
+
+    @property
+    def conversation_id(self) -> str:
+        return self.writer.conversation_id
 
     @property
     def citations(self) -> Sequence[Citation]:
-        """What the tools of the last turn found their answers in."""
-        return self._work.citations
+        """The sources of the last turn's tool results."""
+        return self.tool_runner.citations
 
     @property
     def approved(self) -> Mapping[str, Any]:
         """The arguments of the calls that the person has approved, by the ids under which they are shown."""
-        return self._work.approved
+        return self.tool_runner.approved
 
     async def rest(self) -> None:
-        """Returns when no answer is under way."""
-        await self._resting.wait()
+        """Returns when no turn is under way."""
+        await self._at_rest.wait()
 
     async def restore(self, record: SessionRecord, told: Told, seen_n: int) -> None:
-        """Takes a session up where another process has left it. To be called before it runs.
+        """Takes the session over from another process, before it runs here.
 
-        `told` is what the client was told and `seen_n` the last of it that it has. An answer that was made is spoken as
-        far as the client does not have it; a turn without an answer is answered now.
+        `told` is what the client was sent, and `seen_n` the last of it that the client has. An answer that was made is
+        spoken as far as the client does not have it; a turn without an answer is answered now.
         """
-        self.preferences = msgspec.json.decode(record.state, type=Preferences)
-        self._set_voice()
-        standing = msgspec.json.decode(record.state, type=Standing)
-        in_voice = self.tools.mode is Mode.VOICE
-        resting = Phase.LISTENING if in_voice and standing.listening else Phase.IDLE
-        self.outbox.restore(told, seen_n)
-        self.session = Session(self.tools.mode, resting, resting, turn=standing.answers, queue=last_queue(told))
-        self._calls.restore(standing.call if in_voice else None)
-        unfinished = await self.keeper.restore()
-        if unfinished is not None:
-            heard = heard_of(standing.answers + 1, told, seen_n)
-            if heard is not None:
-                self.outbox.note_heard(heard)
-            if unfinished.answer is not None:
-                self._restore_answer(unfinished.answer, heard)
-            else:
-                self._work.restore(told)
-                self._take_up(unfinished, heard)
+        restored = await restore(self.writer, self.outbox, record, told, seen_n, mode=self.tools.mode)
+        self.preferences, self.state = restored.preferences, restored.state
+        self.apply_voice()
+        self.calls.restore(restored.call)
+        if self.state.turn is not None:
+            self.tool_runner.begin_turn(self.state.turn.id)
+            self._at_rest.clear()
+        if restored.unanswered is not None:
+            self.tool_runner.restore(told)
+            self.is_restoring = True
+            self.post(partial(self._answer_restored, restored.unanswered))
         await self._save_messages()
-        if self.session.phase in RESTING:
-            self.post(self._follow_up)
+        if self.state.phase in RESTING:
+            self.post(self.follow_up)
 
-    def _restore_answer(self, stored: StoredTurn, heard: HeardSpeech | None) -> None:
-        """It was made, but perhaps not heard. What the client does not have of it is spoken."""
-        self._work.begin_turn()
-        turn = self.session.turn + 1
-        self.session = replace(self.session, turn=turn)
-        self.keeper.begin_answer(turn, stored.seq)
-        if heard is None or self.session.mode is not Mode.VOICE:
-            return
-        text = " ".join(rest_of(stored.text, heard))
-        rest = SpokenPiece(0, turn, heard.last_seq + 1, text, heard.missing_ms or len(text) * CHARACTER_MS, last=True)
-        if text:
-            self.outbox.unspoken.append(Unheard(rest, None))
-        pieces = (Piece(heard.text, heard.ms), Piece(rest.text, rest.ms))
-        answer = Answer(turn, stored.text, pieces, speaking_since_ms=stored.at_ms, complete=True)
-        self.session = self.session.at(Phase.SPEAKING).with_answer(answer)
-        self._resting.clear()
-
-    def _take_up(self, left: Unfinished, heard: HeardSpeech | None) -> None:
-        """Its answer is made anew. What the client has of it as sound is not sent again."""
-        words, last_seq = ((), -1) if heard is None else (tuple(heard.text.split()), heard.last_seq)
-
-        async def take_up() -> None:
-            self.takes_up = False
-            self._work.begin_turn()
-            await self._step(e.TakenUp(left.question, left.ran, words, last_seq))
-
-        self.takes_up = True
-        self.post(take_up)
+    async def _answer_restored(self, restored: e.TurnRestored) -> None:
+        self.is_restoring = False
+        self.tool_runner.begin_turn(restored.turn)
+        await self.step(restored)
 
     def come_back(self, seen_n: int) -> None:
-        """The client is there again, and was told what it had missed. Speech goes on from where it has left."""
+        """The client is there again, and was sent what it had missed. Speech goes on from where the client has left."""
         missing = [*self.outbox.unspoken, *(each for each in self.outbox.unheard if each.piece.n > seen_n)]
         missing_ms = sum(each.piece.ms for each in missing)
 
         async def go_on() -> None:
-            await self._step(e.ClientBack(missing_ms))
+            await self.step(e.ClientBack(missing_ms))
+            if self._models.connection is None:
+                self._voice.reopen()
 
         self.post(go_on)
         self._repeater.start()
 
     def end(self) -> None:
-        """To be called by a letter: none of those behind it is opened."""
+        """To be called by an item of the mailbox: none of those behind it is taken."""
         self._is_over = True
 
     async def run(self) -> None:
-        """Takes one letter after another, until it is cancelled. Raises `Fenced` if another process has the session."""
+        """Takes one item after another, until it is cancelled. Raises `Fenced` if another process has the session."""
         try:
             while not self._is_over:
-                letter = await self._mailbox.get()
+                item = await self._mailbox.get()
                 try:
-                    await self._open(letter)
+                    await self._take(item)
                 except Fenced:
                     raise
                 except Exception as error:
@@ -217,254 +214,354 @@ class Runner:
         finally:
             await self._stop()
 
-    async def _open(self, letter: Letter) -> None:
-        match letter:
-            case FromModel(event=event):
-                if self._brain.admits(letter):
-                    await self._take_from_model(event)
+    # The mailbox.
+
+    async def _take(self, item: MailboxItem) -> None:
+        match item:
+            case FromModel():
+                await self._take_from_model(item)
             case c.ClientMessage():
-                await self._take(letter)
+                await self._take_from_client(item)
             case e.Tick():
-                # Nobody has listened as long as nobody is there.
+                # While nobody is there, nobody listens.
                 if self.outbox.link is not None:
-                    await self._step(letter)
+                    await self.step(item)
             case _:
-                await letter()
+                await item()
 
     async def _recover(self, error: Exception) -> None:
-        """What has come could not be dealt with: the client is told, the turn is given up, the session goes on."""
+        """An item could not be dealt with: the client is told, the turn is given up, and the session goes on."""
         if isinstance(error, StorageError):
             log.warning("not_stored", session=self.tools.id, error=str(error))
-            told, code = STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE
+            message, code = STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE
         else:
-            log.error("letter_failed", session=self.tools.id, exc_info=error)
-            told, code = FAULT, ErrorCode.INTERNAL
+            log.error("mailbox_item_failed", session=self.tools.id, exc_info=error)
+            message, code = FAULT, ErrorCode.INTERNAL
         self._repeater.stop()
-        await self._reconnect()
-        await self._step(e.GivenUp(told, code))
+        self._reconnect()
+        await self.step(e.TurnAbandoned(message, code))
 
-    async def _take_from_model(self, event: e.Event) -> None:
-        if isinstance(event, e.Heard) and event.is_final and await self._is_blocked():
-            # By another session of the same user: its call does not outlast that.
-            await self._voice.end("blocked")
+    async def _take_from_model(self, item: FromModel) -> None:
+        connection, event = item.connection, item.event
+        is_successor = connection is self._models.successor
+        if not is_successor and connection is not self._models.connection:
             return
-        await self._step(event)
+        match event:
+            case Opened():
+                if self.state.mode is Mode.VOICE and not is_successor:
+                    self._voice.note_model(connection.profile.name)
+                await self._voice.start_if_ready()
+                self._open_microphone()
+            case ConnectFailed(error=error):
+                await self._take_failure(error, is_successor=is_successor)
+            case live.Closed() if is_successor:
+                await self._voice.fail(ModelError(event.reason, retryable=event.retryable))
+            case live.Closed():
+                self._models.close()
+                await self.step(event)
+                self._voice.reopen()
+            case live.TurnStarted() | live.InputTranscript(is_final=True) if await self._is_blocked():
+                # By another session of the same user: the call does not outlast that.
+                await self._voice.end("blocked")
+            case live.InputTranscript(is_final=False) if not self.preferences.captions:
+                pass
+            case _:
+                await self.step(event)
 
-    # What the client wants.
+    async def _take_failure(self, error: ModelError, *, is_successor: bool) -> None:
+        """A model could not be connected."""
+        turn = self.state.turn
+        if not is_successor:
+            self._models.close()
+            if turn is not None:
+                await self.step(
+                    live.TurnFailed(turn.id, str(error), error.retryable, error.rate_limited, error.retry_after_s)
+                )
+        if is_successor or self.state.mode is Mode.VOICE:
+            await self._voice.fail(error)
 
-    async def _take(self, message: c.ClientMessage) -> None:
+    async def _take_from_client(self, message: c.ClientMessage) -> None:
         if not (isinstance(message, ASKING) and await self._is_blocked()):
             await self._do(message)
-        if isinstance(message, STARTING):
+        elif isinstance(message, STARTING):
             self._microphone.open()
 
     async def _do(self, message: c.ClientMessage) -> None:
         match message:
-            case c.StartListening():
-                await self._step(e.StartListening())
             case c.StopListening():
-                await self._step(e.StopListening(self._microphone.has_heard_speech))
-            case c.Interrupt(played_ms=played_ms):
-                await self._step(e.Interrupt(None if played_ms is None else int(played_ms)))
-            case c.PlaybackDone(turn=turn):
+                await self.step(e.ListeningStopped(self._microphone.has_heard_speech))
+            case c.PlaybackDone():
                 # What must be made again has not been sent, so it cannot have been played.
                 if not self.outbox.unspoken:
-                    await self._step(e.PlaybackDone(turn))
-            case c.Playback(turn=turn, played_ms=played_ms):
-                await self._step(e.Playback(turn, int(played_ms)))
-            case c.TextMessage(text=text):
-                await self._step(e.TextMessage(text))
-            case c.Unqueue(id=id):
-                await self._step(e.Unqueue(id))
+                    await self.step(message)
             case c.Settings():
                 self.outbox.send(self.preferences.change(message))
-                self._set_voice()
+                self.apply_voice()
                 await self.save()
             case c.ClearConversation():
                 await self._clear()
             case c.StartVoice(pending_request=pending):
-                greets = self.preferences.greeting and not self.keeper.messages
-                await self._voice.start((pending or "").strip(), self._greeting if greets else None)
+                await self._start_voice((pending or "").strip())
             case c.EndVoice():
                 await self._voice.end("user_request")
             case c.LoadConversation(conversation_id=id):
                 await self._load(id)
             case c.Confirm(confirmation_token=token, approved=approved):
-                await self._asking.confirm(token, approved)
+                await self._outcomes.confirm(token, approved)
             case c.TestAudio(voice=voice):
                 self._sample(voice)
             case c.Ping(t=t):
                 self.outbox.send(s.Pong(t), once=True)
             case c.Hello():
                 self.outbox.send(s.Error("hello must be the first message.", "hello_late"))
+            case c.StartListening():
+                await self.step(message)
+                self._open_microphone()
+            case _:
+                await self.step(message)
+
+    def _open_microphone(self) -> None:
+        """Lets audio through, unless a model that listens is still to come."""
+        if not self._voice.is_starting:
+            self._microphone.open()
+
+    async def _start_voice(self, pending_request: str) -> None:
+        pending, self.tools.state.pending_message = self.tools.state.pending_message or "", None
+        greets = self.preferences.greeting and not self.writer.transcript.messages
+        greeting = self._composer.assistant.greeting if greets else ""
+        await self._voice.start(VoiceStart(pending_request or pending, greeting))
 
     async def _clear(self) -> None:
-        """An answer under way is of the conversation that is to be forgotten."""
-        if self.session.phase in BUSY:
-            await self._step(e.Interrupt())
+        """An answer under way belongs to the conversation that is to be forgotten."""
+        if self.state.phase in BUSY:
+            await self.step(c.Interrupt())
         self.outbox.forget_all()
-        await self.keeper.clear(self.outbox.last_n)
-        await self._reconnect()
+        await self.writer.clear()
+        await self.stored.clear_messages(self.outbox.last_n)
+        self._models.forget_handles()
+        self._reconnect()
 
     def _sample(self, voice: str | None) -> None:
         if self._sampler is None:
             self._voice.refuse(NO_MODEL[Mode.VOICE])
         else:
-            self._sampler.start(voice or self.preferences.voice, self.preferences.voice_speed / 100)
+            self._sampler.start(voice or self.preferences.voice, self.preferences.speed)
 
     async def _load(self, conversation_id: str) -> None:
-        if not await self.keeper.has(conversation_id):
-            self.outbox.send(s.Error("You have no such conversation.", "unknown_conversation"))
+        if not await self.writer.has(conversation_id):
+            self.outbox.send(UNKNOWN_CONVERSATION)
             return
-        if self.session.phase not in RESTING:
-            await self._step(e.Interrupt())
-        await self._calls.end()
-        await self.keeper.load(conversation_id)
-        await self._reconnect()
+        if self.state.phase in BUSY:
+            await self.step(c.Interrupt())
+        await self.calls.end()
+        await self.writer.load(conversation_id)
+        self._models.forget_handles()
+        self._reconnect()
         self.tell_history()
 
     def tell_history(self) -> None:
         """What was said in this conversation, and what waits to be answered."""
-        self.outbox.send_history(s.History(self.keeper.conversation_id, history_of(self.keeper.messages)))
-        if self.session.queued or self.session.queue:
-            self.outbox.send(s.Queued(self.session.queue), once=True)
+        self.outbox.send_history(s.History(self.conversation_id, history_of(self.writer.transcript)))
+        if self.state.queued or self.state.queue:
+            self.outbox.send(s.Queued(self.state.queue), once=True)
 
     # What the machine wants.
 
-    async def _step(self, event: e.Event) -> None:
-        self.session, effects = step(self.session, event, self._clock.now_ms())
-        if self.session.phase in BUSY:
-            self._resting.clear()
-        for effect in effects:
-            await self._perform(effect)
-        if self.session.phase in RESTING:
-            self._resting.set()
+    async def step(self, event: e.Event) -> None:
+        """Gives the machine an event and carries out the effects. An event that comes of an effect waits for its end."""
+        self._events.append(event)
+        if self._is_stepping:
+            return
+        self._is_stepping = True
+        try:
+            while self._events:
+                self.state, effects = step(self.state, self._events.popleft(), self._clock.now_ms())
+                if self.state.phase in BUSY:
+                    self._at_rest.clear()
+                for effect in effects:
+                    await self._perform(effect)
+        except BaseException:
+            self._events.clear()
+            raise
+        finally:
+            self._is_stepping = False
+        if self.state.phase in RESTING:
+            self._at_rest.set()
 
     async def _perform(self, effect: fx.Effect) -> None:
         match effect:
-            case fx.Say(phase=phase):
-                self.outbox.send(s.StateChanged(s.State(phase)))
-            case fx.TellInterim(text=text):
-                if self.preferences.captions:
-                    self.outbox.send(s.Transcript(text, is_final=False))
-            case fx.KeepUser():
-                await self._keep_user(effect)
-            case fx.Ask(text=text, ran=ran):
-                await self._asking.ask(text, ran)
-            case fx.EndAudio():
-                self._microphone.begin_turn()
-                await self._brain.end_audio()
-            case fx.TellChunk(text=text, is_first=is_first):
+            case fx.Send(message=s.ResponseChunk() as chunk):
                 self._stopwatch.say(self._clock.now_ms())
-                self.outbox.send(s.ResponseChunk(text, is_first))
-            case fx.TellAudio(turn=turn, seq=seq, pcm=pcm, text=text, last=last):
+                if not self.tools.state.suppress_transcript:
+                    self._shown += chunk.text
+                    self.outbox.send(chunk)
+            case fx.Send(message=message, stored_first=True):
+                async with self._telling(message) as told:
+                    await self.stored.tell(told)
+            case fx.Send(message=message):
+                self.outbox.send(message)
+            case fx.SendAudio(number=number, seq=seq, pcm=pcm, text=text, last=last):
                 self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
-                    self.outbox.send_audio(turn, seq, pcm, text=text, last=last)
+                    self.outbox.send_audio(number, seq, pcm, text=text, last=last)
                     self.post(self._save_messages)
-            case fx.TellQueue(queue=queue):
-                # What a client has seen as waiting is never lost.
-                async with self._telling(s.Queued(queue)) as told:
-                    await self.keeper.tell(told)
-            case fx.KeepAnswer():
-                await self._keep_answer(effect)
+            case fx.BeginTurn():
+                await self._begin_turn(effect)
+            case fx.StoreUser():
+                await self._store_user(effect)
+            case fx.AnswerSpeech(turn=turn, text=text):
+                await self._answer_speech(turn, text)
+            case fx.Respond(turn=turn, text=text, ran=ran):
+                await self._outcomes.respond(turn, text, ran)
+            case fx.EndAudio(turn=turn):
+                self._microphone.begin_turn()
+                if self._models.connection is not None:
+                    self._models.connection.end_audio(turn)
+            case fx.StoreAnswer():
+                await self._store_answer(effect)
             case fx.RunTools(turn=turn, calls=calls):
-                self._work.start(calls, partial(self._tools_done, turn))
-                # A process that takes this turn up must know which calls the client was told of.
+                self.tool_runner.start(calls, partial(self._tools_done, turn))
+                # A process that takes this turn over must know which calls the client was told of.
                 await self._save_messages()
-            case fx.Silence(heard=heard):
-                self._work.cancel()
+            case fx.CancelCalls(ids=ids):
+                self.tool_runner.cancel_calls(ids)
+            case fx.InterruptModel(turn=turn, heard=heard):
+                self.tool_runner.cancel()
                 self._repeater.stop()
                 self.outbox.forget_speech()
-                await self._brain.interrupt(heard)
-            case fx.Wake(at_ms=at_ms):
-                self._wake_at(at_ms)
-            case fx.EndTurn(turn=turn):
-                await self._end_turn(turn)
+                if self._models.connection is not None:
+                    self._models.connection.interrupt(turn, heard)
+            case fx.SetTimer(at_ms=at_ms):
+                self._set_timer(at_ms)
+            case fx.EndTurn(number=number):
+                await self._end_turn(number)
             case fx.Save():
                 await self.save()
-            case fx.TellError(code=code, message=message, retryable=retryable):
-                self.outbox.send(s.Error(message, code, retryable))
             case fx.StartVoice():
-                await self._voice.start()
-            case fx.Warn(text=text):
-                log.warning("ignored", session=self.tools.id, what=text)
+                await self._voice.start(VoiceStart())
+            case fx.LogIgnored(what=what):
+                log.warning("ignored", session=self.tools.id, what=what)
 
-    async def _keep_user(self, turn: fx.KeepUser) -> None:
+    async def _begin_turn(self, begin: fx.BeginTurn) -> None:
         self._microphone.begin_turn()
-        # Before the turn is counted: whoever makes its answer anew counts it by itself.
-        self._describe_standing()
-        if not turn.goes_on:
-            await self._asking.tell_late()
-            self._work.begin_turn()
-        self._stopwatch.ask(self._clock.now_ms(), turn.timings)
-        async with self._telling(s.Transcript(turn.text, is_final=True)) as told:
-            self._asking.is_behind |= await self.keeper.keep_user(
-                turn.text, spoken=turn.spoken, goes_on=turn.goes_on, told=told
-            )
+        # Before the turn is counted: a process that makes its answer anew counts it by itself.
+        self._describe()
+        if begin.continues is None:
+            await self._outcomes.note_late()
+            self.tool_runner.begin_turn(begin.turn)
+        else:
+            self.tool_runner.note_turn(begin.turn)
+        self.writer.begin_turn(begin.turn, spoken=begin.spoken, continues=begin.continues)
+        self._stopwatch.ask(self._clock.now_ms())
+        self._shown = ""
+
+    async def _store_user(self, user: fx.StoreUser) -> None:
+        if user.timings is not None:
+            self._stopwatch.note(user.timings)
+        message = s.Transcript(user.text, is_final=True, turn=user.number)
+        async with self._telling(message) as told:
+            self._is_behind |= await self.writer.store_user(user.turn, user.text, spoken=user.spoken, told=told)
         self._note_move()
 
-    async def _keep_answer(self, answer: fx.KeepAnswer) -> None:
-        whole = (s.Response(answer.text), s.GenerationComplete(answer.turn)) if answer.is_whole else ()
-        spoken = self.session.mode is Mode.VOICE
+    async def _answer_speech(self, turn: str, text: str) -> None:
+        connection, current = self._models.connection, self.state.turn
+        is_current = current is not None and current.id == turn
+        if connection is not None and connection.profile.waits_to_answer and is_current:
+            await self._outcomes.respond(turn, text, ())
+        else:
+            await self._outcomes.check_consent(turn, text)
+
+    async def _store_answer(self, answer: fx.StoreAnswer) -> None:
+        text = self._shown if self.tools.state.suppress_transcript else answer.text
+        whole = (s.Response(text, turn=answer.number), s.GenerationComplete(answer.number)) if answer.is_whole else ()
+        spoken = self.state.mode is Mode.VOICE
         async with self._telling(*whole) as told:
-            await self.keeper.keep_answer(answer.turn, answer.text, spoken=spoken, told=told)
+            await self.writer.store_answer(answer.turn, answer.text, spoken=spoken, told=told)
         self._note_move()
 
     @asynccontextmanager
     async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[Told]:
-        """Messages that are told once this block has stored them, with what was said before them."""
+        """Messages that are sent once this block has stored them, with what was sent before them."""
         told = self.outbox.stage(*messages)
         try:
             yield told
         except BaseException:
             self.outbox.withdraw(told)
             raise
-        if not self.keeper.is_stored:
+        if not self.stored.is_stored:
             # Nothing of a session is stored before its first turn; then all of it is.
             self.outbox.put_back(told)
         self.outbox.release()
 
     def _note_move(self) -> None:
-        """The conversation was deleted elsewhere, if it was: a model that knows it is not asked any more."""
-        if self.keeper.take_moved():
-            self._asking.is_behind = True
-            self._calls.restore(None)
+        """If the conversation was deleted elsewhere, a model that knows it is not asked any more."""
+        if self.writer.take_moved():
+            self._is_behind = True
+            self.calls.restore(None)
             self.outbox.send(s.Error(CONVERSATION_GONE, ErrorCode.CONVERSATION_GONE))
             self.introduce()
 
     # The model and its tools.
 
-    async def _reconnect(self) -> None:
-        """The model forgets, or learns of another conversation: it is connected anew when it is next needed."""
-        self._work.cancel()
-        await self._brain.close()
+    def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
+        """What a model is connected with."""
+        snapshot, turn = self.tools.snapshot, self.state.turn
+        return LiveContext(
+            system=self._composer.compose(mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode)),
+            transcript=self.writer.transcript,
+            # The turn under way is given to the model by itself.
+            history=self.writer.transcript.before(None if turn is None else turn.id),
+            tools=snapshot.provider_schemas(profile.tool_schemas, mode),
+            mode=mode,
+            prefetch=self.tool_runner.prefetch,
+        )
 
-    def _set_voice(self) -> None:
-        self._brain.set_voice(self.preferences.voice, self.preferences.voice_speed / 100)
+    def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:
+        self._catch_up()
+        try:
+            self._models.connect(self.state.mode).respond(turn, text, ran)
+        except ModelError as error:
+            self.post(partial(self.step, live.TurnFailed(turn, str(error), error.retryable)))
 
-    async def _tools_done(self, turn: int, answers: list[ToolAnswer]) -> None:
-        keeping = self.keeper.keep_runs(answers, self.outbox)
-        if self.tools.state.ending is After.IMMEDIATE and self.session.mode is Mode.VOICE:
-            await keeping
-            await self._voice.end(*self._work.goodbye)
-        elif turn == self.session.turn:
-            # The model goes on while they are stored. What it says waits in the mailbox until they are.
-            await asyncio.gather(keeping, self._brain.tell(answers))
+    def _catch_up(self) -> None:
+        """A model with a context of its own that lacks turns of other sessions is replaced."""
+        connection = self._models.connection
+        if self._is_behind and connection is not None and connection.profile.keeps_context:
+            self._models.close()
+        self._is_behind = False
+
+    def _reconnect(self) -> None:
+        """The model is replaced: it must forget, or learn of another conversation, or has failed."""
+        self.tool_runner.cancel()
+        self._models.close()
+        self._voice.reopen()
+
+    def apply_voice(self) -> None:
+        self._models.set_voice(self.preferences.voice, self.preferences.speed)
+
+    async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
+        storing = self.writer.store_runs(turn, answers, self.outbox)
+        current, connection = self.state.turn, self._models.connection
+        if self.tools.state.ending is After.IMMEDIATE and self.state.mode is Mode.VOICE:
+            await storing
+            await self._voice.end(*self.tool_runner.goodbye)
         else:
-            await keeping
+            if connection is not None and current is not None and current.id == turn:
+                # The model goes on while the runs are stored. What it says waits in the mailbox until they are.
+                connection.send_tool_results(turn, answers)
+            await storing
         self._note_move()
 
     # The end of a turn, and of everything.
 
-    async def _end_turn(self, turn: int) -> None:
-        metrics = self._stopwatch.read(turn)
+    async def _end_turn(self, number: int) -> None:
+        metrics = self._stopwatch.read(number)
         if metrics is not None:
             self.outbox.send(metrics)
         self._client.tell_farewell()
         self._repeater.stop()
-        if self.session.phase is not Phase.SPEAKING:
+        if self.state.phase is not Phase.SPEAKING:
             self.outbox.forget_speech()
         try:
             await self.save()
@@ -473,50 +570,53 @@ class Runner:
         except StorageError as error:
             # The turn is over all the same. What was not stored is tried again at the end of the next.
             log.warning("not_saved", session=self.tools.id, error=str(error))
-        # A letter, since the effects of the event that has ended the turn may not all be done.
-        self.post(self._follow_up)
+        # Through the mailbox, since the effects of the event that has ended the turn may not all be done.
+        self.post(self.follow_up)
 
-    async def _follow_up(self) -> None:
-        """What has waited for the end of a turn. If another has begun, it waits for the end of that."""
-        if self.session.phase in BUSY:
+    async def follow_up(self) -> None:
+        """Does what has waited for the end of a turn. If another one has begun, it waits for the end of that."""
+        if self.state.phase in BUSY:
             return
-        await self._asking.catch_up()
+        self._catch_up()
         if self.tools.state.ending is not None:
-            await self._voice.end(*self._work.goodbye)
-        await self._voice.start_if_wanted()
-        self._asking.watch_left()
-        await self._asking.tell_outcomes()
-        if self.session.phase in RESTING:
-            await self._step(e.NextQueued())
+            await self._voice.end(*self.tool_runner.goodbye)
+        await self._voice.start_if_ready()
+        self._outcomes.watch_left()
+        await self._outcomes.tell()
+        if self.state.phase in RESTING:
+            await self.step(e.QueueReady())
 
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""
-        await self._calls.end()
+        await self.calls.end()
 
     async def save(self) -> None:
-        """What another process needs to go on. While a turn is under way, that is only what was told."""
-        if self.session.phase in RESTING:
-            await self._calls.save()
-            self._describe_standing()
-            await self.keeper.save()
+        """Stores what another process needs to go on. While a turn is under way, that is only what was sent."""
+        if self.state.phase in RESTING:
+            await self.calls.save()
+            self._describe()
+            await self.writer.save()
         await self._save_messages()
 
     async def _save_messages(self) -> None:
-        await self.keeper.save_messages(self.outbox)
+        await self.stored.save_messages(self.outbox)
 
-    def _describe_standing(self) -> None:
-        standing = Standing(
+    def _describe(self) -> None:
+        state = ResumeState(
             **asdict(self.preferences),
-            listening=self.session.resting is Phase.LISTENING,
-            answers=self.session.turn - (self.session.phase in BUSY),
-            call=self._calls.stored,
+            listening=self.state.resting is Phase.LISTENING,
+            turns=self.state.turns - (self.state.phase in BUSY),
+            call=self.calls.stored,
         )
-        self.keeper.describe(self.session.mode, self.tools.turn, self.tools.pinned_version, standing)
+        tools = self.tools
+        self.stored.describe(
+            mode=self.state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=state
+        )
 
     async def _is_blocked(self) -> bool:
         return await self._client.tell_block(self._clock.now_ms())
 
-    def _wake_at(self, at_ms: int) -> None:
+    def _set_timer(self, at_ms: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
         delay_s = max(0, at_ms - self._clock.now_ms()) / 1000
@@ -525,9 +625,11 @@ class Runner:
     async def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._microphone.close()
+        self._voice.stop()
         self._repeater.stop()
-        await self._work.stop()
+        self._models.close()
+        self._models.drop_successor()
+        await self.tool_runner.stop()
         if self._sampler is not None:
             await self._sampler.stop()
-        await self._brain.close()
+        await self._models.wait_closed()

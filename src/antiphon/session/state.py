@@ -1,4 +1,4 @@
-"""What a session is at one moment, as a value: the machine makes the next one from it."""
+"""The state of a session at one moment, as a value: the machine makes the next one from it."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -8,14 +8,16 @@ from antiphon.protocol.server_messages import QueuedText
 from antiphon.tools.spec import Mode
 
 WATCHDOG_MS: Final = 5_000
-"""So long after the end of the audio a client may still say that it has played it; then it is believed to have."""
+"""How long after the end of the audio a client may still report that it has played it. Then it counts as played."""
 
 PLAYBACK_TOLERANCE_MS: Final = 500
-"""Clients' clocks and sound cards are not ours: so much earlier than the audio's length counts as played."""
-
+"""How much earlier than the audio's length a client may report that it was played: its clock is not ours."""
 
 MAX_QUEUED: Final = 5
-"""Typed messages that may wait for the answer under way."""
+"""How many typed messages may wait for the answer under way."""
+
+MAX_RECENT: Final = 8
+"""How many turns back a late transcript is still taken."""
 
 
 class Phase(StrEnum):
@@ -24,7 +26,11 @@ class Phase(StrEnum):
     PROCESSING = "processing"
     SPEAKING = "speaking"
     INTERRUPTED = "interrupted"
-    """Told to the client, and left at once."""
+    """Sent to the client, and left at once."""
+
+
+RESTING: Final = (Phase.IDLE, Phase.LISTENING)
+BUSY: Final = (Phase.PROCESSING, Phase.SPEAKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +42,23 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer under way, or the last one."""
+class Turn:
+    """The turn under way: what its answer has said so far, and how much of it was heard."""
 
-    turn: int
+    id: str
+    number: int
+    """Counts the turns of the session; the client knows the turn by it."""
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     speaking_since_ms: int = 0
     played_ms: int = 0
-    """As far as the client has said."""
+    """As far as the client has reported it."""
     complete: bool = False
-    """All of it has been made and sent."""
+    """Whether all of the answer has been made and sent."""
     heard_before: tuple[str, ...] = ()
-    """An earlier process has begun to speak this answer: words of it that the client has, and need not hear again."""
+    """Words of this answer that the client has heard from an earlier process, and need not hear again."""
     next_seq: int = 0
-    """The number of the next piece of audio that is sent."""
+    """The number of the next piece of audio."""
 
     @property
     def audio_ms(self) -> int:
@@ -58,7 +66,7 @@ class Answer:
 
     @property
     def deadline_ms(self) -> int:
-        """When a client that says nothing must have played it."""
+        """When a client that reports nothing must have played it."""
         return self.speaking_since_ms + self.audio_ms + WATCHDOG_MS
 
     def was_played(self, now_ms: int) -> bool:
@@ -81,18 +89,21 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionState:
     mode: Mode = Mode.TEXT
     phase: Phase = Phase.IDLE
     resting: Phase = Phase.IDLE
-    """Where it goes when the answer is over."""
-    turn: int = 0
-    """Counts the answers. What belongs to an old number is dropped: that is all there is to cancelling."""
-    answer: Answer | None = None
+    """Where the session goes when the turn is over."""
+    turns: int = 0
+    """How many turns there were, with the one under way."""
+    turn: Turn | None = None
+    """The turn under way. What belongs to any other is dropped: that is all there is to cancelling."""
+    recent: tuple[tuple[str, int], ...] = ()
+    """The ids and numbers of the newest turns, whose transcripts may still come."""
     queue: tuple[QueuedText, ...] = ()
-    """Typed messages that wait for the end of this answer, oldest first."""
+    """Typed messages that wait for the end of the turn, oldest first."""
     queued: int = 0
-    """How many ever waited: the next one's id is made from it."""
+    """How many messages ever waited: the id of the next one is made from it."""
 
     def at(self, phase: Phase) -> Self:
         return replace(self, phase=phase)
@@ -100,15 +111,21 @@ class Session:
     def resting_at(self, phase: Phase) -> Self:
         return replace(self, resting=phase)
 
-    def begin(self) -> Self:
-        """A new answer, which makes every earlier one old."""
-        return replace(self, phase=Phase.PROCESSING, turn=self.turn + 1, answer=Answer(self.turn + 1))
+    def begin(self, id: str | None = None) -> Self:
+        """Begins a turn, which makes every earlier one old. Without an id, the turn is the session's own."""
+        number = self.turns + 1
+        turn = Turn(id or f"s{number}", number)
+        recent = (*self.recent, (turn.id, number))[-MAX_RECENT:]
+        return replace(self, phase=Phase.PROCESSING, turns=number, turn=turn, recent=recent)
 
-    def with_answer(self, answer: Answer) -> Self:
-        return replace(self, answer=answer)
+    def with_turn(self, turn: Turn) -> Self:
+        return replace(self, turn=turn)
 
-    def end_answer(self) -> Self:
-        return replace(self, phase=self.resting, answer=None)
+    def end_turn(self) -> Self:
+        return replace(self, phase=self.resting, turn=None)
+
+    def number_of(self, turn: str) -> int | None:
+        return next((number for id, number in self.recent if id == turn), None)
 
     def with_queued(self, text: str) -> Self:
         number = self.queued + 1

@@ -13,9 +13,12 @@ class Stopwatch:
         self._voiced_ms: int | None = None
         self._timings: Timings | None = None
 
-    def ask(self, now_ms: int, timings: Timings | None = None) -> None:
-        """The user's turn is known; the answer begins to be waited for. `timings`: what had passed before."""
-        self._asked_ms, self._said_ms, self._voiced_ms = now_ms, None, None
+    def ask(self, now_ms: int) -> None:
+        """A turn of the user is over: from now on its answer is waited for."""
+        self._asked_ms, self._said_ms, self._voiced_ms, self._timings = now_ms, None, None, None
+
+    def note(self, timings: Timings) -> None:
+        """How long it took to know what the user said."""
         self._timings = timings
 
     def say(self, now_ms: int) -> None:

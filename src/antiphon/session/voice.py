@@ -1,85 +1,141 @@
-"""The change between voice and text. The time in voice, from the first model that listens, is a call."""
+"""The change between voice and text. A call is the time in voice, from the first model that listens."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
 
 from antiphon.models.base import ModelError
+from antiphon.protocol import client_messages as c
 from antiphon.protocol.server_messages import EndVoiceSession, Notice, NoticeKind
 from antiphon.session import events as e
-from antiphon.session.brain import Brain
 from antiphon.session.calls import CallLog
-from antiphon.session.machine import BUSY
+from antiphon.session.connection import ConnectionState
+from antiphon.session.microphone import Microphone
+from antiphon.session.models import SessionModels
 from antiphon.session.outbox import Outbox
-from antiphon.session.state import Session
+from antiphon.session.state import BUSY, Phase, SessionState
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
-UNAVAILABLE = "voice_unavailable"
+UNAVAILABLE: Final = "voice_unavailable"
+REOPEN_S: Final = 1.0
+"""A call that has lost its model gets another one, this long after the last one at the earliest."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceStart:
+    """What to begin a call with."""
+
+    pending_request: str = ""
+    greeting: str = ""
+    """Said if there is no pending request."""
 
 
 class Voice:
     def __init__(
         self,
-        brain: Brain,
+        *,
+        models: SessionModels,
         calls: CallLog,
         tools: ToolSession,
         outbox: Outbox,
-        session: Callable[[], Session],
+        microphone: Microphone,
+        state: Callable[[], SessionState],
         step: Callable[[e.Event], Awaitable[None]],
+        post: Callable[[e.Work], None],
     ) -> None:
-        self._brain = brain
+        self._models = models
         self._calls = calls
         self._tools = tools
         self._outbox = outbox
-        self._session = session
+        self._microphone = microphone
+        self._state = state
         self._step = step
-        self._wanted: tuple[str | None, str | None] | None = None
-        """A start that came during an answer in text, and waits for its end."""
+        self._post = post
+        self._wanted: VoiceStart | None = None
+        """A start that waits for its model, or for the end of an answer in text."""
+        self._reopened_s = -REOPEN_S
+        self._reopening: asyncio.TimerHandle | None = None
         self._set_mode(tools.mode)
 
-    async def wake(self) -> None:
-        """Sees to it that a model of the session's mode is connected. Raises `ModelError`."""
-        await self._brain.wake(self._session().mode)
-        if self._session().mode is Mode.VOICE:
-            self._calls.begin(self._tools.user, self._brain.name or "")
+    @property
+    def is_starting(self) -> bool:
+        return self._wanted is not None or self._reopening is not None
 
-    async def start(self, pending_request: str | None = None, greeting: str | None = None) -> None:
-        """Listens, and answers the request; the greeting is for a call that has nothing else to begin with."""
-        session = self._session()
-        if session.phase in BUSY and session.mode is Mode.TEXT:
-            self._wanted = (pending_request, greeting)
+    async def start(self, wanted: VoiceStart) -> None:
+        """The session listens as soon as a model does. While it is being connected, everything else goes on."""
+        state = self._state()
+        if state.phase in BUSY and state.mode is Mode.VOICE:
+            await self._step(c.StartListening())
+            self._microphone.open()
             return
-        if session.phase in BUSY:
-            await self._step(e.StartListening())
+        self._microphone.wait()
+        self._wanted = wanted
+        try:
+            if state.mode is Mode.VOICE:
+                self._models.connect(Mode.VOICE)
+            else:
+                self._models.prepare(Mode.VOICE)
+        except ModelError as error:
+            await self.fail(error)
             return
-        if not await self._open():
+        await self.start_if_ready()
+
+    async def start_if_ready(self) -> None:
+        """Begins the call that is wanted, if its model is open and no turn is under way."""
+        wanted, state = self._wanted, self._state()
+        connection = self._models.connection if state.mode is Mode.VOICE else self._models.successor
+        if wanted is None or state.phase in BUSY or connection is None or connection.state is not ConnectionState.OPEN:
             return
+        self._wanted = None
+        if state.mode is Mode.TEXT:
+            self._models.promote(Mode.VOICE)
+        self._set_mode(Mode.VOICE)
+        self.note_model(connection.profile.name)
         await self._step(e.ModeChanged(Mode.VOICE, listening=True))
-        if pending_request:
-            await self._step(e.TextMessage(pending_request))
-        elif greeting:
-            await self._step(e.SpeakFirst())
-            try:
-                await self._brain.say(greeting)
-            except ModelError as error:
-                await self._step(e.Failed(str(error), error.retryable))
+        if wanted.pending_request:
+            await self._step(c.TextMessage(wanted.pending_request))
+        elif wanted.greeting:
+            await self.say(wanted.greeting)
+        self._microphone.open()
 
-    async def start_if_wanted(self) -> None:
-        wanted, self._wanted = self._wanted, None
-        if wanted is not None:
-            await self.start(*wanted)
+    async def say(self, text: str) -> None:
+        """The session says something by itself."""
+        await self._step(e.SessionSpeaks())
+        turn = self._state().turn
+        assert turn is not None
+        self._models.connect(self._state().mode).say(turn.id, text)
 
-    async def reopen(self) -> None:
-        """Sees to it that a call has a model."""
-        if self._session().mode is Mode.VOICE:
-            await self._open()
+    def note_model(self, name: str) -> None:
+        """A model of the call is connected."""
+        self._calls.begin(self._tools.user, name)
+
+    async def fail(self, error: ModelError) -> None:
+        """No model listens. The client is told why, and the conversation goes on in text."""
+        self._wanted = None
+        self._models.drop_successor()
+        self.refuse(str(error))
+        await self.end(UNAVAILABLE)
+        self._microphone.open()
+
+    def reopen(self) -> None:
+        """The call has lost its model: it gets another one, and what is said meanwhile is kept."""
+        state = self._state()
+        if state.mode is Mode.VOICE and state.resting is Phase.LISTENING and self._reopening is None:
+            self._microphone.wait()
+            loop = asyncio.get_running_loop()
+            delay_s = max(0.0, self._reopened_s + REOPEN_S - loop.time())
+            self._reopening = loop.call_later(delay_s, self._post, self._reopen)
 
     async def end(self, reason: str, final_message: str | None = None) -> None:
         """The conversation goes on in text."""
-        if self._session().mode is not Mode.VOICE:
+        if self._state().mode is not Mode.VOICE:
             return
-        if self._session().phase in BUSY:
-            await self._step(e.Interrupt())
-        await self._brain.close()
+        if self._state().phase in BUSY:
+            await self._step(c.Interrupt())
+        self._wanted = None
+        self._models.close()
         await self._calls.end()
         self._set_mode(Mode.TEXT)
         self._outbox.send(EndVoiceSession(reason, final_message))
@@ -88,19 +144,22 @@ class Voice:
     def refuse(self, why: str) -> None:
         self._outbox.send(Notice(NoticeKind.WARNING, why, UNAVAILABLE))
 
-    async def _open(self) -> bool:
-        """Whether a model listens now. If none can, the client is told why, and text goes on."""
-        if self._session().mode is Mode.TEXT:
-            await self._brain.close()
+    def stop(self) -> None:
+        if self._reopening is not None:
+            self._reopening.cancel()
+
+    async def _reopen(self) -> None:
+        self._reopening = None
+        self._reopened_s = asyncio.get_running_loop().time()
+        if self._state().mode is not Mode.VOICE:
+            return
         try:
-            await self._brain.wake(Mode.VOICE)
+            connection = self._models.connect(Mode.VOICE)
         except ModelError as error:
-            self.refuse(str(error))
-            await self.end(UNAVAILABLE)
-            return False
-        self._set_mode(Mode.VOICE)
-        self._calls.begin(self._tools.user, self._brain.name or "")
-        return True
+            await self.fail(error)
+            return
+        if connection.state is ConnectionState.OPEN:
+            self._microphone.open()
 
     def _set_mode(self, mode: Mode) -> None:
         self._tools.mode = mode

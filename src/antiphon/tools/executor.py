@@ -96,15 +96,15 @@ class Executor:
             return None
         return Decision(taken, approved)
 
-    async def hear(self, text: str, session: ToolSession) -> Decision | None:
-        """The user's own words of a new turn, before a model sees them: a yes or no to what was asked just before.
+    async def hear(self, text: str, session: ToolSession, turn: int | None = None) -> Decision | None:
+        """The user's own words in a turn, the one under way by default: a yes or no to what was asked in the turn before.
 
         None if they are no plain answer to one question.
         """
         answer = verdict(text)
         if answer is None:
             return None
-        asked = await self._desk.confirmations.asked_last_turn(session)
+        asked = await self._desk.confirmations.asked_before(session, session.turn if turn is None else turn)
         taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
         return None if taken is None else Decision(taken, answer)
 

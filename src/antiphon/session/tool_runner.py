@@ -1,8 +1,8 @@
-"""The tools of a session at work: each call through the gate, the client told before and after, the model told last."""
+"""Runs the tools of a session: each call goes through the gate, and the client is told before and after it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from antiphon.protocol.server_messages import (
     Transcript,
 )
 from antiphon.security.quota import Account, Kind, Quota
-from antiphon.session.brain import Work
+from antiphon.session.events import Work
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.outbox import Outbox, is_speech
 from antiphon.storage.base import CallRecord
@@ -34,15 +34,18 @@ from antiphon.tools.result import Citation, Failure, IntentType
 from antiphon.tools.result import ToolResult as Result
 from antiphon.tools.session import ToolSession
 
-Toll = Callable[[], float]
-"""Takes one call from the quota of whoever is there: the seconds to wait, 0 if it may run."""
+QuotaCharge = Callable[[], float]
+"""Charges one call to the quota of the caller: the seconds to wait, 0 if the call may run."""
+
+RECENT_TURNS: Final = 8
+"""How many turns back it is remembered which turn of the tools a turn was."""
 
 
-def toll_of(quota: Quota, account: Account, clock: Clock) -> Toll:
+def charge_to(quota: Quota, account: Account, clock: Clock) -> QuotaCharge:
     return lambda: quota.take(Kind.TOOL_CALL, account, 1, clock.monotonic())
 
 
-class ToolWork:
+class ToolRunner:
     def __init__(
         self,
         executor: Executor,
@@ -57,9 +60,11 @@ class ToolWork:
         self._client = client
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
+        self._runs: dict[str, asyncio.Task[ToolAnswer]] = {}
+        """The calls under way that have a provider's id, by which they can be cancelled."""
         self._watchers: set[asyncio.Task[None]] = set()
         """Tasks that wait for calls that another process runs. An interruption does not end them."""
-        self.toll: Toll = lambda: 0.0
+        self.charge: QuotaCharge = lambda: 0.0
         self.goodbye: tuple[str, str | None] = ("user_request", None)
         """Why a tool has ended the call, and its last words."""
         self.citations: list[Citation] = []
@@ -70,9 +75,20 @@ class ToolWork:
         self._told: list[ToolCall] = []
         """Calls of one turn that an earlier process has told the client of, and not the results."""
         self._told_turn = 0
+        self._turns: dict[str, int] = {}
+        """The numbers that the newest turns have for the gate, by their ids."""
 
-    def begin_turn(self) -> None:
+    def begin_turn(self, turn: str) -> None:
+        """A turn of the user begins: what is called from now on belongs to it."""
         self._executor.begin_turn(self._session)
+        self.note_turn(turn)
+
+    def note_turn(self, turn: str) -> None:
+        """The turn has the gate's number of the turn under way."""
+        self._turns.pop(turn, None)
+        self._turns[turn] = self._session.turn
+        for old in list(self._turns)[:-RECENT_TURNS]:
+            del self._turns[old]
 
     def restore(self, told: Told) -> None:
         """The turn that another process has left is about to begin: the client was told of some calls of it."""
@@ -91,8 +107,8 @@ class ToolWork:
         shown = [(call, self._show(call)) for call in calls]
         self._start(self._run_all(shown, done))
 
-    def start_approved(self, decision: Decision, done: Callable[[ToolAnswer], Awaitable[None]]) -> None:
-        """A call that the person has approved by a button, beside the mailbox."""
+    def start_decided(self, decision: Decision, done: Callable[[ToolAnswer], Awaitable[None]]) -> None:
+        """Runs a call that the person has approved, beside the mailbox. A declined one only gets its answer."""
 
         async def run() -> None:
             answer = await self._carry_out(decision)
@@ -104,7 +120,7 @@ class ToolWork:
 
         self._start(run())
 
-    async def foresee(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
+    async def prefetch(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
         """What the calls of one model message would give, if nobody can tell that they were tried."""
         if len(calls) > VOICE_BUDGET.calls:
             return None
@@ -117,9 +133,15 @@ class ToolWork:
         return answers
 
     def cancel(self) -> None:
-        """Stops those that can be. An action is let finish, and is told in the next turn."""
+        """Stops the calls that can be stopped. An action is let finish, and its result is told in the next turn."""
         for task in self._tasks:
             task.cancel()
+
+    def cancel_calls(self, ids: Sequence[str]) -> None:
+        """The model does not want these results any more: they are not sent."""
+        for id in ids:
+            if id in self._runs:
+                self._runs[id].cancel()
 
     async def stop(self) -> None:
         tasks = [*self._tasks, *self._watchers]
@@ -150,16 +172,15 @@ class ToolWork:
         unheard, self._session.unheard = self._session.unheard, []
         return [self._tell(call, result) for call, result in unheard]
 
-    async def hear(self, text: str) -> list[ToolAnswer]:
-        """The user's words, before a model has them: what came of them, if they are a yes or no to a question."""
-        decision = await self._executor.hear(text, self._session)
-        if decision is None:
-            return []
-        self._client.resolve(decision)
-        return [await self._carry_out(decision)]
+    async def hear(self, text: str, turn: str) -> Decision | None:
+        """What the user's words in this turn decide, if they are a plain yes or no to a question; it is still to be run."""
+        decision = await self._executor.hear(text, self._session, self._turns.get(turn))
+        if decision is not None:
+            self._client.resolve(decision)
+        return decision
 
     async def decide(self, token: str, approved: bool) -> Decision | None:
-        """The person's answer by a button; None if there is nothing that it could answer. A yes is still to be run."""
+        """The person's answer by a button; None if there is no question that it could answer. A yes is still to be run."""
         decision = await self._executor.decide(token, approved, self._session)
         if decision is None:
             # It may be the token of a question of another session, which still waits.
@@ -187,12 +208,29 @@ class ToolWork:
     async def _run_all(
         self, shown: Sequence[tuple[tool_call.ToolCall, str]], done: Callable[[list[ToolAnswer]], Awaitable[None]]
     ) -> None:
-        answers = list(await asyncio.gather(*(self._run(call, shown_id) for call, shown_id in shown)))
+        runs = [self._start_run(call, shown_id) for call, shown_id in shown]
+        try:
+            await asyncio.wait(runs)
+        except asyncio.CancelledError:
+            for run in runs:
+                run.cancel()
+            await asyncio.wait(runs)
+            raise
+        answers = [run.result() for run in runs if not run.cancelled()]
+        if not answers:
+            return
 
         async def tell() -> None:
             await done(answers)
 
         self._post(tell)
+
+    def _start_run(self, call: tool_call.ToolCall, shown_id: str) -> "asyncio.Task[ToolAnswer]":
+        run = asyncio.create_task(self._run(call, shown_id))
+        if (id := call.id) is not None:
+            self._runs[id] = run
+            run.add_done_callback(lambda _: self._runs.pop(id, None))
+        return run
 
     def _show(self, call: tool_call.ToolCall) -> str:
         """Tells the client of a call, unless an earlier process has: the id that it is told by."""
@@ -206,7 +244,7 @@ class ToolWork:
         return shown_id
 
     async def _run(self, call: tool_call.ToolCall, shown_id: str) -> ToolAnswer:
-        wait_s = 0.0 if call.name in NEVER_REFUSED else self.toll()
+        wait_s = 0.0 if call.name in NEVER_REFUSED else self.charge()
         result = _over_quota(wait_s) if wait_s else await self._executor.execute(call, self._session)
         if any(intent.type == IntentType.END_VOICE_SESSION for intent in result.intents):
             self._note_goodbye(result.data)

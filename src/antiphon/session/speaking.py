@@ -1,27 +1,60 @@
-"""Speech that a client has missed, and whose sound is gone: it is made again from its words, and sent in its order."""
+"""Speech beside the conversation: a sample of a voice, and speech that a client has missed and whose audio is gone."""
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
 from antiphon.errors import AntiphonError
 from antiphon.session.outbox import Outbox, SpokenPiece, Unheard
-from antiphon.session.preferences import Preferences
-from antiphon.session.sampler import MakeSample
+from antiphon.session.resume_state import Preferences
 from antiphon.speech.clauses import Clauses
 from antiphon.telemetry.log import get_logger
+
+SAMPLE: Final = "Hello, this is how I sound."
+
+Synthesize = Callable[[str, str | None, float], Awaitable[bytes]]
+"""Speaks a text in a voice, None for the usual one, at a speed: PCM16 at the wire's rate. Raises an `AntiphonError` whose
+text can be shown."""
 
 log: Final = get_logger(__name__)
 
 
-class Repeater:
-    """Sends what is `unspoken` in the outbox. What is said meanwhile waits there behind it."""
+class Sampler:
+    """Makes one sample at a time: of those that were asked for meanwhile, only the last is wanted."""
 
-    def __init__(self, make: MakeSample | None, outbox: Outbox, preferences: Callable[[], Preferences]) -> None:
-        """`make` is None where the server cannot speak; then the words must do."""
-        self._make = make
+    def __init__(self, synthesize: Synthesize, outbox: Outbox, refuse: Callable[[str], None]) -> None:
+        self._synthesize = synthesize
+        self._outbox = outbox
+        self._refuse = refuse
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, voice: str | None, speed: float) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._task = asyncio.create_task(self._run(voice, speed))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self, voice: str | None, speed: float) -> None:
+        try:
+            pcm = await self._synthesize(SAMPLE, voice, speed)
+        except AntiphonError as error:
+            self._refuse(str(error))
+        else:
+            self._outbox.send_audio(0, 0, pcm, last=True, once=True)
+
+
+class Repeater:
+    """Speaks what is `unspoken` in the outbox, in its order. What is said meanwhile waits there behind it."""
+
+    def __init__(self, synthesize: Synthesize | None, outbox: Outbox, preferences: Callable[[], Preferences]) -> None:
+        """`synthesize` is None where the server cannot speak; then the words must do."""
+        self._synthesize = synthesize
         self._outbox = outbox
         self._preferences = preferences
         self._task: asyncio.Task[None] | None = None
@@ -49,10 +82,10 @@ class Repeater:
 
     async def _speak(self, text: str) -> bytes:
         preferences = self._preferences()
-        if self._make is None:
+        if self._synthesize is None:
             return b""
         try:
-            return await self._make(text, preferences.voice, preferences.voice_speed / 100)
+            return await self._synthesize(text, preferences.voice, preferences.speed)
         except AntiphonError as error:
             log.warning("speech_not_repeated", reason=str(error))
             return b""

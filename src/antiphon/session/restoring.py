@@ -1,0 +1,68 @@
+"""How a session is taken over from another process."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from antiphon.session.events import TurnRestored
+from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, heard_of, last_queue, rest_of
+from antiphon.session.resume_state import Preferences, ResumeState
+from antiphon.session.state import Phase, Piece, SessionState, Turn
+from antiphon.session.transcript_writer import TranscriptWriter
+from antiphon.storage.conversations import VoiceCall
+from antiphon.storage.sessions import SessionRecord, Told
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Entry, ToolMessage
+
+CHARACTER_MS = 50
+"""How long a character of speech takes at least, where the length of the speech is not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    preferences: Preferences
+    state: SessionState
+    call: VoiceCall | None
+    """The call that goes on."""
+    unanswered: TurnRestored | None = None
+    """The turn that still needs an answer."""
+
+
+async def restore(
+    writer: TranscriptWriter, outbox: Outbox, record: SessionRecord, told: Told, seen_n: int, *, mode: Mode
+) -> Restored:
+    """Reads what the other process has left. `told` is what the client was sent, `seen_n` the last that it has."""
+    stored = msgspec.json.decode(record.state, type=ResumeState)
+    preferences = msgspec.json.decode(record.state, type=Preferences)
+    resting = Phase.LISTENING if mode is Mode.VOICE and stored.listening else Phase.IDLE
+    state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(told))
+    call = stored.call if mode is Mode.VOICE else None
+    outbox.restore(told, seen_n)
+    unfinished = await writer.restore()
+    if unfinished is None:
+        return Restored(preferences, state, call)
+    heard = heard_of(state.turns + 1, told, seen_n)
+    if heard is not None:
+        outbox.note_heard(heard)
+    if unfinished.answer is not None:
+        return Restored(preferences, _with_answer(state, unfinished.answer, outbox, heard), call)
+    words, last_seq = ((), -1) if heard is None else (tuple(heard.text.split()), heard.last_seq)
+    unanswered = TurnRestored(unfinished.turn, unfinished.question, unfinished.ran, words, last_seq)
+    return Restored(preferences, state, call, unanswered)
+
+
+def _with_answer(state: SessionState, answer: Entry, outbox: Outbox, heard: HeardSpeech | None) -> SessionState:
+    """The answer was made, but perhaps not heard. What the client does not have of it is spoken."""
+    assert not isinstance(answer.message, ToolMessage)
+    text = answer.message.text
+    begun = state.begin(answer.turn)
+    if heard is None or state.mode is not Mode.VOICE:
+        return begun.end_turn()
+    rest_text = " ".join(rest_of(text, heard))
+    rest_ms = heard.missing_ms or len(rest_text) * CHARACTER_MS
+    if rest_text:
+        rest = SpokenPiece(0, begun.turns, heard.last_seq + 1, rest_text, rest_ms, last=True)
+        outbox.unspoken.append(Unheard(rest, None))
+    pieces = (Piece(heard.text, heard.ms), Piece(rest_text, rest_ms))
+    turn = Turn(answer.turn, begun.turns, text, pieces, speaking_since_ms=answer.at_ms, complete=True)
+    return begun.at(Phase.SPEAKING).with_turn(turn)

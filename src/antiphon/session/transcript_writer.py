@@ -1,0 +1,297 @@
+"""The transcript of a session, and its way into the store.
+
+Entries are stored in the order of their turns. The place of a spoken turn whose words are not known yet is kept by a
+blank message of the user, which is stored with the first other message of the turn and replaced when the words come.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from antiphon.clock import Clock
+from antiphon.models.live import ToolAnswer, messages_of
+from antiphon.session.outbox import Outbox
+from antiphon.session.stored_session import StoredSession
+from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn
+from antiphon.storage.sessions import Told
+from antiphon.tools.call import ToolCall
+from antiphon.transcript import AssistantMessage, Entry, Message, ToolMessage, Transcript, UserMessage, is_blank
+
+TITLE_CHARS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A turn that was under way when an earlier process stored it last."""
+
+    turn: str
+    question: str
+    """What the user said; empty if the turn began with a button."""
+    ran: tuple[ToolAnswer, ...]
+    """The calls that were run for it."""
+    answer: Entry | None
+    """Its answer, if that was stored. It may not have been heard."""
+
+
+class TranscriptWriter:
+    def __init__(self, session: StoredSession, clock: Clock) -> None:
+        self.transcript = Transcript()
+        self.last_seq = 0
+        """The number of the newest message of the conversation in the store."""
+        self._session = session
+        self._stores = session.stores
+        self._clock = clock
+        self._has_begun = False
+        """Whether a turn has begun. What comes before the first turn is stored with it."""
+        self._is_behind = False
+        """Whether another session has stored messages in this conversation that are not in the transcript."""
+        self._has_moved = False
+        """Whether the conversation was deleted elsewhere, and another has taken its place."""
+
+    @property
+    def conversation_id(self) -> str:
+        return self._session.record.conversation_id
+
+    def take_moved(self) -> bool:
+        """Whether the conversation has been replaced since this was last asked."""
+        moved, self._has_moved = self._has_moved, False
+        return moved
+
+    # Reading.
+
+    async def has(self, conversation_id: str) -> bool:
+        return await self._stores.conversations.get(conversation_id, self._session.record.user) is not None
+
+    async def load(self, conversation_id: str | None = None) -> bool:
+        """Reads the conversation, or moves on to another of this user; False if there is none."""
+        if conversation_id is not None:
+            if not await self.has(conversation_id):
+                return False
+            self._session.move_to(conversation_id)
+            self.transcript.entries.clear()
+        await self._read()
+        if conversation_id is not None and self._session.is_stored:
+            self._session.settle(self.last_seq, is_answering=False)
+            await self._session.save()
+        return True
+
+    async def read(self, conversation_id: str, first_seq: int) -> list[Message]:
+        """The messages of a conversation from that number on."""
+        turns = await self._stores.conversations.turns(conversation_id, first_seq - 1)
+        return [entry.message for entry in _entries_of(turns) if not is_blank(entry.message)]
+
+    async def restore(self) -> Unfinished | None:
+        """Reads what another process has left: the conversation, and the turn that was under way."""
+        await self._read()
+        self._has_begun = True
+        state = self._session.state
+        since = [entry for entry in self.transcript if entry.seq > state.settled_seq]
+        if not state.is_answering or not since:
+            return None
+        asked = next((entry for entry in since if isinstance(entry.message, UserMessage)), None)
+        if asked is None:
+            # The turn began with a button, so it is a turn of its own, apart from that of the user before it.
+            for entry in since:
+                entry.turn = f"r{since[0].seq}"
+        turn = since[0].turn if asked is None else asked.turn
+        # Later turns are those of other sessions in this conversation.
+        own = [entry.message for entry in since if entry.turn == turn]
+        question = "" if asked is None else _words_of(asked.message)
+        ran, answer = tuple(_runs_in(own)), self.transcript.answer_entry(turn)
+        if answer is not None and is_blank(answer.message):
+            answer = None
+        return Unfinished(turn, question, ran, answer) if question or ran or answer is not None else None
+
+    # Writing.
+
+    def begin_turn(self, turn: str, *, spoken: bool, continues: str | None = None) -> None:
+        """A turn of the user begins. The place of its words is kept until they are known."""
+        self._has_begun = True
+        if continues is not None:
+            self.transcript.rename(continues, turn)
+        if spoken and self.transcript.user_entry(turn) is None:
+            self.transcript.set_user(turn, "", spoken=True, at_ms=self._clock.now_ms())
+
+    def bring(self, message: UserMessage | AssistantMessage) -> None:
+        """Adds what was said elsewhere before the first turn, with which it is stored."""
+        self.transcript.add(Entry(f"b{len(self.transcript.entries)}", message, at_ms=self._clock.now_ms()))
+
+    async def store_user(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> bool:
+        """The user's words, durable when this returns, with what the client is told. True if the transcript has got
+        turns of other sessions by this, which a model with a context of its own does not know."""
+        entry = self.transcript.set_user(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
+        await self._store(entry, told)
+        if not self._is_behind:
+            return False
+        await self._read()
+        return True
+
+    async def store_runs(self, turn: str, answers: Sequence[ToolAnswer], outbox: Outbox) -> None:
+        """Calls and their results together: the transcript never has a call without a result."""
+        entries = self.add_runs(turn, answers)
+        with outbox.saving() as told:
+            await self._store(entries[0], told)
+
+    def add_runs(self, turn: str, answers: Sequence[ToolAnswer]) -> list[Entry]:
+        """Adds calls and their results to the transcript, to be stored with the next message."""
+        self._has_begun = True
+        now_ms = self._clock.now_ms()
+        messages = messages_of("", answers, key=str(len(self.transcript.entries)))
+        return [self.transcript.add(Entry(turn, message, at_ms=now_ms)) for message in messages]
+
+    async def store_answer(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> None:
+        """The answer to a turn, with what the client is told; a second time it takes the place of the first."""
+        if not text and self.transcript.answer_entry(turn) is None:
+            await self._session.tell(told)
+            return
+        entry = self.transcript.set_answer(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
+        await self._store(entry, told)
+
+    async def save(self) -> None:
+        """To be called only while no turn is under way: all turns are settled by it."""
+        self._session.settle(self.last_seq, is_answering=False)
+        self._session.extend_handle()
+        await self._session.save()
+
+    async def clear(self) -> None:
+        """Forgets the conversation."""
+        self.transcript.entries.clear()
+        if self._session.is_stored:
+            await self._stores.conversations.clear(self.conversation_id, self._session.fence)
+
+    async def _store(self, entry: Entry, told: Told) -> None:
+        """Stores what is not stored yet, or the entry again, with what the client is told of it."""
+        if not self._has_begun:
+            return
+        if entry.seq:
+            await self._amend(entry, told)
+            return
+        if not self._session.is_stored:
+            await self._begin()
+        entries = self._unstored()
+        earlier = [each for each in entries if each.turn != entry.turn]
+        if earlier:
+            self._count(await self._append(earlier))
+        own = [each for each in entries if each.turn == entry.turn]
+        begins_turn = not any(each.turn == entry.turn and each.seq for each in self.transcript)
+        if begins_turn:
+            # With the record of the session, another process knows which turn is under way.
+            self._session.settle(self.last_seq, is_answering=True)
+            self._session.extend_handle()
+        try:
+            numbers = await self._append(own, told, with_record=begins_turn)
+        except ConversationGone:
+            numbers = await self._move(entry.turn, told)
+        self._count(numbers)
+
+    def _unstored(self) -> list[Entry]:
+        """What is to be stored; of an answer of which nothing was heard, nothing is."""
+        waiting = [entry for entry in self.transcript if not entry.seq]
+        return [each for each in waiting if isinstance(each.message, UserMessage) or not is_blank(each.message)]
+
+    async def _append(self, entries: Sequence[Entry], told: Told = (), *, with_record: bool = False) -> Sequence[int]:
+        numbers = await self._stores.conversations.append_many(
+            self.conversation_id,
+            [_stored_form(entry) for entry in entries],
+            self._session.fence,
+            told=told,
+            record=self._session.record if with_record else None,
+        )
+        for entry, number in zip(entries, numbers, strict=True):
+            entry.seq = number
+        return numbers
+
+    def _count(self, numbers: Sequence[int]) -> None:
+        """Notes the numbers of messages that were stored. A gap before them is the work of another session."""
+        self._is_behind |= numbers[0] > self.last_seq + 1
+        self.last_seq = numbers[-1]
+
+    async def _amend(self, entry: Entry, told: Told) -> None:
+        turn = _stored_form(entry)
+        conversations = self._stores.conversations
+        if not await conversations.amend(self.conversation_id, entry.seq, turn, self._session.fence, told=told):
+            # It is gone, with its conversation or without.
+            if isinstance(entry.message, AssistantMessage):
+                await self._session.tell(told)
+            else:
+                entry.seq = 0
+                await self._store(entry, told)
+
+    async def _begin(self) -> None:
+        record = self._session.record
+        if await self._stores.conversations.get(record.conversation_id, record.user) is None:
+            await self._create(record.conversation_id, self._title())
+        self._session.settle(self.last_seq, is_answering=False)
+        await self._session.begin()
+
+    async def _create(self, conversation_id: str, title: str) -> None:
+        now_ms = self._clock.now_ms()
+        conversation = Conversation(conversation_id, self._session.record.user, title[:TITLE_CHARS], now_ms, now_ms)
+        await self._stores.conversations.create(conversation)
+
+    def _title(self, turn: str | None = None) -> str:
+        """The user's words of this turn or of the newest; if they are not known, those of the answer."""
+        turn = turn or self.transcript.entries[-1].turn
+        own = [_words_of(entry.message) for entry in self.transcript if entry.turn == turn]
+        return next(filter(None, own), "")
+
+    async def _move(self, turn: str, told: Told) -> Sequence[int]:
+        """The conversation was deleted elsewhere: the turn under way goes on in a new one, and nothing else does."""
+        self._session.move_to(uuid4().hex)
+        self.transcript.entries = [entry for entry in self.transcript if entry.turn == turn]
+        for entry in self.transcript:
+            entry.seq = 0
+        await self._create(self.conversation_id, self._title(turn))
+        self.last_seq = 0
+        self._session.settle(0, is_answering=True)
+        self._has_moved = True
+        return await self._append(self._unstored(), told, with_record=True)
+
+    async def _read(self) -> None:
+        """Reads the whole conversation anew. Entries that are in the transcript already keep the ids of their turns."""
+        known = {entry.seq: entry.turn for entry in self.transcript if entry.seq}
+        stored = await self._stores.conversations.turns(self.conversation_id)
+        entries = _entries_of(stored)
+        for entry in entries:
+            entry.turn = known.get(entry.seq, entry.turn)
+        self.transcript.entries = entries
+        self.last_seq = stored[-1].seq if stored else 0
+        self._is_behind = False
+
+
+def _entries_of(turns: Sequence[StoredTurn]) -> list[Entry]:
+    """Each message of the user begins a turn."""
+    entries, turn = list[Entry](), "r0"
+    for stored in turns:
+        message: Message = msgspec.json.decode(stored.body, type=Message)  # type: ignore[arg-type]
+        if isinstance(message, UserMessage):
+            turn = f"r{stored.seq}"
+        entries.append(Entry(turn, message, stored.spoken, stored.at_ms, stored.seq))
+    return entries
+
+
+def _stored_form(entry: Entry) -> Turn:
+    match entry.message:
+        case UserMessage():
+            role = "user"
+        case AssistantMessage():
+            role = "assistant"
+        case _:
+            role = "tool"
+    return Turn(role, _words_of(entry.message), entry.spoken, entry.at_ms, msgspec.json.encode(entry.message))  # type: ignore[arg-type]
+
+
+def _words_of(message: Message) -> str:
+    return "" if isinstance(message, ToolMessage) else message.text
+
+
+def _runs_in(messages: Sequence[Message]) -> Iterator[ToolAnswer]:
+    """The calls of a turn with their results."""
+    made = {call.id: call for each in messages if isinstance(each, AssistantMessage) for call in each.calls}
+    for message in messages:
+        if isinstance(message, ToolMessage) and (call := made.get(message.call_id)) is not None:
+            called = ToolCall(call.id, call.name, call.args, extra=call.extra)
+            yield ToolAnswer(called, message.content, message.spoken, message.ok)
