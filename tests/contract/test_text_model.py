@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextModel, TurnComplete
+from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.adapters.openai_chat import adapt
@@ -52,13 +52,13 @@ async def reply(model: TextModel, *messages: Message) -> list[Event]:
 
 async def test_a_message_ends_with_one_turn_complete(model: TextModel) -> None:
     events = await reply(model, HELLO)
-    assert [n for n, event in enumerate(events) if isinstance(event, TurnComplete)] == [len(events) - 1]
+    assert [n for n, event in enumerate(events) if isinstance(event, MessageComplete)] == [len(events) - 1]
 
 
 async def test_words_are_done_when_they_are_said(model: TextModel) -> None:
     events = await reply(model, HELLO)
-    assert "".join(event.text for event in events if isinstance(event, OutputText)).strip()
-    assert events[-1] == TurnComplete(StopReason.DONE)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
+    assert events[-1] == MessageComplete(StopReason.DONE)
 
 
 async def test_a_call_names_a_tool_of_the_prompt_with_its_arguments(model: TextModel) -> None:
@@ -69,14 +69,14 @@ async def test_a_call_names_a_tool_of_the_prompt_with_its_arguments(model: TextM
 
 async def test_a_message_with_calls_says_that_it_waits_for_them(model: TextModel) -> None:
     events = await reply(model, ASKS_FOR_A_TOOL)
-    assert events[-1] == TurnComplete(StopReason.CALLS)
+    assert events[-1] == MessageComplete(StopReason.CALLS)
 
 
 async def test_a_result_is_put_into_words(model: TextModel) -> None:
     call = CallMade("call_1", "get_time", {"timezone": "Tokyo"})
     result = ToolMessage("call_1", "get_time", {"time": "ten past four"}, "It's ten past four in Tokyo.")
     events = await reply(model, ASKS_FOR_A_TOOL, AssistantMessage(calls=(call,)), result)
-    assert "four" in "".join(event.text for event in events if isinstance(event, OutputText))
+    assert "four" in "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 async def test_one_instance_serves_conversations_side_by_side(model: TextModel) -> None:
@@ -87,7 +87,7 @@ async def test_one_instance_serves_conversations_side_by_side(model: TextModel) 
 
 async def test_a_message_may_be_abandoned(model: TextModel) -> None:
     events = model.reply(prompt(HELLO))
-    assert isinstance(await anext(events), OutputText)
+    assert isinstance(await anext(events), TextDelta)
     await events.aclose()  # type: ignore[attr-defined]
     assert await reply(model, HELLO)
 

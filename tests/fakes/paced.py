@@ -1,14 +1,28 @@
-"""A text model at the pace of a network, and a live model's events as a session would read them."""
+"""A text model at the pace of a network, and the session's part in a conversation with a live model."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from antiphon.models.base import Event, OutputText, Prompt, TextModel, TextProfile
-from antiphon.models.live import LiveContext, LiveEvent, LiveModel, ToolAnswer, ToolCalls
+from antiphon.models.base import Event, Prompt, TextModel, TextProfile
+from antiphon.models.live import (
+    GenerationComplete,
+    InputTranscript,
+    Interrupted,
+    LiveContext,
+    LiveEvent,
+    LiveModel,
+    OutputText,
+    ToolAnswer,
+    ToolCalls,
+    TurnComplete,
+    TurnStarted,
+    messages_of,
+)
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Message
+from antiphon.transcript import Entry, Message, Transcript
 
 PACE_S: Final = 0.1
 LONG_S: Final = 60.0
@@ -39,19 +53,55 @@ class Paced:
 
 
 class Listener:
-    """Reads the events of a model all the time, as a session does."""
+    """Reads the events of a model all the time, and keeps the transcript of the conversation, as a session does."""
 
-    def __init__(self, model: LiveModel) -> None:
+    def __init__(self, model: LiveModel, transcript: Transcript | None = None, *, answers: bool = True) -> None:
+        """If it answers, it asks a model that waits for the answers to what it heard, and tells a model that noticed an
+        interruption that nothing was heard of the answer."""
         self.model = model
+        self.transcript = transcript or Transcript()
         self.events: list[LiveEvent] = []
+        self.turn = ""
+        """The id of the last turn that began."""
+        self._answers = answers
+        self._turns_made = 0
+        self._said: defaultdict[str, str] = defaultdict(str)
+        """The words of answers that are not in the transcript yet, by turn."""
+        self._cut: set[str] = set()
+        """Turns whose answers were interrupted. Their words no longer grow."""
         self.reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         async for event in self.model.events():
-            self.events.append(event)
+            self.take(event)
+
+    def take(self, event: LiveEvent) -> None:
+        self.events.append(event)
+        match event:
+            case TurnStarted(turn=turn, continues=continued):
+                self.turn = turn
+                if continued is not None:
+                    self.transcript.rename(continued, turn)
+                elif self.transcript.user_entry(turn) is None:
+                    self.transcript.set_user(turn, "", spoken=True)
+            case InputTranscript(turn=turn, text=text, is_final=True):
+                self.transcript.set_user(turn, text, spoken=True)
+                if self._answers and self.model.profile.waits_to_answer:
+                    self.model.respond(turn, text)
+            case OutputText(turn=turn, text=text) if turn not in self._cut:
+                self._said[turn] += text
+            case GenerationComplete(turn=turn) | TurnComplete(turn=turn):
+                self._store_answer(turn)
+            case Interrupted(turn=turn) if self._answers:
+                self.interrupt("", turn)
+
+    def _store_answer(self, turn: str) -> None:
+        if said := self._said.pop(turn, "").strip():
+            self.transcript.set_answer(turn, said)
 
     @property
     def text(self) -> str:
+        """The words of all answers."""
         return "".join(event.text for event in self.events if isinstance(event, OutputText)).strip()
 
     @property
@@ -65,24 +115,77 @@ class Listener:
         """The last that were made."""
         return next(event for event in reversed(self.events) if isinstance(event, ToolCalls))
 
+    def of(self, turn: str) -> list[LiveEvent]:
+        """What came of this turn."""
+        return [event for event in self.events if getattr(event, "turn", None) == turn]
+
+    def make_turn(self) -> str:
+        self._turns_made += 1
+        self.turn = f"asked-{self._turns_made}"
+        return self.turn
+
     async def settle(self) -> None:
         """Until nothing more comes by itself."""
         await asyncio.sleep(LONG_S)
 
-    async def ask(self, text: str) -> None:
-        await self.model.send_text(text)
+    def respond(self, text: str, ran: Sequence[ToolAnswer] = ()) -> str:
+        """Types these words; gives the turn's id."""
+        for turn in list(self._said):
+            self._store_answer(turn)
+        turn = self.make_turn()
+        if text:
+            self.transcript.set_user(turn, text)
+        self.add_runs(turn, ran)
+        self.model.respond(turn, text, ran)
+        return turn
+
+    async def ask(self, text: str, ran: Sequence[ToolAnswer] = ()) -> str:
+        """Types these words, and waits for the answer; gives the turn's id."""
+        turn = self.respond(text, ran)
         await self.settle()
+        return turn
+
+    async def say(self, text: str) -> str:
+        turn = self.make_turn()
+        self.model.say(turn, text)
+        await self.settle()
+        return turn
+
+    async def end_audio(self) -> str:
+        turn = self.make_turn()
+        self.model.end_audio(turn)
+        await self.settle()
+        return turn
 
     async def give_results(self) -> None:
-        await self.model.send_tool_results(results_of(self.calls))
+        """Those of the last calls."""
+        calls = self.calls
+        answers = results_of(calls)
+        self.add_runs(calls.turn, answers)
+        self.model.send_tool_results(calls.turn, answers)
         await self.settle()
+
+    def add_runs(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        if answers:
+            for message in messages_of("", answers, key=f"{turn}_{len(self.transcript.entries)}"):
+                self.transcript.add(Entry(turn, message))
+
+    def interrupt(self, heard: str | None = None, turn: str | None = None) -> None:
+        """Of the last turn's answer, or of another's, the user heard this much."""
+        turn = turn or self.turn
+        self._cut.add(turn)
+        self._store_answer(turn)
+        if heard is not None and self.transcript.answer_entry(turn) is not None:
+            self.transcript.set_answer(turn, heard)
+        self.model.interrupt(turn, heard)
 
 
 @asynccontextmanager
-async def listening(model: LiveModel, *history: Message) -> AsyncIterator[Listener]:
-    """A connection; it is closed at the end, and so is the reading, by the model."""
-    await model.connect(LiveContext("You are a helpful assistant.", history, (), Mode.TEXT))
-    listener = Listener(model)
+async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
+    """A connection. It is closed at the end, and the model thereby ends the reading."""
+    transcript = Transcript(Entry(f"before-{place}", message) for place, message in enumerate(history))
+    await model.connect(LiveContext("You are a helpful assistant.", transcript, history, (), Mode.TEXT))
+    listener = Listener(model, transcript, answers=answers)
     try:
         yield listener
     finally:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
+from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.tools.call import ToolCall
 
 
@@ -20,9 +20,9 @@ class ScriptedModel:
         message = self.script.pop(0) if self.script else "The end."
         if isinstance(message, str):
             for word in message.split(" "):
-                yield OutputText(f"{word} ")
-            yield TurnComplete(StopReason.DONE)
+                yield TextDelta(f"{word} ")
+            yield MessageComplete(StopReason.DONE)
             return
         for call in message:
             yield CallRequested(call)
-        yield TurnComplete(StopReason.CALLS)
+        yield MessageComplete(StopReason.CALLS)

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from math import inf
+from typing import Literal
 
 import pytest
 
-from antiphon.models.base import ModelError, OutputText
+from antiphon.models.base import ModelError
 from antiphon.models.live import (
     Closed,
+    CloseKind,
     GenerationComplete,
     GoAway,
     InputTranscript,
@@ -16,37 +18,57 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     OutputAudio,
+    OutputText,
+    ResumptionUpdate,
     Timings,
+    ToolAnswer,
     ToolCalls,
+    ToolCancelled,
     TurnComplete,
     TurnFailed,
+    TurnStarted,
+    Usage,
 )
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import AssistantMessage, UserMessage
+from antiphon.transcript import AssistantMessage, ToolMessage, Transcript, UserMessage
 from tests.fakes.paced import Listener, listening
 from tests.fakes.scripted_live import (
     OUTPUT_HZ,
-    PROFILE,
+    WAITING,
     Barge,
     Call,
+    Cancel,
     Fail,
     GoAwayIn,
     GoOn,
     HangUp,
     Hear,
+    Mishear,
+    Resumable,
     Say,
     ScriptedLive,
     Stall,
     Step,
+    Use,
 )
 
 FRAME = bytes(640)
 NOON = Say("It's noon, sir. And sunny.", first_text_ms=100, first_audio_ms=200, audio_ms=1_500)
+CALL_A, CALL_B = Call("a", id="call_a"), Call("b", id="call_b")
+
+
+def context() -> LiveContext:
+    return LiveContext("Be kind.", Transcript(), (), (), Mode.VOICE)
 
 
 def audio_of(events: Sequence[LiveEvent]) -> bytes:
     return b"".join(event.pcm for event in events if isinstance(event, OutputAudio))
+
+
+def turns_of(talk: Listener) -> list[str]:
+    """The ids of the turns that the model has begun."""
+    return [event.turn for event in talk.events if isinstance(event, TurnStarted)]
 
 
 async def speak(talk: Listener, ms: int) -> None:
@@ -55,29 +77,151 @@ async def speak(talk: Listener, ms: int) -> None:
         await asyncio.sleep(0.02)
 
 
+async def hear(talk: Listener) -> str:
+    """Speaks until a turn begins, and gives its id."""
+    before = len(turns_of(talk))
+    while len(turns_of(talk)) == before:
+        await speak(talk, 20)
+    return turns_of(talk)[-1]
+
+
+# What it hears.
+
+
 async def test_it_hears_after_as_much_audio_as_the_script_says() -> None:
     model = ScriptedLive([Hear("what time is it", after_ms=800), Stall()])
     async with listening(model) as talk:
         await speak(talk, 780)
-        assert talk.events == [InputTranscript("what time", is_final=False)]
+        (interim,) = talk.events
+        assert isinstance(interim, InputTranscript)
+        turn = interim.turn
+        assert interim == InputTranscript(turn, "what time", is_final=False)
         await speak(talk, 20)
-        assert talk.events[1:] == [InputTranscript("what time is it", is_final=True)]
+        assert talk.events[1:] == [TurnStarted(turn), InputTranscript(turn, "what time is it", is_final=True)]
     assert model.audio_ms == 800
 
 
 async def test_audio_during_an_answer_is_no_turn() -> None:
     async with listening(ScriptedLive([Hear("hi", after_ms=100), Stall(), Hear("ho", after_ms=100)])) as talk:
         await speak(talk, 1_000)
-        assert talk.events[-1] == InputTranscript("hi", is_final=True)
+        (turn,) = turns_of(talk)
+        assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True)
+
+
+async def test_each_turn_that_it_hears_has_an_id_of_its_own() -> None:
+    script: list[Step] = [Hear("hi", after_ms=100), NOON, Hear("ho", after_ms=100), NOON]
+    async with listening(ScriptedLive(script)) as talk, listening(ScriptedLive(script)) as other:
+        turns = []
+        for each in (talk, other, talk):
+            turns.append(await hear(each))
+            await each.settle()
+        assert len(set(turns)) == 3
+
+
+async def test_the_timings_come_with_the_final_text() -> None:
+    timings = Timings(300, 140)
+    async with listening(ScriptedLive([Hear("hi", after_ms=100, timings=timings), Stall()])) as talk:
+        turn = await hear(talk)
+        assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True, timings=timings)
+
+
+async def test_a_user_who_goes_on_voids_the_answer_before_it_begins() -> None:
+    script: list[Step] = [Hear("what", after_ms=100), GoOn(50), Hear("what now", after_ms=100, continues=True), NOON]
+    model = ScriptedLive(script)
+    async with listening(model) as talk:
+        first = await hear(talk)
+        await asyncio.sleep(0.1)
+        assert talk.of(first)[-2:] == [Interrupted(first), TurnComplete(first)]
+        second = await hear(talk)
+        await talk.settle()
+        assert TurnStarted(second, continues=first) in talk.events
+        assert (
+            model.messages == list(talk.transcript.messages) == [UserMessage("what now"), AssistantMessage(NOON.text)]
+        )
+
+
+async def test_what_it_cannot_understand_is_no_turn() -> None:
+    async with listening(ScriptedLive([Mishear("What?", after_ms=100), Hear("hi", after_ms=100), NOON])) as talk:
+        await speak(talk, 100)
+        assert talk.events == [TurnFailed(None, "What?")]
+        assert await hear(talk)
+
+
+async def test_if_it_waits_it_answers_when_it_is_asked() -> None:
+    model = ScriptedLive([Hear("hi", after_ms=100), NOON], profile=WAITING)
+    async with listening(model, answers=False) as talk:
+        turn = await hear(talk)
+        await talk.settle()
+        assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True)
+        model.respond(turn, "hi")
+        await talk.settle()
+        assert talk.text == NOON.text
+    assert model.prompts == [[UserMessage("hi")]]
+
+
+async def test_if_it_waits_a_turn_that_was_heard_takes_the_place_of_no_other() -> None:
+    script: list[Step] = [Hear("hi", after_ms=100), Say("Hello."), Hear("what time is it", after_ms=100), NOON]
+    async with listening(ScriptedLive(script, profile=WAITING)) as talk:
+        await hear(talk)
+        await talk.settle()
+        assert talk.text == "Hello."
+        await hear(talk)
+        await talk.settle()
+        assert talk.text == f"Hello.{NOON.text}"
+
+
+# When the transcript comes, if the model answers by itself.
+
+
+@pytest.mark.parametrize(
+    ("when", "kinds"),
+    [
+        ("before", [TurnStarted, InputTranscript, OutputText, OutputAudio, GenerationComplete, TurnComplete]),
+        ("late", [TurnStarted, OutputText, InputTranscript, OutputText, OutputAudio, GenerationComplete, TurnComplete]),
+        ("after", [TurnStarted, OutputText, OutputAudio, GenerationComplete, TurnComplete, InputTranscript]),
+        ("never", [TurnStarted, OutputText, OutputAudio, GenerationComplete, TurnComplete]),
+    ],
+)
+async def test_the_transcript_comes_when_the_script_says(
+    when: Literal["before", "late", "after", "never"], kinds: list[type[LiveEvent]]
+) -> None:
+    model = ScriptedLive([Hear("hi", after_ms=100, transcript=when), NOON])
+    async with listening(model) as talk:
+        turn = await hear(talk)
+        await talk.settle()
+        finals = [event for event in talk.events if not isinstance(event, InputTranscript) or event.is_final]
+        kinds_seen = [type(event) for event in finals]
+        assert [kind for place, kind in enumerate(kinds_seen) if kinds_seen[place - 1 : place] != [kind]] == kinds
+        assert talk.of(turn) == talk.events
+    assert model.messages[0] == UserMessage("hi")
+
+
+async def test_calls_may_come_before_the_transcript() -> None:
+    async with listening(ScriptedLive([Hear("hi", after_ms=40, transcript="late"), CALL_A, NOON])) as talk:
+        turn = await hear(talk)
+        await talk.settle()
+        assert [type(event) for event in talk.of(turn)][-3:] == [TurnStarted, ToolCalls, InputTranscript]
+
+
+async def test_a_transcript_may_come_long_after_its_turn() -> None:
+    async with listening(ScriptedLive([Hear("hi", after_ms=100, transcript="after", late_ms=5_000), NOON])) as talk:
+        turn = await hear(talk)
+        await asyncio.sleep(4)
+        assert talk.kinds[-1] is TurnComplete
+        await asyncio.sleep(4)
+        assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True)
+
+
+# What it says.
 
 
 async def test_text_and_audio_come_at_their_times() -> None:
     async with listening(ScriptedLive([NOON])) as talk:
-        await talk.model.send_text("what time is it")
+        turn = talk.respond("what time is it")
         await asyncio.sleep(0.09)
         assert talk.events == []
         await asyncio.sleep(0.02)
-        assert talk.events == [OutputText("It's noon, ")]
+        assert talk.events == [OutputText(turn, "It's noon, ")]
         await asyncio.sleep(0.08)
         assert talk.kinds == [OutputText]
         await asyncio.sleep(0.02)
@@ -96,32 +240,99 @@ async def test_the_pieces_make_the_whole_answer() -> None:
         assert len(audio_of(talk.events)) == 2 * OUTPUT_HZ * NOON.audio_ms // 1000
 
 
-async def test_calls_side_by_side_are_of_one_message() -> None:
-    script: list[Step] = [Call("a"), Call("b"), Say("One moment.", goes_on=True), Call("c"), NOON]
-    async with listening(ScriptedLive(script)) as talk:
+async def test_only_the_last_audio_of_an_answer_is_the_last() -> None:
+    async with listening(ScriptedLive([Say("One moment.", goes_on=True), NOON])) as talk:
         await talk.ask("hi")
-        assert talk.events == [ToolCalls((ToolCall(None, "a", {}), ToolCall(None, "b", {})))]
-        await talk.give_results()
-        assert talk.events[-1] == ToolCalls((ToolCall(None, "c", {}),))
-        await talk.give_results()
-        assert talk.events[-2:] == [GenerationComplete(), TurnComplete()]
+        assert [event.last for event in talk.events if isinstance(event, OutputAudio)] == [False, False, False, True]
 
 
 async def test_it_stalls_until_it_is_interrupted() -> None:
     model = ScriptedLive([Stall(), NOON])
     async with listening(model) as talk:
-        await talk.ask("hi")
+        turn = await talk.ask("hi")
         assert talk.events == []
-        await model.interrupt()
+        talk.interrupt()
         await talk.ask("hello?")
         assert talk.text == NOON.text
-    assert (model.interrupts, model.texts) == (1, ["hi", "hello?"])
+    assert (model.interrupts, model.texts) == ([turn], ["hi", "hello?"])
 
 
 async def test_it_fails() -> None:
-    async with listening(ScriptedLive([Say("I", goes_on=True), Fail("boom"), NOON])) as talk:
-        await talk.ask("hi")
+    script: list[Step] = [Say("I", goes_on=True), Fail("boom", rate_limited=True, retry_after_s=7), NOON]
+    async with listening(ScriptedLive(script)) as talk:
+        turn = await talk.ask("hi")
         assert talk.kinds == [OutputText, OutputAudio, TurnFailed, TurnComplete]
+        assert TurnFailed(turn, "boom", rate_limited=True, retry_after_s=7) in talk.events
+
+
+async def test_it_counts_what_an_answer_costs() -> None:
+    async with listening(ScriptedLive([NOON, Use(12, 3)])) as talk:
+        turn = await talk.ask("hi")
+        assert talk.events[-3:] == [Usage(turn, 12, 3), GenerationComplete(turn), TurnComplete(turn)]
+
+
+async def test_when_the_script_is_over_answers_are_empty() -> None:
+    async with listening(ScriptedLive()) as talk:
+        turn = await talk.ask("hi")
+        assert talk.events == [GenerationComplete(turn), TurnComplete(turn)]
+
+
+# What it calls.
+
+
+async def test_calls_side_by_side_are_of_one_message() -> None:
+    script: list[Step] = [Call("a"), Call("b"), Say("One moment.", goes_on=True), Call("c"), NOON]
+    async with listening(ScriptedLive(script)) as talk:
+        turn = await talk.ask("hi")
+        assert talk.events == [ToolCalls(turn, (ToolCall(None, "a", {}), ToolCall(None, "b", {})))]
+        await talk.give_results()
+        assert talk.events[-1] == ToolCalls(turn, (ToolCall(None, "c", {}),))
+        await talk.give_results()
+        assert talk.events[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
+
+
+async def test_it_cancels_calls_and_goes_on_without_their_results() -> None:
+    async with listening(ScriptedLive([CALL_A, CALL_B, Cancel(after_ms=500), NOON])) as talk:
+        turn = await talk.ask("hi")
+        assert talk.kinds[:2] == [ToolCalls, ToolCancelled]
+        assert talk.events[1] == ToolCancelled(turn, ("call_a", "call_b"))
+        assert talk.text == NOON.text
+
+
+async def test_it_waits_for_the_calls_that_it_does_not_cancel() -> None:
+    async with listening(ScriptedLive([CALL_A, CALL_B, Cancel(after_ms=500, ids=("call_a",)), NOON])) as talk:
+        turn = await talk.ask("hi")
+        assert talk.events[-1] == ToolCancelled(turn, ("call_a",))
+        talk.model.send_tool_results(turn, [ToolAnswer(ToolCall("call_b", "b", {}), "noon")])
+        await talk.settle()
+        assert talk.text == NOON.text
+
+
+async def test_calls_that_have_their_results_are_not_cancelled() -> None:
+    async with listening(ScriptedLive([CALL_A, Cancel(after_ms=500), NOON])) as talk:
+        turn = talk.respond("hi")
+        await asyncio.sleep(0.1)
+        talk.model.send_tool_results(turn, [ToolAnswer(ToolCall("call_a", "a", {}), "noon")])
+        await talk.settle()
+        assert ToolCancelled not in talk.kinds
+
+
+async def test_results_that_come_too_late_are_known_in_the_next_turn() -> None:
+    model = ScriptedLive([CALL_A, NOON, NOON])
+    async with listening(model) as talk:
+        await talk.ask("hi")
+        talk.interrupt("")
+        await talk.give_results()
+        await talk.ask("and now?")
+        assert [type(message) for message in model.prompts[-1]] == [
+            UserMessage,
+            AssistantMessage,
+            ToolMessage,
+            UserMessage,
+        ]
+
+
+# When the user interrupts.
 
 
 async def test_a_barge_voids_the_rest_of_the_answer() -> None:
@@ -133,75 +344,87 @@ async def test_a_barge_voids_the_rest_of_the_answer() -> None:
 
 async def test_a_barge_may_come_while_the_answer_is_still_played() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=1_000)])) as talk:
-        await talk.ask("hi")
-        assert talk.events[-3:] == [GenerationComplete(), TurnComplete(), Interrupted()]
+        turn = await talk.ask("hi")
+        assert talk.events[-3:] == [GenerationComplete(turn), TurnComplete(turn), Interrupted(turn)]
 
 
 async def test_after_a_barge_it_remembers_what_was_heard() -> None:
     model = ScriptedLive([NOON, Barge(after_ms=100)])
-    async with listening(model) as talk:
+    async with listening(model, answers=False) as talk:
         await talk.ask("hi")
-        await model.interrupt("It's")
+        talk.interrupt("It's")
     assert model.messages == [UserMessage("hi"), AssistantMessage("It's")]
-
-
-async def test_only_the_last_audio_of_an_answer_is_the_last() -> None:
-    async with listening(ScriptedLive([Say("One moment.", goes_on=True), NOON])) as talk:
-        await talk.ask("hi")
-        assert [event.last for event in talk.events if isinstance(event, OutputAudio)] == [False, False, False, True]
-
-
-async def test_the_timings_come_right_before_the_final_text() -> None:
-    timings = Timings(300, 140)
-    async with listening(ScriptedLive([Hear("hi", after_ms=100, timings=timings), Stall()])) as talk:
-        await speak(talk, 100)
-        assert talk.events[-2:] == [timings, InputTranscript("hi", is_final=True)]
-
-
-async def test_a_user_who_goes_on_voids_the_answer_before_it_begins() -> None:
-    script: list[Step] = [Hear("what", after_ms=100), GoOn(50), Hear("what now", after_ms=100, goes_on=True), NOON]
-    async with listening(ScriptedLive(script)) as talk:
-        await speak(talk, 200)
-        finals = [event for event in talk.events if not isinstance(event, InputTranscript) or event.is_final]
-        assert finals[:3] == [InputTranscript("what", is_final=True), Interrupted(), TurnComplete()]
-        await speak(talk, 100)
-        assert InputTranscript("what now", is_final=True, goes_on=True) in talk.events
-
-
-async def test_if_it_waits_it_answers_when_it_is_asked() -> None:
-    model = ScriptedLive([Hear("hi", after_ms=100), NOON], profile=replace(PROFILE, waits_to_answer=True))
-    async with listening(model) as talk:
-        await speak(talk, 100)
-        await talk.settle()
-        assert talk.events[-1] == InputTranscript("hi", is_final=True)
-        await talk.ask("hi")
-        assert talk.text == NOON.text
-    assert model.messages[0] == UserMessage("hi")
 
 
 async def test_a_barge_that_was_forestalled_does_not_come() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=1_000)])) as talk:
-        await talk.model.send_text("hi")
+        talk.respond("hi")
         await asyncio.sleep(0.5)
-        await talk.model.interrupt()
+        talk.interrupt()
         await talk.settle()
-        assert Interrupted() not in talk.events
+        assert Interrupted not in talk.kinds
+
+
+TWO_IN_FLIGHT: list[Step] = [Hear("hi", after_ms=100), NOON, Hear("ho", after_ms=100, over=True), NOON]
+
+
+async def test_two_answers_may_be_in_flight() -> None:
+    model = ScriptedLive(TWO_IN_FLIGHT)
+    async with listening(model) as talk:
+        first, second = await hear(talk), await hear(talk)
+        await talk.settle()
+        pieces = [event.turn for event in talk.events if isinstance(event, OutputText | OutputAudio)]
+        assert pieces != sorted(pieces, key=[first, second].index), "they are not mixed"
+        for turn in (first, second):
+            assert talk.of(turn)[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
+    assert [message.text for message in model.messages if not isinstance(message, ToolMessage)] == [
+        *("hi", NOON.text),
+        *("ho", NOON.text),
+    ]
+
+
+async def test_a_barge_voids_both_answers_in_flight() -> None:
+    async with listening(ScriptedLive([*TWO_IN_FLIGHT, Barge(after_ms=20)])) as talk:
+        first, second = await hear(talk), await hear(talk)
+        await talk.settle()
+        assert talk.events[-4:] == [Interrupted(first), TurnComplete(first), Interrupted(second), TurnComplete(second)]
+
+
+async def test_one_of_two_answers_in_flight_may_be_interrupted() -> None:
+    async with listening(ScriptedLive(TWO_IN_FLIGHT)) as talk:
+        first, second = await hear(talk), await hear(talk)
+        talk.interrupt("", first)
+        await talk.settle()
+        assert GenerationComplete(first) not in talk.events
+        assert GenerationComplete(second) in talk.events
+
+
+# The connection.
 
 
 async def test_it_goes_away_when_it_said() -> None:
-    async with listening(ScriptedLive([GoAwayIn(5_000), Stall()])) as talk:
-        await talk.model.send_text("hi")
+    async with listening(ScriptedLive([Resumable("handle"), GoAwayIn(5_000), Stall()])) as talk:
+        talk.respond("hi")
         await asyncio.sleep(4.9)
-        assert talk.events == [GoAway(5_000)]
+        assert talk.events == [ResumptionUpdate("handle"), GoAway(5_000)]
         await asyncio.sleep(0.2)
-        assert talk.events[1:] == [Closed("the time was over")]
+        assert talk.events[2:] == [Closed("the time was over", CloseKind.GO_AWAY)]
         assert talk.reading.done()
 
 
-async def test_it_hangs_up_after_an_answer() -> None:
-    async with listening(ScriptedLive([Say("Bye."), HangUp("quota", retryable=False)])) as talk:
-        await talk.ask("bye")
-        assert talk.events[-2:] == [TurnComplete(), Closed("quota", retryable=False)]
+async def test_it_tells_a_handle_between_answers() -> None:
+    async with listening(ScriptedLive([NOON, Resumable("one"), NOON, Resumable(None)])) as talk:
+        await talk.ask("hi")
+        assert talk.events[-1] == ResumptionUpdate("one")
+        await talk.ask("hi")
+        assert talk.events[-1] == ResumptionUpdate(None)
+
+
+@pytest.mark.parametrize("kind", CloseKind)
+async def test_it_hangs_up_after_an_answer(kind: CloseKind) -> None:
+    async with listening(ScriptedLive([Say("Bye."), HangUp("over", kind, retry_after_s=3)])) as talk:
+        turn = await talk.ask("bye")
+        assert talk.events[-2:] == [TurnComplete(turn), Closed("over", kind, 3)]
 
 
 async def test_it_hangs_up_in_the_middle_of_an_answer() -> None:
@@ -211,19 +434,19 @@ async def test_it_hangs_up_in_the_middle_of_an_answer() -> None:
 
 
 async def test_it_refuses_to_be_connected() -> None:
-    model = ScriptedLive(refuses=ModelError("Too many.", rate_limited=True))
+    model = ScriptedLive(refuses=ModelError("Too many.", rate_limited=True, retry_after_s=5), connect_s=2)
+    before_s = asyncio.get_running_loop().time()
     with pytest.raises(ModelError, match="Too many"):
-        await model.connect(LiveContext("", (), (), Mode.VOICE))
+        await model.connect(context())
+    assert asyncio.get_running_loop().time() - before_s >= 2
+
+
+async def test_it_may_take_for_ever_to_be_connected() -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(ScriptedLive(connect_s=inf).connect(context()), 3_600)
 
 
 async def test_it_keeps_what_it_was_connected_with() -> None:
-    model = ScriptedLive()
-    context = LiveContext("Be kind.", (), (), Mode.VOICE)
-    await model.connect(context, resume="handle")
-    assert (model.context, model.resumed_with) == (context, "handle")
-
-
-async def test_when_the_script_is_over_answers_are_empty() -> None:
-    async with listening(ScriptedLive()) as talk:
-        await talk.ask("hi")
-        assert talk.events == [GenerationComplete(), TurnComplete()]
+    model, given = ScriptedLive(), context()
+    await model.connect(given, resume="handle")
+    assert (model.context, model.resumed_with) == (given, "handle")

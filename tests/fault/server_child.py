@@ -17,7 +17,7 @@ from pathlib import Path
 from antiphon.clock import SystemClock
 from antiphon.compose import open_house
 from antiphon.config import Settings
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
+from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
 from antiphon.server import loop
@@ -43,13 +43,13 @@ class Storyteller:
         looked = any(isinstance(message, ToolMessage) for message in prompt.messages)
         if asked.startswith(LOOK_FIRST) and not looked:
             yield CallRequested(ToolCall(None, "get_current_time", {}))
-            yield TurnComplete(StopReason.CALLS)
+            yield MessageComplete(StopReason.CALLS)
             return
         roles = " ".join(NAMES[type(message)] for message in prompt.messages)
         answer = roles if asked == ROLES else recital(asked) if RECITE in asked else story(asked)
         for word in answer.split():
-            yield OutputText(f"{word} ")
-        yield TurnComplete(StopReason.DONE)
+            yield TextDelta(f"{word} ")
+        yield MessageComplete(StopReason.DONE)
 
 
 async def main(folder: Path, drain_s: float, model_name: str) -> None:

@@ -1,6 +1,38 @@
-import msgspec
+"""The transcript keeps the order of the turns, whatever order their parts arrive in."""
 
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from antiphon.transcript import (
+    AssistantMessage,
+    CallMade,
+    Entry,
+    Message,
+    ToolMessage,
+    Transcript,
+    UserMessage,
+    is_blank,
+)
+
+CALL = AssistantMessage(calls=(CallMade("c1", "get_time", {"timezone": "Tokyo"}),))
+RESULT = ToolMessage("c1", "get_time", "noon", "It's noon.")
+
+
+def make_transcript() -> Transcript:
+    """A typed turn with a call, and a spoken one whose words are not known yet."""
+    transcript = Transcript()
+    transcript.set_user("one", "what time is it", at_ms=1)
+    transcript.add(Entry("one", CALL))
+    transcript.add(Entry("one", RESULT))
+    transcript.set_answer("one", "It's noon.", at_ms=2)
+    transcript.set_user("two", "", spoken=True, at_ms=3)
+    transcript.set_answer("two", "Sunny.", spoken=True, at_ms=4)
+    return transcript
+
+
+ONE: list[Message] = [UserMessage("what time is it"), CALL, RESULT, AssistantMessage("It's noon.")]
 
 
 def test_a_conversation_can_be_stored_and_read_again() -> None:
@@ -12,3 +44,152 @@ def test_a_conversation_can_be_stored_and_read_again() -> None:
     ]
     stored = msgspec.json.encode(conversation)
     assert msgspec.json.decode(stored, type=list[Message]) == conversation
+
+
+# The user's words.
+
+
+def test_words_that_are_not_known_yet_are_no_message() -> None:
+    transcript = make_transcript()
+    assert list(transcript.messages) == [*ONE, AssistantMessage("Sunny.")]
+    assert transcript.user_entry("two") is not None
+
+
+def test_words_that_come_late_take_the_place_that_was_kept_for_them() -> None:
+    transcript = make_transcript()
+    transcript.set_user("three", "thanks")
+    entry = transcript.set_user("two", "and the weather", spoken=False, at_ms=99)
+    assert list(transcript.messages) == [
+        *ONE,
+        UserMessage("and the weather"),
+        AssistantMessage("Sunny."),
+        UserMessage("thanks"),
+    ]
+    assert (entry.spoken, entry.at_ms) == (True, 3), "the turn began when it began"
+
+
+def test_words_that_come_late_come_first_in_their_turn() -> None:
+    transcript = Transcript()
+    transcript.add(Entry("one", CALL))
+    transcript.add(Entry("one", RESULT))
+    transcript.set_answer("two", "Hello.")
+    transcript.set_user("one", "what time is it", spoken=True, at_ms=5)
+    assert list(transcript.messages) == [UserMessage("what time is it"), CALL, RESULT, AssistantMessage("Hello.")]
+    entry = transcript.user_entry("one")
+    assert entry is not None
+    assert (entry.spoken, entry.at_ms) == (True, 5)
+
+
+def test_later_words_of_a_turn_replace_earlier_ones() -> None:
+    transcript = make_transcript()
+    transcript.set_user("one", "what time is it now")
+    assert transcript.messages[0] == UserMessage("what time is it now")
+    assert len(transcript.entries) == 6
+
+
+# The answer.
+
+
+def test_an_answer_is_cut_where_it_stands() -> None:
+    transcript = make_transcript()
+    entry = transcript.set_answer("one", "It's", spoken=True, at_ms=99)
+    assert list(transcript.messages) == [*ONE[:-1], AssistantMessage("It's"), AssistantMessage("Sunny.")]
+    assert (entry.spoken, entry.at_ms) == (False, 2)
+
+
+def test_an_answer_of_which_nothing_was_heard_is_no_message_and_what_tools_did_stays() -> None:
+    transcript = make_transcript()
+    transcript.set_answer("one", "")
+    assert list(transcript.messages) == [*ONE[:-1], AssistantMessage("Sunny.")]
+
+
+def test_a_message_with_calls_is_not_the_answer() -> None:
+    transcript = Transcript([Entry("one", CALL), Entry("one", RESULT)])
+    assert transcript.answer_entry("one") is None
+    transcript.set_answer("one", "It's noon.")
+    assert list(transcript.messages) == [CALL, RESULT, AssistantMessage("It's noon.")]
+
+
+def test_what_is_added_to_an_earlier_turn_comes_at_its_end() -> None:
+    transcript = Transcript()
+    transcript.set_user("one", "book it")
+    transcript.set_user("two", "hello")
+    transcript.add(Entry("one", CALL))
+    transcript.add(Entry("one", RESULT))
+    assert list(transcript.messages) == [UserMessage("book it"), CALL, RESULT, UserMessage("hello")]
+
+
+@pytest.mark.parametrize(
+    ("message", "blank"),
+    [
+        (UserMessage(""), True),
+        (UserMessage("hi"), False),
+        (AssistantMessage(""), True),
+        (AssistantMessage("hi"), False),
+        (CALL, False),
+        (ToolMessage("c1", "get_time", ""), False),
+    ],
+)
+def test_a_message_is_blank_if_it_says_and_does_nothing(message: Message, blank: bool) -> None:
+    assert is_blank(message) is blank
+    assert (not Transcript([Entry("one", message)]).messages) is blank
+
+
+# A turn that goes on under another id.
+
+
+def test_a_turn_that_goes_on_keeps_its_place_and_its_time() -> None:
+    transcript = make_transcript()
+    transcript.rename("one", "three")
+    entry = transcript.set_user("three", "what time is it in Tokyo")
+    assert transcript.messages[0] == UserMessage("what time is it in Tokyo")
+    assert entry.at_ms == 1
+    assert [entry.turn for entry in transcript] == ["three"] * 4 + ["two"] * 2
+    assert transcript.user_entry("one") is None
+
+
+def test_a_turn_that_is_not_there_cannot_be_renamed() -> None:
+    transcript = make_transcript()
+    transcript.rename("unknown", "three")
+    assert transcript.entries == make_transcript().entries
+
+
+# What a model reads.
+
+
+@pytest.mark.parametrize(("turn", "text"), [("one", "really?"), ("two", "and the weather"), ("new", "hello")])
+def test_the_conversation_with_these_words_is_the_one_that_comes_of_them(turn: str, text: str) -> None:
+    transcript = make_transcript()
+    expected = transcript.with_user(turn, text)
+    assert transcript.entries == make_transcript().entries, "nothing has changed yet"
+    transcript.set_user(turn, text)
+    assert list(expected) == list(transcript.messages)
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        ("one", []),
+        ("two", ONE),
+        ("new", [*ONE, AssistantMessage("Sunny.")]),
+        (None, [*ONE, AssistantMessage("Sunny.")]),
+    ],
+)
+def test_the_conversation_before_a_turn(turn: str | None, expected: list[Message]) -> None:
+    assert list(make_transcript().before(turn)) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda transcript: transcript.set_user("three", "hi"),
+        lambda transcript: transcript.set_answer("one", ""),
+        lambda transcript: transcript.add(Entry("one", RESULT)),
+    ],
+)
+def test_messages_that_were_read_do_not_change(change: Callable[[Transcript], object]) -> None:
+    transcript = make_transcript()
+    read = transcript.messages
+    before = list(read)
+    change(transcript)
+    assert list(read) == before

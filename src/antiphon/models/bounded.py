@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, cast
 
-from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, OutputText, Prompt, TextModel
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta, TextModel
 
 MAX_TURN_S: Final = 110.0
 """How long a model may take for its messages of one turn. `POST /api/chat` gives up a little later than this, so that
@@ -43,7 +43,7 @@ class BoundedModel:
             async with aclosing(cast(AsyncGenerator[Event, None], self._model.reply(prompt))) as events:
                 async for event in events:
                     match event:
-                        case OutputText(text=piece):
+                        case TextDelta(text=piece):
                             text.add(piece)
                         case CallRequested():
                             calls += 1

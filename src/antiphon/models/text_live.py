@@ -1,12 +1,22 @@
-"""A text model as a `LiveModel`: without ears and without a voice, it answers what is typed."""
+"""A text model as a `LiveModel`: it cannot hear or speak, and answers what is typed."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Final, cast
 
-from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, OutputText, Prompt, TextModel, Usage
+from antiphon.models.background import BackgroundTasks
+from antiphon.models.base import (
+    CallRequested,
+    Event,
+    FailureKind,
+    ModelError,
+    Prompt,
+    TextDelta,
+    TextModel,
+    TokensUsed,
+)
 from antiphon.models.bounded import TurnTimer
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
@@ -14,220 +24,283 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     LiveProfile,
+    OutputText,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
     TurnFailed,
-    forget_unheard,
-    note,
+    Usage,
+    messages_of,
 )
 from antiphon.tools.call import ToolCall, number
-from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage
 
 MAX_MESSAGES: Final = 8
-"""Of the model in one turn. The gate refuses calls beyond the budget long before; this ends a model that insists."""
+"""How many messages a model may use for one answer. The gate refuses calls beyond the budget long before; this stops a
+model that keeps calling."""
+
+
+class EventQueue:
+    """The events of a live model, until it is closed."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._queue: asyncio.Queue[LiveEvent | None] = asyncio.Queue()
+
+    def put(self, event: LiveEvent) -> None:
+        if not self.is_closed:
+            self._queue.put_nowait(event)
+
+    def finish(self) -> None:
+        """No more events are read after those that are in the queue."""
+        self._queue.put_nowait(None)
+
+    def close(self) -> None:
+        """No more events are read, not even those that are in the queue."""
+        self.is_closed = True
+        self.finish()
+
+    async def read(self) -> AsyncIterator[LiveEvent]:
+        while not self.is_closed:
+            event = await self._queue.get()
+            if event is None or self.is_closed:
+                return
+            yield event
+
+
+@dataclass(eq=False, slots=True)
+class _Answer:
+    """The answer to one turn, while it is being made."""
+
+    turn: str
+    messages: list[Message]
+    """The prompt: the transcript, and the messages with calls that were made since, with their results."""
+    steps: int = 0
+    """How many messages of the prompt are part of this answer."""
+    waiting: list[ToolCall] = field(default_factory=list)
+    """Calls of the last message that have no result yet."""
+    results: list[ToolAnswer] = field(default_factory=list)
+    has_results: asyncio.Event = field(default_factory=asyncio.Event)
+    task: "asyncio.Task[None] | None" = None
+
+    def add(self, said: str) -> None:
+        """Adds a message of the model and the results of its calls to the prompt."""
+        more = messages_of(said, self.results, key=f"step{self.steps}")
+        self.messages += more
+        self.steps += len(more)
+        self.results = []
+
+
+class TextChat:
+    """Answers one turn at a time with a text model. Between turns it keeps nothing: the transcript is the session's."""
+
+    def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None], health: ModelHealth | None = None) -> None:
+        """`health` is told how each answer ended; all sessions of a process share it."""
+        self._model = model
+        self._name = model.profile.name
+        self._emit = emit
+        self._health = health or ModelHealth(self._name)
+        self._context: LiveContext | None = None
+        self._is_closed = False
+        self._answer: _Answer | None = None
+        self._tasks = BackgroundTasks()
+
+    @property
+    def turn(self) -> str | None:
+        """The turn whose answer is under way."""
+        return None if self._answer is None else self._answer.turn
+
+    @property
+    def is_open(self) -> bool:
+        return self._context is not None and not self._is_closed
+
+    def check_open(self) -> LiveContext:
+        """Raises `ModelError` before `connect` and after `close`."""
+        if self._is_closed:
+            raise ModelError(f"The conversation with {self._name} is closed. Connect a new one.")
+        if self._context is None:
+            raise ModelError(f"{self._name} is not connected. Connect it before it is used.", retryable=False)
+        return self._context
+
+    def connect(self, context: LiveContext) -> None:
+        self._context = context
+        self.check_open()
+
+    def respond(self, turn: str) -> None:
+        """Begins to answer the turn, which is in the transcript. No other answer may be under way."""
+        context = self.check_open()
+        answer = self._answer = _Answer(turn, list(context.transcript.messages))
+        answer.task = self._tasks.start(self._run(answer, context))
+
+    def say(self, turn: str, text: str) -> None:
+        """Answers with exactly these words. No other answer may be under way."""
+        self.check_open()
+        for event in (OutputText(turn, text), GenerationComplete(turn), TurnComplete(turn)):
+            self._emit(event)
+
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        """Results that the answer under way does not wait for are ignored: the session adds them to the transcript."""
+        answer = self._answer
+        if answer is None or answer.turn != turn:
+            return
+        for each in answers:
+            if each.call in answer.waiting:
+                answer.waiting.remove(each.call)
+                answer.results.append(each)
+        if not answer.waiting:
+            answer.has_results.set()
+
+    def stop(self) -> str | None:
+        """Abandons the answer under way and returns its turn, None if there is none. No more events of it come."""
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return None
+        assert answer.task is not None
+        answer.task.cancel()
+        return answer.turn
+
+    async def close(self) -> None:
+        self._is_closed = True
+        self.stop()
+        await self._tasks.aclose()
+
+    def _reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        return self._model.reply(prompt)
+
+    def _tell(self, answer: _Answer, event: LiveEvent) -> None:
+        """Emits an event of an answer, unless it has been abandoned."""
+        if self._answer is answer:
+            self._emit(event)
+
+    async def _run(self, answer: _Answer, context: LiveContext) -> None:
+        turn = answer.turn
+        end: LiveEvent
+        try:
+            await self._make(answer, context)
+        except ModelError as error:
+            self._health.note_failure(error)
+            end = TurnFailed(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
+        except Exception as error:
+            self._health.note_failure(error)
+            end = TurnFailed(turn, f"{self._name} failed unexpectedly. Please try again.")
+        else:
+            self._health.note_success()
+            end = GenerationComplete(turn)
+        self._tell(answer, end)
+        if self._answer is answer:
+            self._answer = None
+            self._emit(TurnComplete(turn))
+
+    async def _make(self, answer: _Answer, context: LiveContext) -> None:
+        """Passes on messages of the model until one has no calls."""
+        timer, has_spoken = TurnTimer(self._name), False
+        for _ in range(MAX_MESSAGES):
+            said, calls = await self._pass_on_message(answer, context, timer)
+            has_spoken = has_spoken or bool(said.strip())
+            if not calls:
+                break
+            await self._wait_for_results(answer, calls)
+            answer.add(said)
+        else:
+            message = f"{self._name} used one tool after another without answering, so I stopped it."
+            raise ModelError(message, kind=FailureKind.LOOPED)
+        if not has_spoken:
+            self._speak_results(answer)
+
+    def _speak_results(self, answer: _Answer) -> None:
+        """The model has nothing to say. The words of its tools' results are the answer, if there are any."""
+        spoken = " ".join(_spoken_results(answer.messages))
+        if not spoken:
+            message = f"{self._name} said nothing. Please ask again, or in other words."
+            raise ModelError(message, kind=FailureKind.EMPTY)
+        self._tell(answer, OutputText(answer.turn, spoken))
+
+    async def _pass_on_message(
+        self, answer: _Answer, context: LiveContext, timer: TurnTimer
+    ) -> tuple[str, list[ToolCall]]:
+        """Passes on the words of one message, and returns them and its calls."""
+        turn = answer.turn
+        pieces, calls = list[str](), list[ToolCall]()
+        prompt = Prompt(context.system, tuple(answer.messages), context.tools, context.mode)
+        async with timer.running(), aclosing(cast(AsyncGenerator[Event, None], self._reply(prompt))) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text=text):
+                        pieces.append(text)
+                        self._tell(answer, OutputText(turn, text))
+                    case CallRequested(call=call):
+                        calls.append(call)
+                    case TokensUsed(input_tokens=input_tokens, output_tokens=output_tokens):
+                        self._tell(answer, Usage(turn, input_tokens, output_tokens))
+        return "".join(pieces), number(calls)
+
+    async def _wait_for_results(self, answer: _Answer, calls: list[ToolCall]) -> None:
+        answer.waiting = list(calls)
+        answer.has_results.clear()
+        self._tell(answer, ToolCalls(answer.turn, tuple(calls)))
+        await answer.has_results.wait()
 
 
 class TextLiveModel:
-    """Keeps the conversation that the text model does not. An answer in the making is its only task."""
+    """A `TextChat` behind the seam."""
 
     def __init__(self, model: TextModel, health: ModelHealth | None = None) -> None:
         """`health` is told how each answer ended; all sessions of a process share it."""
         self.profile = LiveProfile(
             name=model.profile.name,
-            speaks=False,
             hears=False,
             output_hz=0,
-            # Without a handle: all that there is to resume comes with every `connect`.
-            resumable=True,
             needs_network=model.profile.needs_network,
             tool_schemas="openai_chat",
         )
-        self._model = model
-        self._health = health or ModelHealth(model.profile.name)
-        self._context: LiveContext | None = None
-        self._messages: list[Message] = []
-        self._outbox: deque[LiveEvent] = deque()
-        self._stirred = asyncio.Event()
-        self._closed = False
-        self._changing = asyncio.Lock()
-        """Held while one answer gives way to another: two callers at once would start two."""
-        self._turn: asyncio.Task[None] | None = None
-        self._begin = 0
-        """Where the last answer begins among the messages."""
-        self._open: list[ToolCall] = []
-        """Calls of the message under way that have no result yet."""
-        self._answers: list[ToolAnswer] = []
-        self._answered = asyncio.Event()
-        self._void: list[ToolCall] = []
-        """Calls of interrupted answers. An action among them may have run all the same."""
-        self._late: list[ToolAnswer] = []
-        """What came of those, to be told in the next turn."""
+        self._queue = EventQueue()
+        self._chat = TextChat(model, self._queue.put, health)
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
-        self._context = context
-        self._messages = list(context.messages)
-        self._begin = len(self._messages)
+        self._chat.connect(context)
 
-    async def events(self) -> AsyncIterator[LiveEvent]:
-        while not self._closed:
-            if self._outbox:
-                yield self._outbox.popleft()
-            else:
-                self._stirred.clear()
-                await self._stirred.wait()
+    def events(self) -> AsyncIterator[LiveEvent]:
+        return self._queue.read()
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """It has none."""
+        """Does nothing: the model has no voice."""
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         message = f"{self.profile.name} cannot hear. Type to it, or set model.voice to a model that listens."
         raise ModelError(message, retryable=False)
 
-    async def end_audio(self) -> None:
-        """Nothing was heard, so there is no turn."""
-        self._emit(TurnComplete())
+    def end_audio(self, turn: str) -> None:
+        """Nothing was heard, so the turn is empty."""
+        if self._chat.is_open:
+            self._queue.put(TurnComplete(turn))
 
-    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        async with self._changing:
-            await self._stop()
-            context = self._connection()
-            if self._late:
-                note(self._messages, "", self._late)
-                self._late = []
-            if text:
-                self._messages.append(UserMessage(text))
-            if ran:
-                note(self._messages, "", ran)
-            self._begin = len(self._messages)
-            self._turn = asyncio.create_task(self._answer(context))
-            self._turn.add_done_callback(self._end_turn)
+    def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        self._stop()
+        self._chat.respond(turn)
 
-    async def say(self, text: str) -> None:
-        async with self._changing:
-            await self._stop()
-            self._connection()
-            self._begin = len(self._messages)
-            note(self._messages, text)
-            for event in (OutputText(text), GenerationComplete(), TurnComplete()):
-                self._emit(event)
+    def say(self, turn: str, text: str) -> None:
+        self._stop()
+        self._chat.say(turn, text)
 
-    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
-        for answer in answers:
-            if answer.call in self._open:
-                self._open.remove(answer.call)
-                self._answers.append(answer)
-            elif answer not in self._late:
-                # Its answer is void, or it had none: a person approved it, or another process called it before.
-                if answer.call in self._void:
-                    self._void.remove(answer.call)
-                self._late.append(answer)
-        if not self._open:
-            self._answered.set()
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        self._chat.send_tool_results(turn, answers)
 
-    async def interrupt(self, heard: str | None = None) -> None:
-        async with self._changing:
-            await self._stop()
-            if heard is not None:
-                forget_unheard(self._messages, self._begin, heard)
+    def interrupt(self, turn: str, heard: str | None = None) -> None:
+        if self._chat.turn == turn:
+            self._stop()
 
     async def close(self) -> None:
-        self._closed = True
-        self._stirred.set()
-        async with self._changing:
-            await self._stop()
+        self._queue.close()
+        await self._chat.close()
 
-    def _connection(self) -> LiveContext:
-        if self._closed:
-            raise ModelError(f"The conversation with {self.profile.name} is closed. Connect a new one.")
-        if self._context is None:
-            raise ModelError(f"{self.profile.name} is not connected. Connect it before it is used.", retryable=False)
-        return self._context
-
-    async def _stop(self) -> None:
-        """Ends the answer under way, if there is one. `TurnComplete` is among the events when this is done."""
-        if self._turn is not None:
-            self._turn.cancel()
-            await asyncio.wait([self._turn])
-
-    async def _answer(self, context: LiveContext) -> None:
-        """Passes on messages of the model until one has no calls."""
-        timer, has_spoken = TurnTimer(self.profile.name), False
-        for _ in range(MAX_MESSAGES):
-            said, has_calls = await self._pass_on_message(context, timer)
-            has_spoken = has_spoken or bool(said.strip())
-            if not has_calls:
-                break
-        else:
-            message = f"{self.profile.name} used one tool after another without answering, so I stopped it."
-            raise ModelError(message, kind=FailureKind.LOOPED)
-        if not has_spoken:
-            self._break_silence()
-
-    def _break_silence(self) -> None:
-        """The model has nothing to say. What its tools have to say is the answer, if there is anything."""
-        spoken = " ".join(_spoken_results(self._messages))
-        if not spoken:
-            message = f"{self.profile.name} said nothing. Please ask again, or in other words."
-            raise ModelError(message, kind=FailureKind.EMPTY)
-        note(self._messages, spoken)
-        self._emit(OutputText(spoken))
-
-    async def _pass_on_message(self, context: LiveContext, timer: TurnTimer) -> tuple[str, bool]:
-        """One message of the model and the results of its calls: what it said, and whether it had calls."""
-        pieces, calls = list[str](), list[ToolCall]()
-        prompt = Prompt(context.system, tuple(self._messages), context.tools, context.mode)
-        try:
-            reply = cast(AsyncGenerator[Event, None], self._model.reply(prompt))
-            async with timer.running(), aclosing(reply) as events:
-                async for event in events:
-                    match event:
-                        case OutputText(text=delta):
-                            pieces.append(delta)
-                            self._emit(event)
-                        case CallRequested(call=call):
-                            calls.append(call)
-                        case Usage():
-                            self._emit(event)
-            if calls:
-                await self._ask_for(number(calls))
-        finally:
-            # Of a message that was cut off or failed, too: what was said was said, and what was done was done.
-            said = "".join(pieces)
-            if said or self._answers:
-                note(self._messages, said, self._answers)
-            self._void += self._open
-            self._open, self._answers = [], []
-        return said, bool(calls)
-
-    async def _ask_for(self, calls: list[ToolCall]) -> None:
-        self._open = list(calls)
-        self._answered.clear()
-        self._emit(ToolCalls(tuple(calls)))
-        await self._answered.wait()
-
-    def _end_turn(self, turn: asyncio.Task[None]) -> None:
-        """A callback rather than the task's last lines: a task that is cancelled before it began has none."""
-        if not turn.cancelled():
-            match turn.exception():
-                case None:
-                    self._health.note_success()
-                    self._emit(GenerationComplete())
-                case ModelError() as error:
-                    self._health.note_failure(error)
-                    self._emit(TurnFailed(str(error), error.retryable, error.rate_limited, error.retry_after_s))
-                case error:
-                    self._health.note_failure(error)
-                    self._emit(TurnFailed(f"{self.profile.name} failed unexpectedly. Please try again."))
-        self._emit(TurnComplete())
-
-    def _emit(self, event: LiveEvent) -> None:
-        self._outbox.append(event)
-        self._stirred.set()
+    def _stop(self) -> None:
+        turn = self._chat.stop()
+        if turn is not None:
+            self._queue.put(TurnComplete(turn))
 
 
 def _spoken_results(messages: Sequence[Message]) -> list[str]:
-    """What the results of this turn's calls have to say, up to the last words of anybody."""
+    """The words of the results of this turn's calls: those after the last words of the user or of the model."""
     spoken: list[str] = []
     for message in reversed(messages):
         match message:

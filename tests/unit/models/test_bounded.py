@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, OutputText, Prompt, TextProfile
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta, TextProfile
 from antiphon.models.bounded import MAX_ANSWER_CHARS, MAX_CALLS, REPEATED_CHARS, BoundedModel, is_repetitive
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -44,9 +44,9 @@ async def said_until_failure(model: Saying) -> tuple[list[Event], ModelError]:
 
 
 async def test_an_answer_without_an_end_is_stopped_at_the_limit() -> None:
-    model = Saying(OutputText(f"word{number} ") for number in count())
+    model = Saying(TextDelta(f"word{number} ") for number in count())
     said, failure = await said_until_failure(model)
-    chars = sum(len(event.text) for event in said if isinstance(event, OutputText))
+    chars = sum(len(event.text) for event in said if isinstance(event, TextDelta))
     assert MAX_ANSWER_CHARS - 20 < chars <= MAX_ANSWER_CHARS
     assert str(failure) == "talker gave an answer of more than 100,000 characters, so I stopped it."
     assert (failure.kind, model.is_closed) == (FailureKind.TOO_LONG, True)
@@ -54,8 +54,8 @@ async def test_an_answer_without_an_end_is_stopped_at_the_limit() -> None:
 
 @pytest.mark.parametrize("passage", ["I am sorry. ", "\n", "ab" * 300])
 async def test_the_same_passage_over_and_over_is_stopped_early(passage: str) -> None:
-    said, failure = await said_until_failure(Saying(OutputText(passage) for _ in count()))
-    assert sum(len(event.text) for event in said if isinstance(event, OutputText)) < 2 * REPEATED_CHARS
+    said, failure = await said_until_failure(Saying(TextDelta(passage) for _ in count()))
+    assert sum(len(event.text) for event in said if isinstance(event, TextDelta)) < 2 * REPEATED_CHARS
     assert failure.kind is FailureKind.LOOPED
 
 
@@ -66,7 +66,7 @@ async def test_too_many_calls_in_a_message_are_refused() -> None:
 
 
 async def test_an_ordinary_answer_is_passed_on_as_it_is() -> None:
-    events: list[Event] = [OutputText("Hello "), CallRequested(ToolCall(None, "f", {})), OutputText("there.")]
+    events: list[Event] = [TextDelta("Hello "), CallRequested(ToolCall(None, "f", {})), TextDelta("there.")]
     assert [event async for event in BoundedModel(Saying(iter(events))).reply(PROMPT)] == events
 
 

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextProfile, Usage
+from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextDelta, TextProfile, TokensUsed
 from antiphon.models.bounded import MAX_TURN_S
-from antiphon.models.live import GenerationComplete, ToolAnswer, ToolCalls, TurnComplete, TurnFailed
+from antiphon.models.live import (
+    GenerationComplete,
+    OutputText,
+    ToolAnswer,
+    ToolCalls,
+    TurnComplete,
+    TurnFailed,
+    Usage,
+)
 from antiphon.models.text_live import MAX_MESSAGES, TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
-from tests.fakes.paced import PACE_S, Listener, Paced, listening, results_of
+from tests.fakes.paced import LONG_S, PACE_S, Listener, Paced, listening, results_of
 from tests.fakes.scripted import ScriptedModel
 
 READ = ToolCall("call_0123456789", "read_it", {"page": 1})
@@ -54,7 +62,7 @@ async def test_the_answer_is_part_of_the_conversation() -> None:
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("hi")
         await talk.ask("and?")
-    assert told(model) == [UserMessage("hi"), AssistantMessage("Hello there. "), UserMessage("and?")]
+    assert told(model) == [UserMessage("hi"), AssistantMessage("Hello there."), UserMessage("and?")]
 
 
 def failure_of(talk: Listener) -> TurnFailed:
@@ -72,7 +80,7 @@ async def test_an_empty_answer_is_no_message() -> None:
 
 
 async def test_calls_and_results_go_back_to_the_model_beside_what_it_said() -> None:
-    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")])
+    model = mixed([TextDelta("Let me look."), CallRequested(READ)], [TextDelta("It is noon.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
         await talk.give_results()
@@ -86,14 +94,14 @@ async def test_a_call_without_an_id_is_joined_to_its_result_all_the_same() -> No
         await talk.give_results()
     _, made, *results = told(model)
     assert isinstance(made, AssistantMessage)
-    assert [call.id for call in made.calls] == ["call_1_0", "call_1_1"]
-    assert [result.call_id for result in results if isinstance(result, ToolMessage)] == ["call_1_0", "call_1_1"]
+    assert [call.id for call in made.calls] == ["call_step0_0", "call_step0_1"]
+    assert [result.call_id for result in results if isinstance(result, ToolMessage)] == ["call_step0_0", "call_step0_1"]
 
 
 async def test_the_calls_of_a_message_come_together_and_numbered() -> None:
     async with listening(TextLiveModel(scripted([NAMELESS, READ, NAMELESS]))) as talk:
-        await talk.ask("read it twice")
-        assert talk.events == [ToolCalls((NAMELESS, READ, ToolCall(None, "read_it", {}, occurrence=1)))]
+        turn = await talk.ask("read it twice")
+        assert talk.events == [ToolCalls(turn, (NAMELESS, READ, ToolCall(None, "read_it", {}, occurrence=1)))]
 
 
 async def test_what_a_model_wants_to_see_again_comes_back_beside_its_call() -> None:
@@ -109,8 +117,8 @@ async def test_what_a_model_wants_to_see_again_comes_back_beside_its_call() -> N
 async def test_a_failed_call_is_told_as_one() -> None:
     model = scripted([READ], "It failed.")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.model.send_tool_results([ToolAnswer(READ, {"error": {"type": "TRANSIENT"}}, ok=False)])
+        turn = await talk.ask("read it")
+        talk.model.send_tool_results(turn, [ToolAnswer(READ, {"error": {"type": "TRANSIENT"}}, ok=False)])
         await talk.settle()
     failed = ToolMessage("call_0123456789", "read_it", {"error": {"type": "TRANSIENT"}}, ok=False)
     assert told(model)[-1] == failed
@@ -119,21 +127,21 @@ async def test_a_failed_call_is_told_as_one() -> None:
 async def test_it_waits_for_the_last_result() -> None:
     model = scripted([READ, NAMELESS], "Done.")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read both")
+        turn = await talk.ask("read both")
         first, second = results_of(talk.calls)
-        await talk.model.send_tool_results([first])
+        talk.model.send_tool_results(turn, [first])
         await talk.settle()
         assert talk.kinds == [ToolCalls]
-        await talk.model.send_tool_results([second])
+        talk.model.send_tool_results(turn, [second])
         await talk.settle()
         assert talk.text == "Done."
 
 
 async def test_the_calls_of_each_message_wait_for_their_own_results() -> None:
     async with listening(TextLiveModel(scripted([NAMELESS], [READ], "Done."))) as talk:
-        await talk.ask("read one after the other")
+        turn = await talk.ask("read one after the other")
         await talk.give_results()
-        assert talk.events == [ToolCalls((NAMELESS,)), ToolCalls((READ,))]
+        assert talk.events == [ToolCalls(turn, (NAMELESS,)), ToolCalls(turn, (READ,))]
 
 
 async def test_a_model_that_never_stops_calling_is_ended() -> None:
@@ -148,14 +156,14 @@ async def test_a_model_that_never_stops_calling_is_ended() -> None:
 
 
 async def test_a_model_that_says_nothing_fails_in_words() -> None:
-    async with listening(TextLiveModel(mixed([OutputText(" \n")]))) as talk:
-        await talk.ask("hi")
+    async with listening(TextLiveModel(mixed([TextDelta(" \n")]))) as talk:
+        turn = await talk.ask("hi")
         assert talk.kinds == [OutputText, TurnFailed, TurnComplete]
-        assert failure_of(talk) == TurnFailed("mixed said nothing. Please ask again, or in other words.")
+        assert failure_of(talk) == TurnFailed(turn, "mixed said nothing. Please ask again, or in other words.")
 
 
 async def test_a_model_that_says_nothing_of_its_results_lets_them_speak() -> None:
-    model = mixed([CallRequested(READ)], [], [OutputText("Yes.")])
+    model = mixed([CallRequested(READ)], [], [TextDelta("Yes.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
         await talk.give_results()
@@ -170,7 +178,7 @@ async def test_a_model_that_says_nothing_of_its_results_lets_them_speak() -> Non
 
 
 async def test_a_model_that_spoke_before_its_calls_may_be_silent_after_them() -> None:
-    async with listening(TextLiveModel(mixed([OutputText("Goodbye!"), CallRequested(READ)], []))) as talk:
+    async with listening(TextLiveModel(mixed([TextDelta("Goodbye!"), CallRequested(READ)], []))) as talk:
         await talk.ask("bye")
         await talk.give_results()
         assert (talk.text, talk.kinds[-2:]) == ("Goodbye!", [GenerationComplete, TurnComplete])
@@ -184,7 +192,7 @@ class Drip:
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         while True:
             await asyncio.sleep(1)
-            yield OutputText("x")
+            yield TextDelta("x")
 
 
 async def test_a_turn_has_its_time_however_slowly_it_goes_on() -> None:
@@ -205,124 +213,117 @@ async def test_the_time_of_tools_is_not_the_model_s() -> None:
 
 
 async def test_what_it_cost_is_passed_on() -> None:
-    async with listening(TextLiveModel(mixed([OutputText("Hi."), Usage(20, 2)]))) as talk:
-        await talk.ask("hi")
-        assert Usage(20, 2) in talk.events
+    async with listening(TextLiveModel(mixed([TextDelta("Hi."), TokensUsed(20, 2)]))) as talk:
+        turn = await talk.ask("hi")
+        assert Usage(turn, 20, 2) in talk.events
 
 
-async def interrupt_in_the_middle(talk: Listener) -> None:
-    await talk.model.send_text("tell me a story")
-    await asyncio.sleep(PACE_S * 2.5)
-    await talk.model.interrupt()
-
-
-async def test_what_was_said_before_an_interruption_stays_said() -> None:
-    model = scripted("Once upon a time there was")
-    async with listening(TextLiveModel(model)) as talk:
-        await interrupt_in_the_middle(talk)
-        await talk.ask("go on")
-        assert talk.events[:3] == [OutputText("Once "), OutputText("upon "), TurnComplete()]
-    assert told(model)[1:] == [AssistantMessage("Once upon "), UserMessage("go on")]
+async def test_of_an_answer_that_is_interrupted_only_the_end_follows() -> None:
+    async with listening(TextLiveModel(scripted("Once upon a time there was"))) as talk:
+        turn = talk.respond("tell me a story")
+        await asyncio.sleep(PACE_S * 2.5)
+        talk.interrupt()
+        await talk.settle()
+        assert talk.events == [OutputText(turn, "Once "), OutputText(turn, "upon "), TurnComplete(turn)]
 
 
 async def test_an_interruption_closes_the_reply() -> None:
     model = scripted("Once upon a time there was")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.model.send_text("tell me a story")
+        talk.respond("tell me a story")
         await asyncio.sleep(PACE_S * 2.5)
         assert model.open == 1
-        await talk.model.interrupt()
+        talk.interrupt()
+        await asyncio.sleep(0.001)
         assert model.open == 0
 
 
-async def test_calls_that_were_interrupted_leave_no_gap_in_the_conversation() -> None:
-    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("Hello.")])
+async def test_an_interruption_of_an_earlier_turn_leaves_the_answer_alone() -> None:
+    async with listening(TextLiveModel(scripted("Hello.", "Once upon a time."))) as talk:
+        earlier = await talk.ask("hi")
+        turn = talk.respond("tell me a story")
+        talk.model.interrupt(earlier, "")
+        await talk.settle()
+        assert talk.of(turn)[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
+
+
+async def test_of_questions_in_a_row_each_has_one_end_and_the_last_is_answered() -> None:
+    async with listening(TextLiveModel(scripted("Yes."))) as talk:
+        *void, last = [talk.respond(text) for text in ("one", "two", "three")]
+        await talk.settle()
+        assert talk.events[:2] == [TurnComplete(turn) for turn in void]
+        assert talk.events[2:] == [OutputText(last, "Yes. "), GenerationComplete(last), TurnComplete(last)]
+
+
+async def test_nothing_comes_of_an_abandoned_answer_whose_model_does_not_stop() -> None:
+    class Stubborn:
+        profile = TextProfile("stubborn", needs_network=True)
+
+        async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+            try:
+                await asyncio.sleep(LONG_S)
+            except asyncio.CancelledError:
+                yield TextDelta("As I was saying")
+
+    async with listening(TextLiveModel(Stubborn())) as talk:
+        turn = talk.respond("hi")
+        await asyncio.sleep(PACE_S)
+        talk.interrupt()
+        await talk.settle()
+        assert talk.events == [TurnComplete(turn)]
+
+
+async def test_the_prompt_is_the_transcript_as_it_was_when_the_answer_was_asked_for() -> None:
+    model = scripted([READ], "It is noon.")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.ask("hello")
-    assert told(model) == [UserMessage("read it"), AssistantMessage("Let me look."), UserMessage("hello")]
+        turn = await talk.ask("read it")
+        talk.transcript.set_user("other", "typed in the meantime")
+        talk.model.send_tool_results(turn, results_of(talk.calls))
+        await talk.settle()
+    assert told(model) == [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
-async def test_a_result_that_outlived_its_turn_is_told_before_the_next() -> None:
-    model = scripted([READ], "It was read.")
-    async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.model.interrupt()
-        await talk.give_results()
-        await talk.ask("and?")
-    assert told(model) == [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD, UserMessage("and?")]
-
-
-async def test_a_result_that_outlived_its_turn_is_told_once() -> None:
-    model = scripted([READ], "It was read.", "Yes.")
-    async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.model.interrupt()
-        await talk.give_results()
-        await talk.give_results()
-        await talk.ask("and?")
-        await talk.ask("really?")
-    assert told(model).count(READ_TOLD) == 1
+async def test_results_of_another_turn_are_not_taken() -> None:
+    async with listening(TextLiveModel(scripted([READ], [READ]))) as talk:
+        void = await talk.ask("read it")
+        await talk.ask("read it again")
+        before = list(talk.events)
+        talk.model.send_tool_results(void, results_of(talk.calls))
+        await talk.settle()
+        assert talk.events == before
 
 
 async def test_what_the_words_let_run_is_told_after_them() -> None:
     model = scripted("It is read.")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.model.send_text("yes", results_of(ToolCalls((READ,))))
-        await talk.settle()
+        await talk.ask("yes", results_of(ToolCalls("", (READ,))))
     assert told(model) == [UserMessage("yes"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
 async def test_a_yes_without_words_adds_none() -> None:
     model = scripted("It is read.")
     async with listening(TextLiveModel(model)) as talk:
-        await talk.model.send_text("", results_of(ToolCalls((READ,))))
-        await talk.settle()
+        await talk.ask("", results_of(ToolCalls("", (READ,))))
         assert talk.text == "It is read."
     assert told(model) == [AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
-async def test_an_answer_of_two_messages_is_cut_where_it_was_heard_to() -> None:
-    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")], [OutputText("Yes.")])
-    async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.give_results()
-        await talk.model.interrupt("Let me look. It")
-        await talk.ask("really?")
-    read = [UserMessage("read it"), AssistantMessage("Let me look.", (READ_MADE,)), READ_TOLD]
-    assert told(model) == [*read, AssistantMessage("It"), UserMessage("really?")]
-
-
-async def test_a_message_of_which_only_its_calls_are_left_stays() -> None:
-    model = mixed([OutputText("Let me look."), CallRequested(READ)], [OutputText("It is noon.")], [OutputText("Yes.")])
-    async with listening(TextLiveModel(model)) as talk:
-        await talk.ask("read it")
-        await talk.give_results()
-        await talk.model.interrupt("")
-        await talk.ask("really?")
-    read = [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
-    assert told(model) == [*read, UserMessage("really?")]
-
-
-async def test_what_it_said_of_its_own_accord_is_cut_too() -> None:
-    model = scripted("Yes.")
-    async with listening(TextLiveModel(model)) as talk:
-        await talk.model.say("Hello! What can I do for you?")
-        await talk.model.interrupt("Hello!")
-        await talk.ask("hi")
-    assert told(model) == [AssistantMessage("Hello!"), UserMessage("hi")]
+async def test_a_model_that_says_nothing_of_what_a_yes_let_run_lets_it_speak() -> None:
+    async with listening(TextLiveModel(mixed([]))) as talk:
+        await talk.ask("", results_of(ToolCalls("", (READ,))))
+        assert talk.text == "It's noon."
 
 
 async def test_a_failure_ends_the_turn_and_says_why() -> None:
     busy = ModelError("The model is busy.", rate_limited=True, retry_after_s=30)
     async with listening(TextLiveModel(mixed([busy]))) as talk:
-        await talk.ask("hi")
-        failed = TurnFailed("The model is busy.", retryable=True, rate_limited=True, retry_after_s=30)
-        assert talk.events == [failed, TurnComplete()]
+        turn = await talk.ask("hi")
+        failed = TurnFailed(turn, "The model is busy.", retryable=True, rate_limited=True, retry_after_s=30)
+        assert talk.events == [failed, TurnComplete(turn)]
 
 
 async def test_what_was_said_before_a_failure_stays_said() -> None:
-    model = mixed([OutputText("Once upon"), ModelError("The line is dead.")], [OutputText("a time.")])
+    model = mixed([TextDelta("Once upon"), ModelError("The line is dead.")], [TextDelta("a time.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("tell me a story")
         await talk.ask("go on")
@@ -338,8 +339,9 @@ async def test_calls_of_a_message_that_failed_are_not_made() -> None:
 
 async def test_a_mistake_in_a_model_ends_the_turn_without_its_details(capsys: pytest.CaptureFixture[str]) -> None:
     async with listening(TextLiveModel(mixed([ValueError("secret")]))) as talk:
-        await talk.ask("hi")
-        assert talk.events == [TurnFailed("mixed failed unexpectedly. Please try again."), TurnComplete()]
+        turn = await talk.ask("hi")
+        message = "mixed failed unexpectedly. Please try again."
+        assert talk.events == [TurnFailed(turn, message), TurnComplete(turn)]
     logged = "".join(capsys.readouterr())
     assert "model_failed" in logged
     assert "ValueError" in logged

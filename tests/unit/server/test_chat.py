@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from antiphon.models import bounded
-from antiphon.models.base import Event, ModelError, OutputText, Prompt, StopReason, TextProfile, TurnComplete
+from antiphon.models.base import Event, MessageComplete, ModelError, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.chat import DEADLINE_S
@@ -35,10 +35,10 @@ class SlowModel:
         self.seconds = seconds
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        yield OutputText("Well … ")
+        yield TextDelta("Well … ")
         await asyncio.sleep(self.seconds)
-        yield OutputText("yes.")
-        yield TurnComplete(StopReason.DONE)
+        yield TextDelta("yes.")
+        yield MessageComplete(StopReason.DONE)
 
 
 class FailingModel:

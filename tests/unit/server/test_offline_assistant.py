@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import OutputText, Prompt
+from antiphon.models.base import Prompt, TextDelta
 from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
@@ -92,7 +92,7 @@ async def test_a_typed_i_do_not_know_tells_how_to_connect_a_model(offline: Calla
 
 async def test_a_spoken_i_do_not_know_is_one_short_sentence(builtin: BuiltinModel) -> None:
     prompt = Prompt("", (UserMessage("what is the meaning of life"),), (), Mode.VOICE)
-    answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, OutputText)])
+    answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, TextDelta)])
     assert answer.startswith("I don't know")
     assert len(answer.split()) < 20
     assert CONNECT_A_MODEL not in answer
@@ -109,7 +109,7 @@ async def test_every_suggestion_works_when_it_is_said_back(
     for word in sorted(known):
         for said in (f"blargh {word} frobnicate", f"how is the {word} of my quux"):
             prompt = Prompt("", (UserMessage(said),), (), Mode.TEXT)
-            answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, OutputText)])
+            answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, TextDelta)])
             shown.update(suggestions(answer) if answer.startswith("I don't know how") else [])
     assert len(shown) > 60
     web = offline()

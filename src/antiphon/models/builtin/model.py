@@ -7,11 +7,11 @@ from typing import Final, Protocol
 from antiphon.models.base import (
     CallRequested,
     Event,
-    OutputText,
+    MessageComplete,
     Prompt,
     StopReason,
+    TextDelta,
     TextProfile,
-    TurnComplete,
 )
 from antiphon.models.builtin import speech
 from antiphon.models.builtin.understanding import Ask, Run, Say, Understanding, Understood, Wish
@@ -59,7 +59,7 @@ class BuiltinModel:
         if isinstance(understood, Run) and not results:
             for wish in understood.wishes:
                 yield CallRequested(ToolCall(None, wish.tool_id, dict(wish.args)))
-            yield TurnComplete(StopReason.CALLS)
+            yield MessageComplete(StopReason.CALLS)
             return
         # What was still running when the last turn was interrupted is told first, but no question that has its answer.
         answered = {message.name for message in results}
@@ -73,8 +73,8 @@ class BuiltinModel:
             sentences.append(understood.question)
         elif isinstance(understood, Say):
             sentences.append(understood.text)
-        yield OutputText(" ".join(sentences))
-        yield TurnComplete(StopReason.DONE)
+        yield TextDelta(" ".join(sentences))
+        yield MessageComplete(StopReason.DONE)
 
     def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
         """What the last of the messages, the user's, asks for."""

@@ -20,13 +20,13 @@ from antiphon.models.base import (
     CallRequested,
     Event,
     FailureKind,
+    MessageComplete,
     ModelError,
-    OutputText,
     Prompt,
     StopReason,
+    TextDelta,
     TextProfile,
-    TurnComplete,
-    Usage,
+    TokensUsed,
 )
 from antiphon.models.bounded import LimitExceeded
 from antiphon.models.providers.accumulator import Calls
@@ -95,20 +95,20 @@ class OpenAICompatibleModel:
                     for fragment in choice.delta.tool_calls or ():
                         calls.add(fragment)
                     if choice.delta.content and (piece := text.push(choice.delta.content)):
-                        yield OutputText(piece)
+                        yield TextDelta(piece)
         except (openai.OpenAIError, LimitExceeded, StreamedError, ValueError, RecursionError) as error:
             # After its finish, a server has nothing more to say that is needed.
             if finish_reason is None or not isinstance(error, openai.APIConnectionError):
                 raise explain(error, self.profile.name, self._endpoint) from error
         if piece := text.finish():
-            yield OutputText(piece)
+            yield TextDelta(piece)
         self._check_end(finish_reason, is_empty=is_empty, has_calls=bool(calls))
         requested = calls.finish()
         for call in requested:
             yield CallRequested(self._mark(call))
         if usage is not None:
-            yield Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
-        yield TurnComplete(StopReason.CALLS if requested else StopReason.DONE)
+            yield TokensUsed(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        yield MessageComplete(StopReason.CALLS if requested else StopReason.DONE)
 
     def _check_end(self, finish_reason: Any, *, is_empty: bool, has_calls: bool) -> None:
         """Raises `ModelError` if the message is not whole."""

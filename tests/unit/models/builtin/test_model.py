@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TurnComplete
+from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.completeness import Completeness
 from antiphon.tools.call import ToolCall
@@ -20,7 +20,7 @@ async def reply(*messages: Message, mode: Mode = Mode.TEXT) -> list[Event]:
 
 
 async def answer(*messages: Message) -> str:
-    return "".join(event.text for event in await reply(*messages) if isinstance(event, OutputText))
+    return "".join(event.text for event in await reply(*messages) if isinstance(event, TextDelta))
 
 
 async def call_of(*messages: Message) -> ToolCall | None:
@@ -39,7 +39,7 @@ def called(text: str, tool_id: str, content: Any, *, spoken: str | None = None, 
 async def test_a_request_becomes_a_call_and_waits_for_it() -> None:
     assert await reply(UserMessage("what time is it in Tokyo?")) == [
         CallRequested(ToolCall(None, "get_time", {"timezone": "Tokyo"})),
-        TurnComplete(StopReason.CALLS),
+        MessageComplete(StopReason.CALLS),
     ]
 
 
@@ -52,8 +52,8 @@ async def test_changing_the_arguments_of_a_call_changes_no_later_call() -> None:
 
 async def test_an_unknown_request_is_answered_in_words() -> None:
     events = await reply(UserMessage("sing me a song"))
-    assert isinstance(events[0], OutputText)
-    assert events[1:] == [TurnComplete(StopReason.DONE)]
+    assert isinstance(events[0], TextDelta)
+    assert events[1:] == [MessageComplete(StopReason.DONE)]
 
 
 async def test_a_result_is_said_as_the_tool_says_it() -> None:
@@ -159,7 +159,7 @@ REMINDER = ToolCall(None, "set_reminder", {"message": "call mum", "time": "six"}
 
 
 async def test_a_slip_that_would_write_is_only_asked_about() -> None:
-    assert await reply(SLIP) == [OutputText(QUESTION.text), TurnComplete(StopReason.DONE)]
+    assert await reply(SLIP) == [TextDelta(QUESTION.text), MessageComplete(StopReason.DONE)]
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes, please.", "go ahead", "that's right"])

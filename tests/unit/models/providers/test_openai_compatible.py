@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextModel
+from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextDelta, TextModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.openai_compatible import UNSIGNED
 from antiphon.models.providers.references import Provider, parse
@@ -146,13 +146,13 @@ async def test_a_proxy_of_the_environment_is_not_used_for_loopback(monkeypatch: 
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with serve_model([words("Fine.")]) as (_, model):
-        assert OutputText("Fine. ") in await all_of(ask(model))
+        assert TextDelta("Fine. ") in await all_of(ask(model))
 
 
 async def test_words_come_while_the_rest_is_still_being_made() -> None:
     async with serve_model([HALF]) as (_, model):
         events = ask(model)
-        assert await anext(events) == OutputText("Once")
+        assert await anext(events) == TextDelta("Once")
         await events.aclose()
 
 
@@ -176,7 +176,7 @@ async def test_cancelling_the_reader_closes_the_stream() -> None:
 
 async def test_a_connection_that_breaks_before_the_first_chunk_is_tried_again() -> None:
     async with serve_model([HANG_UP, words("Fine.")]) as (server, model):
-        assert OutputText("Fine. ") in await all_of(ask(model))
+        assert TextDelta("Fine. ") in await all_of(ask(model))
         assert len(server.requests) == 2
 
 

@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, StopReason, TurnComplete, Usage
+from antiphon.models.base import (
+    CallRequested,
+    Event,
+    MessageComplete,
+    ModelError,
+    Prompt,
+    StopReason,
+    TextDelta,
+    TokensUsed,
+)
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
@@ -109,7 +118,7 @@ async def reply(answer: Answer) -> list[Event]:
 
 
 def text_of(events: list[Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, OutputText))
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 @pytest.mark.parametrize("quirk", CALLS)
@@ -120,7 +129,7 @@ async def test_calls_are_understood(quirk: str) -> None:
 
 @pytest.mark.parametrize("quirk", CALLS)
 async def test_a_message_with_calls_waits_for_them_whatever_the_server_says(quirk: str) -> None:
-    assert (await reply(CALLS[quirk][0]))[-1] == TurnComplete(StopReason.CALLS)
+    assert (await reply(CALLS[quirk][0]))[-1] == MessageComplete(StopReason.CALLS)
 
 
 TEXTS = {
@@ -163,22 +172,22 @@ TEXTS = {
 async def test_words_are_understood(quirk: str) -> None:
     events = await reply(TEXTS[quirk])
     assert text_of(events) == "Grüße."
-    assert events[-1] == TurnComplete(StopReason.DONE)
+    assert events[-1] == MessageComplete(StopReason.DONE)
 
 
 async def test_words_beside_a_call_are_heard_before_it() -> None:
     events = await reply(CALLS["words and a call in the first chunk"][0])
-    assert events[:2] == [OutputText("One moment."), CallRequested(WEATHER)]
+    assert events[:2] == [TextDelta("One moment."), CallRequested(WEATHER)]
 
 
 async def test_tokens_are_counted_from_the_chunk_without_choices() -> None:
     events = await reply(stream(delta(content="Hi."), delta("stop"), tokens(5, 4)))
-    assert events == [OutputText("Hi."), Usage(5, 4), TurnComplete(StopReason.DONE)]
+    assert events == [TextDelta("Hi."), TokensUsed(5, 4), MessageComplete(StopReason.DONE)]
 
 
 async def test_tokens_that_are_counted_in_every_chunk_are_told_once() -> None:
     counted = [{**delta(content="a"), "usage": {"prompt_tokens": 5, "completion_tokens": n}} for n in (1, 2)]
-    assert [event for event in await reply(stream(*counted)) if isinstance(event, Usage)] == [Usage(5, 2)]
+    assert [event for event in await reply(stream(*counted)) if isinstance(event, TokensUsed)] == [TokensUsed(5, 2)]
 
 
 @pytest.mark.parametrize(
@@ -206,13 +215,13 @@ async def test_half_characters_in_a_call_are_replaced() -> None:
 async def test_words_that_come_together_are_one_piece() -> None:
     together = b"".join(event(delta(content=word)) for word in ("Once ", "upon ", "a ", "time"))
     answer = Answer((together + event(call_delta(whole("call_A"))) + event(delta("stop", content=".")),))
-    assert (await reply(answer))[:3] == [OutputText("Once upon a time"), OutputText("."), CallRequested(WEATHER)]
+    assert (await reply(answer))[:3] == [TextDelta("Once upon a time"), TextDelta("."), CallRequested(WEATHER)]
 
 
 async def test_words_that_come_together_with_garbage_are_heard_before_it_fails() -> None:
     answer = Answer((event(delta(content="Once ")) + event(delta(content="upon")) + event("{garbage"),))
     async with serve_model([answer]) as (_, model):
         events = model.reply(PROMPT)
-        assert await anext(events) == OutputText("Once upon")
+        assert await anext(events) == TextDelta("Once upon")
         with pytest.raises(ModelError):
             await anext(events)
