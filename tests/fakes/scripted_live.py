@@ -45,10 +45,15 @@ REAL_TIME_FACTOR: Final = 0.2
 """How many seconds it takes to make a second of speech."""
 
 PROFILE: Final = LiveProfile(
-    name="scripted", hears=True, output_hz=OUTPUT_HZ, needs_network=False, tool_schemas="openai_realtime"
+    name="scripted",
+    hears=True,
+    output_hz=OUTPUT_HZ,
+    needs_network=False,
+    tool_schemas="openai_realtime",
+    keeps_context=True,
 )
 """The native flavour: it answers by itself, and keeps its own context."""
-WAITING: Final = replace(PROFILE, waits_to_answer=True)
+WAITING: Final = replace(PROFILE, keeps_context=False, waits_to_answer=True)
 """The flavour of the cascade: it tells what it heard, is asked for the answer, and reads the session's transcript."""
 
 # A ramp, so that a test can see which part of an answer it holds.
