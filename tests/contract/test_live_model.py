@@ -68,8 +68,6 @@ class Subject:
     """The conversation as the model knew it when it last began or went on to answer."""
     speech: Callable[[str], bytes] = lambda text: SECOND
     """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
-    reads_transcript: bool = True
-    """Whether it reads the session's transcript, and keeps no context of its own."""
 
 
 Make = Callable[..., Subject]
@@ -109,7 +107,7 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
             script += [Call(CALL.name, CALL.args, CALL.id)] if turn is Turn.CALL else []
             script += [Say("Hello there, my friend.")]
         model = ScriptedLive(script, profile=profile)
-        return Subject(model, lambda: model.prompts[-1], reads_transcript=profile.waits_to_answer)
+        return Subject(model, lambda: model.prompts[-1])
 
     return make
 
@@ -486,7 +484,7 @@ async def test_a_model_that_reads_the_transcript_sees_what_the_session_adds(make
         await talk.ask(Turn.WORDS)
         talk.transcript.add(Entry("elsewhere", AssistantMessage("Your tea is ready.")))
         await talk.ask(Turn.CALL)
-        assert ("Your tea is ready." in answers_among(subject.given())) is subject.reads_transcript
+        assert ("Your tea is ready." in answers_among(subject.given())) is not subject.model.profile.keeps_context
 
 
 async def test_a_model_may_be_connected_in_either_mode(make: Make) -> None:
@@ -734,7 +732,7 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
 
     def scripted(profile: LiveProfile) -> Subject:
         model = ScriptedLive(steps, profile=profile)
-        return Subject(model, lambda: model.prompts[-1], reads_transcript=profile.waits_to_answer)
+        return Subject(model, lambda: model.prompts[-1])
 
     return {"scripted": lambda: scripted(WAITING), "native": lambda: scripted(PROFILE)}
 

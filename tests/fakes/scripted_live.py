@@ -91,6 +91,7 @@ class Say:
     """An answer, clause by clause. The times count from the beginning of the turn, or from the results before it."""
 
     text: str
+    """`{results}` stands for the words of all results that the model was given."""
     first_text_ms: int = 100
     first_audio_ms: int = 200
     audio_ms: int = 1_500
@@ -257,9 +258,9 @@ class ScriptedLive:
     @property
     def messages(self) -> list[Message]:
         """The conversation as it knows it."""
-        if self.profile.waits_to_answer and self.context is not None:
-            return list(self.context.transcript.messages)
-        return list(self._own.messages)
+        if self.context is None or self.profile.keeps_context:
+            return list(self._own.messages)
+        return list(self.context.transcript.messages)
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         await (asyncio.Event().wait() if self._connect_s == inf else asyncio.sleep(self._connect_s))
@@ -493,6 +494,8 @@ class ScriptedLive:
         self.prompts.append(self.messages)
 
     async def _say(self, answer: _Answer, step: Say, barge: Barge | None) -> None:
+        results = " ".join(result.spoken for result in self.results if result.spoken)
+        step = replace(step, text=step.text.replace("{results}", results))
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
         for at_ms, event in _timeline(answer.turn, step, speaks=self.profile.speaks):

@@ -317,6 +317,13 @@ async def test_calls_that_have_their_results_are_not_cancelled() -> None:
         assert ToolCancelled not in talk.kinds
 
 
+async def test_it_can_say_what_the_results_were() -> None:
+    async with listening(ScriptedLive([CALL_A, Say("So: {results}")])) as talk:
+        await talk.ask("hi")
+        await talk.give_results()
+        assert talk.text == "So: It's noon."
+
+
 async def test_results_that_come_too_late_are_known_in_the_next_turn() -> None:
     model = ScriptedLive([CALL_A, NOON, NOON])
     async with listening(model) as talk:

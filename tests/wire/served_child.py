@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from antiphon.models import bounded
+from antiphon.models.live import ModelFactory
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
 from antiphon.server import loop
 from antiphon.telemetry import log
-from tests.fakes.scripted_live import ScriptedLive
+from tests.fakes.scripted_live import PROFILE, ScriptedLive
 from tests.wire.served import Plan
 
 
@@ -22,7 +23,7 @@ async def run(plan: Plan) -> None:
         plan.settings,
         port=0,
         announce=lambda line: print(line, flush=True),
-        make_voice=None if plan.voice is None else lambda: ScriptedLive(plan.voice or ()),
+        voice_model=None if plan.voice is None else ModelFactory(PROFILE, lambda: ScriptedLive(plan.voice or ())),
         quota=None if plan.limits is None else Quota(plan.limits),
     )
 
