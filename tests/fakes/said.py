@@ -1,24 +1,36 @@
-"""A mouth, and what came out of it."""
+"""A speech output, and what came of it."""
 
 import asyncio
 from typing import Final
 
-from antiphon.models.cascade.mouth import Mouth
+from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
 from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete
 from tests.fakes.voice import TONE_HZ, Tones
 
 SECONDS: Final = 2 * TONE_HZ
 """Bytes of one."""
+TURN: Final = "t1"
 
 
 class Said:
-    """A mouth, and what came out of it."""
+    """A speech output, an answer that it speaks, and what came of it."""
 
     def __init__(self, tones: Tones) -> None:
         self.tones = tones
         self.events: list[LiveEvent] = []
         self.at_s: list[float] = []
-        self.mouth = Mouth(tones, "joe", self._note)
+        self.output = SpeechOutput(tones, "joe")
+        self.answer = self.start()
+
+    def start(self) -> SpokenAnswer:
+        """Begins another answer."""
+        self.answer = self.output.start(TURN, self._note)
+        return self.answer
+
+    def cancel(self) -> None:
+        """Cancels the answer, and begins another."""
+        self.answer.cancel()
+        self.start()
 
     def _note(self, event: LiveEvent) -> None:
         self.events.append(event)
@@ -37,11 +49,13 @@ class Said:
         return sum(len(piece.pcm) for piece in self.audio) * 1_000 / SECONDS
 
     def finish(self) -> None:
-        self.mouth.then(GenerationComplete())
-        self.mouth.then(TurnComplete())
+        self.answer.then(GenerationComplete(TURN))
+        self.answer.then(TurnComplete(TURN))
 
     async def say(self, *deltas: str) -> None:
+        if self.events and isinstance(self.events[-1], TurnComplete):
+            self.start()
         for delta in deltas:
-            self.mouth.say(delta)
+            self.answer.say(delta)
         self.finish()
         await asyncio.sleep(60)

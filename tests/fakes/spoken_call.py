@@ -9,7 +9,7 @@ from typing import Final
 from antiphon.models.cascade.cascade import Cascade
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import Message
-from tests.fakes.paced import Paced
+from tests.fakes.paced import Paced, results_of
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.voice import Body, Caller, Tones, calling
 
@@ -32,6 +32,12 @@ class Call:
         """The last message of each prompt."""
         return [prompt.messages[-1] for prompt in self.model.prompts]
 
+    def give_results(self) -> None:
+        """Those of the last calls."""
+        calls = self.caller.calls
+        self.caller.add_runs(calls.turn, results_of(calls))
+        self.cascade.send_tool_results(calls.turn, results_of(calls))
+
     @property
     def told(self) -> list[Message]:
         """The conversation as the model was last given it."""
@@ -48,15 +54,15 @@ class Call:
 
 @asynccontextmanager
 async def talk(
-    *script: str | list[ToolCall], speaks: bool = True, answers: bool = True, thinks_ahead: bool = True
+    *script: str | list[ToolCall], speaks: bool = True, answers: bool = True, prepares_answers: bool = True
 ) -> AsyncIterator[Call]:
     body, model, tones = Body(), Paced(ScriptedModel(list(script))), Tones()
     body.recognizer.tells_interim = False
     before = asyncio.all_tasks()
-    cascade = body.cascade(model, tones if speaks else None, thinks_ahead=thinks_ahead)
+    cascade = body.cascade(model, tones if speaks else None, prepares_answers=prepares_answers)
     async with calling(cascade, body.words.say, answers=answers) as caller:
         await caller.be_silent(500)
         yield Call(body, model, tones, cascade, caller)
     assert model.open == tones.open == 0
-    await body.hearing.aclose()
+    await body.batched_vad.aclose()
     assert asyncio.all_tasks() == before

@@ -1,9 +1,10 @@
-"""Somebody who speaks to one session's ears, and one who is told what they hear."""
+"""Somebody who speaks to one session's `TurnRecognizer`, and a listener that keeps what it is told."""
 
 import asyncio
 from typing import Final
 
-from antiphon.models.cascade.listening import Listening
+from antiphon.models.cascade.turn import Turn
+from antiphon.models.cascade.turn_recognizer import TurnRecognizer
 from antiphon.models.live import Timings
 from tests.fakes.voice import HZ, PUSH_MS, Body
 
@@ -12,20 +13,24 @@ TOLERANCE_S: Final = 0.045
 
 
 class Told:
-    """One who is told what is heard."""
+    """A listener that keeps what it is told."""
 
     def __init__(self) -> None:
         self.answering = False
         self.what: list[str] = []
         self.at_s: list[float] = []
-        self.words: list[str] = []
-        """So far."""
+        self.captions: list[str] = []
         self.guesses: list[str] = []
         """At pauses."""
         self.turns: list[str] = []
-        self.goes_on: list[bool] = []
+        self.ids: list[str] = []
+        """Of the turns."""
+        self.continues: list[str | None] = []
         self.timings: list[Timings] = []
+        self.empty: list[str] = []
         self.failures: list[str] = []
+        self.failed: list[str | None] = []
+        """The turns of the failures."""
 
     def _note(self, what: str) -> None:
         self.what.append(what)
@@ -34,34 +39,40 @@ class Told:
     def is_answering(self) -> bool:
         return self.answering
 
-    def on_doubt(self, *, is_open: bool) -> None:
-        self._note("doubt" if is_open else "no doubt")
+    def on_possible_speech(self, *, possible: bool) -> None:
+        self._note("possible" if possible else "not possible")
 
-    def on_speech(self, *, goes_on: bool) -> None:
-        self._note("goes on" if goes_on else "speech")
+    def on_barge_in(self) -> None:
+        self._note("barge-in")
 
-    def on_words(self, text: str) -> None:
-        self.words.append(text)
+    def on_continued(self, turn: Turn) -> None:
+        self._note("continued")
 
-    def on_guess(self, text: str) -> None:
+    def on_caption(self, turn: Turn) -> None:
+        self.captions.append(turn.caption)
+
+    def on_guess(self, turn: Turn, text: str) -> None:
         self._note("guess")
         self.guesses.append(text)
 
-    def on_more(self) -> None:
-        self._note("more")
+    def on_resumed(self) -> None:
+        self._note("resumed")
 
-    def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None:
+    def on_final(self, turn: Turn, timings: Timings) -> None:
         self._note("turn")
-        self.turns.append(text)
-        self.goes_on.append(goes_on)
+        self.turns.append(turn.text)
+        self.ids.append(turn.id)
+        self.continues.append(turn.continues)
         self.timings.append(timings)
 
-    def on_nothing(self) -> None:
-        self._note("nothing")
+    def on_empty(self, turn: str) -> None:
+        self._note("empty")
+        self.empty.append(turn)
 
-    def on_failure(self, message: str) -> None:
+    def on_failure(self, turn: str | None, message: str) -> None:
         self._note("failure")
         self.failures.append(message)
+        self.failed.append(turn)
 
     def when(self, what: str) -> float:
         return self.at_s[self.what.index(what)]
@@ -72,13 +83,13 @@ class Talk:
         self.body = Body()
         self.body.recognizer.tells_interim = False
         self.told = Told()
-        self.listening = Listening(self.body.senses, self.told)
+        self.recognizer = TurnRecognizer(self.body.engines, self.told)
         self.playing = False
 
     async def sound(self, pcm: bytes) -> float:
         size = 2 * HZ * PUSH_MS // 1_000
         for at in range(0, len(pcm), size):
-            self.listening.push(pcm[at : at + size], playing=self.playing)
+            self.recognizer.push(pcm[at : at + size], playing=self.playing)
             await asyncio.sleep(PUSH_MS / 1_000)
         return asyncio.get_running_loop().time()
 

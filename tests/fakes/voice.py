@@ -1,4 +1,4 @@
-"""Ears and a mouth without models: sound that says by itself whether it is speech, and which words are in it.
+"""Speech engines without models: the audio itself says whether it is speech, and which words are in it.
 
 Fakes are for timing and faults. What real engines make of real speech is tested with them.
 """
@@ -15,16 +15,16 @@ import numpy as np
 from antiphon.audio.pcm import Samples, to_samples
 from antiphon.audio.vad import VadStream
 from antiphon.models.base import TextModel
+from antiphon.models.cascade.batched_vad import BatchedVad
 from antiphon.models.cascade.cascade import Cascade
-from antiphon.models.cascade.ear import SPEECH, STILL_SPEECH
-from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.senses import Senses, Silences
+from antiphon.models.cascade.endpointer import SPEECH, STILL_SPEECH
+from antiphon.models.cascade.shared_engines import SharedEngines, Silences
 from antiphon.models.completeness import Completeness
-from antiphon.models.live import InputTranscript, Interrupted, LiveContext, LiveEvent, LiveModel
+from antiphon.models.live import InputTranscript, LiveContext, LiveEvent, LiveModel, TurnStarted
 from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
 from antiphon.speech.workers import Workers
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Message
+from antiphon.transcript import Entry, Message, Transcript
 from tests.fakes.paced import Listener
 
 SILENCES: Final = Silences(short_ms=300, middle_ms=600, long_ms=900)
@@ -246,11 +246,11 @@ class Body:
         self.detector = ToldDetector()
         self.threads = VirtualThreads(delay_s=0.07)
         self.workers = Workers(threads=2, pool=self.threads)
-        self.hearing = Hearing(self.vad, VirtualThreads())
+        self.batched_vad = BatchedVad(self.vad, VirtualThreads())
         self.known: dict[str, Completeness] = {}
         """By the grammar."""
-        self.senses = Senses(
-            self.hearing,
+        self.engines = SharedEngines(
+            self.batched_vad,
             self.recognizer,
             self.detector,
             self.workers,
@@ -258,31 +258,40 @@ class Body:
             SILENCES,
         )
 
-    def cascade(self, model: TextModel, synthesizer: Synthesizer | None, *, thinks_ahead: bool = True) -> Cascade:
-        return Cascade(self.senses, model, synthesizer, "joe", thinks_ahead=thinks_ahead)
+    def cascade(self, model: TextModel, synthesizer: Synthesizer | None, *, prepares_answers: bool = True) -> Cascade:
+        return Cascade(self.engines, model, synthesizer, "joe", prepares_answers=prepares_answers)
 
 
 class Caller(Listener):
-    """A listener with a microphone, and a session's manners: what was heard is given back, what is void is stopped."""
+    """A listener with a microphone."""
 
-    def __init__(self, model: LiveModel, say: Callable[[str], bytes], *, answers: bool = True) -> None:
+    def __init__(
+        self, model: LiveModel, say: Callable[[str], bytes], transcript: Transcript, *, answers: bool = True
+    ) -> None:
         self.at_s: list[float] = []
         """When each event came."""
         self.playing = False
         self.sent_s = 0.0
         """How much audio was sent."""
         self._say = say
-        self._answers = answers
-        super().__init__(model)
+        super().__init__(model, transcript, answers=answers)
 
-    async def _read(self) -> None:
-        async for event in self.model.events():
-            self.events.append(event)
-            self.at_s.append(asyncio.get_running_loop().time())
-            if self._answers and isinstance(event, InputTranscript) and event.is_final:
-                await self.model.send_text(event.text)
-            elif self._answers and isinstance(event, Interrupted):
-                await self.model.interrupt("")
+    def take(self, event: LiveEvent) -> None:
+        self.at_s.append(asyncio.get_running_loop().time())
+        super().take(event)
+
+    def answer(self, final: InputTranscript) -> None:
+        """Asks for the answer to what was heard, if that is not done at once."""
+        self.model.respond(final.turn, final.text)
+
+    @property
+    def started(self) -> list[TurnStarted]:
+        return [event for event in self.events if isinstance(event, TurnStarted)]
+
+    @property
+    def heard(self) -> list[str]:
+        """The texts of the turns that were heard."""
+        return [final.text for final in self.finals]
 
     @property
     def finals(self) -> list[InputTranscript]:
@@ -317,8 +326,9 @@ class Caller(Listener):
 async def calling(
     model: LiveModel, say: Callable[[str], bytes], *history: Message, answers: bool = True
 ) -> AsyncIterator[Caller]:
-    await model.connect(LiveContext("You are a helpful assistant.", history, (), Mode.VOICE))
-    caller = Caller(model, say, answers=answers)
+    transcript = Transcript(Entry(f"before-{place}", message) for place, message in enumerate(history))
+    await model.connect(LiveContext("You are a helpful assistant.", transcript, history, (), Mode.VOICE))
+    caller = Caller(model, say, transcript, answers=answers)
     try:
         yield caller
     finally:

@@ -17,15 +17,17 @@ Item = TypeVar("Item")
 class BackgroundTasks:
     """An expected error ends a task, and concerns only those who wait for it. Any other is a bug, and is logged."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: "BackgroundTasks | None" = None) -> None:
+        """The parent's `cancel` and `aclose` include these tasks."""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._parent = parent
 
     def __bool__(self) -> bool:
         """Whether a task is running."""
         return bool(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work) if self._parent is None else self._parent.start(work)
         self._tasks.add(task)
         task.add_done_callback(self._end)
         return task
@@ -42,7 +44,7 @@ class BackgroundTasks:
 
     def _end(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
+        error = None if task.cancelled() or self._parent is not None else task.exception()
         if error is not None and not isinstance(error, AntiphonError):
             log.error("background_task_failed", exc_info=error)
 

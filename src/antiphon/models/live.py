@@ -85,7 +85,8 @@ class Interrupted(Struct, frozen=True):
     """The user speaks while the answer is made or played: the rest of it is void. If it was being made, `TurnComplete`
     follows. The session tells the model what was heard of it by `interrupt`."""
 
-    turn: str
+    turn: str | None
+    """None for an answer that the client plays and that this connection did not make."""
 
 
 class GenerationComplete(Struct, frozen=True):

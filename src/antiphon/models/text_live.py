@@ -68,6 +68,11 @@ class EventQueue:
             yield event
 
 
+def step_key(step: int) -> str:
+    """Names the calls of an answer that have no ids of the provider's, by how many messages of it come before them."""
+    return f"step{step}"
+
+
 @dataclass(eq=False, slots=True)
 class _Answer:
     """The answer to one turn, while it is being made."""
@@ -85,7 +90,7 @@ class _Answer:
 
     def add(self, said: str) -> None:
         """Adds a message of the model and the results of its calls to the prompt."""
-        more = messages_of(said, self.results, key=f"step{self.steps}")
+        more = messages_of(said, self.results, key=step_key(self.steps))
         self.messages += more
         self.steps += len(more)
         self.results = []

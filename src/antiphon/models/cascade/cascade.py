@@ -1,13 +1,14 @@
-"""The local voice as a `LiveModel`: it hears turns, recognises them, has a text model answer, and says the answer."""
+"""The local voice as a `LiveModel`: it recognises turns, has a text model answer them, and speaks the answers."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
-from antiphon.models.base import ModelError, OutputText, TextModel
-from antiphon.models.cascade.listening import Listening
-from antiphon.models.cascade.mind import Mind
-from antiphon.models.cascade.mouth import Mouth
-from antiphon.models.cascade.senses import Senses
+from antiphon.models.base import TextModel
+from antiphon.models.cascade.shared_engines import SharedEngines
+from antiphon.models.cascade.speculative_chat import SpeculativeChat
+from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
+from antiphon.models.cascade.turn import Turn
+from antiphon.models.cascade.turn_recognizer import TurnRecognizer
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     Closed,
@@ -18,246 +19,236 @@ from antiphon.models.live import (
     LiveEvent,
     LiveProfile,
     OutputAudio,
+    OutputText,
     Timings,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
     TurnFailed,
+    TurnStarted,
 )
+from antiphon.models.text_live import EventQueue
 from antiphon.speech.base import Synthesizer
 from antiphon.telemetry.log import get_logger
 
 log = get_logger(__name__)
 
 
+def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfile:
+    """What a cascade of these can do."""
+    return LiveProfile(
+        name=f"cascade ({model.profile.name})",
+        hears=True,
+        output_hz=0 if synthesizer is None else synthesizer.output_hz,
+        needs_network=model.profile.needs_network,
+        tool_schemas="openai_chat",
+        waits_to_answer=True,
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Answer:
+    turn: str
+    speech: SpokenAnswer | None
+    is_complete: bool = False
+    """Whether its `TurnComplete` was emitted. It may still be playing."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return not self.is_complete or (self.speech is not None and self.speech.is_audible)
+
+
 class Cascade:
-    """One session's. It does not answer what it hears by itself: the session sees the words first, and then gives
-    them back by `send_text`."""
+    """The cascade of one session. It waits to answer: the session sees the words first, and then calls `respond`."""
 
     def __init__(
         self,
-        senses: Senses,
+        engines: SharedEngines,
         model: TextModel,
         synthesizer: Synthesizer | None,
-        usual_voice: str | None = None,
+        default_voice: str | None = None,
         *,
-        thinks_ahead: bool = True,
-        speaks_ahead: bool = True,
+        prepares_answers: bool = True,
+        prepares_speech: bool = True,
         health: ModelHealth | None = None,
     ) -> None:
-        """Without a synthesizer the answers are to be read. The usual voice is spoken with until another is chosen.
+        """Without a synthesizer the answers are text only. The default voice is used until another is chosen.
 
-        If it thinks ahead, the model is asked about what somebody has probably said, some of it in vain. If it speaks
-        ahead, the same is true of the synthesizer.
+        If it prepares answers, the model is asked about what the user has probably said, sometimes in vain. If it
+        prepares speech, the same is true of the synthesizer.
         """
-        self.profile = LiveProfile(
-            name=f"cascade ({model.profile.name})",
-            speaks=synthesizer is not None,
-            hears=True,
-            output_hz=0 if synthesizer is None else synthesizer.output_hz,
-            resumable=True,
-            needs_network=model.profile.needs_network,
-            tool_schemas="openai_chat",
-            waits_to_answer=True,
+        self.profile = make_profile(model, synthesizer)
+        self._engines = engines
+        self._prepares_answers = prepares_answers
+        self._queue = EventQueue()
+        self._output = None if synthesizer is None else SpeechOutput(synthesizer, default_voice)
+        self._chat = (
+            SpeculativeChat(model, self._pass_on, self._output.prepare, health)
+            if self._output is not None and prepares_speech
+            else SpeculativeChat(model, self._pass_on, health=health)
         )
-        self._senses = senses
-        self._thinks_ahead = thinks_ahead
-        self._mouth = None if synthesizer is None else Mouth(synthesizer, usual_voice, self._tell)
-        self._mind = (
-            Mind(model, self._think, self._mouth.prepare, health)
-            if self._mouth is not None and speaks_ahead
-            else Mind(model, self._think, health=health)
-        )
-        self._listening: Listening | None = None
-        self._events: asyncio.Queue[LiveEvent | None] = asyncio.Queue()
-        self._is_closed = False
-        self._owed = 0
-        """Answers that were asked for and whose ends have not been told yet."""
-        self._void = 0
-        """How many of these, the first ones, nobody wants any more."""
-        self._told: list[str] = []
-        """The user's last turn, until it is settled: more than one text if it went on, each a part of the next."""
-        self._given: str | None = None
-        """Which of these was given back last."""
+        self._recognizer: TurnRecognizer | None = None
+        self._answer: _Answer | None = None
+        """The last answer that was asked for."""
+        self._replaced: set[str] = set()
+        """Turns that the user went on with before an answer was asked for: it is no longer wanted."""
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
-        await self._mind.connect(context)
-        if self._is_closed:
-            raise ModelError(f"The conversation with {self.profile.name} is closed. Connect a new one.")
-        self._listening = Listening(self._senses, self)
+        self._chat.connect(context)
+        self._recognizer = TurnRecognizer(self._engines, self)
 
-    async def events(self) -> AsyncIterator[LiveEvent]:
-        while not self._is_closed:
-            event = await self._events.get()
-            if event is None or self._is_closed:
-                return
-            yield event
+    def events(self) -> AsyncIterator[LiveEvent]:
+        return self._queue.read()
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        if self._mouth is not None:
-            self._mouth.choose(voice, speed)
+        if self._output is not None:
+            self._output.set_voice(voice, speed)
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
-        if self._listening is not None:
-            self._listening.push(pcm, playing=playing)
+        if self._recognizer is not None:
+            self._recognizer.push(pcm, playing=playing)
 
-    async def end_audio(self) -> None:
-        if self._listening is not None:
-            await self._listening.end()
+    def end_audio(self, turn: str) -> None:
+        if self._recognizer is not None:
+            self._recognizer.end(turn)
 
-    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        is_spoken = text in self._told
-        if is_spoken:
-            self._take_back()
-        else:
-            self._move_on()
-        await self._ask(self._mind.send_text(text, ran))
-        if is_spoken:
-            self._given = text
+    def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        if turn in self._replaced:
+            self._replaced.remove(turn)
+            return
+        self._start_answer(turn)
+        self._chat.respond(turn)
 
-    async def say(self, text: str) -> None:
-        self._move_on()
-        await self._ask(self._mind.say(text))
+    def say(self, turn: str, text: str) -> None:
+        self._start_answer(turn)
+        self._chat.say(turn, text)
 
-    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
-        await self._mind.send_tool_results(answers)
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        self._chat.send_tool_results(turn, answers)
 
-    async def interrupt(self, heard: str | None = None) -> None:
-        self._move_on()
-        self._fall_silent()
-        await self._mind.interrupt(heard)
+    def interrupt(self, turn: str, heard: str | None = None) -> None:
+        was_heard = self._recognizer is not None and self._recognizer.settle(turn)
+        if self._answer is not None and self._answer.turn == turn:
+            self._stop_answer()
+        elif was_heard:
+            # The session does not want an answer to what it heard.
+            self._queue.put(TurnComplete(turn))
 
     async def close(self) -> None:
-        self._is_closed = True
-        self._events.put_nowait(None)
-        if self._listening is not None:
-            await self._listening.close()
-        if self._mouth is not None:
-            await self._mouth.close()
-        await self._mind.close()
+        self._queue.close()
+        self._stop_answer()
+        if self._recognizer is not None:
+            await self._recognizer.close()
+        if self._output is not None:
+            await self._output.close()
+        await self._chat.close()
 
-    # What is heard.
+    # What the user says.
 
     def is_answering(self) -> bool:
-        return self._owed > self._void or (self._mouth is not None and self._mouth.is_audible)
+        return self._answer is not None and self._answer.is_under_way
 
-    def on_doubt(self, *, is_open: bool) -> None:
-        if self._mouth is not None:
-            self._mouth.hold(is_open)
+    def on_possible_speech(self, *, possible: bool) -> None:
+        if self._answer is not None and self._answer.speech is not None:
+            self._answer.speech.hold(possible)
 
-    def on_speech(self, *, goes_on: bool) -> None:
-        if goes_on:
-            self._take_back()
-        self._give_way()
+    def on_barge_in(self) -> None:
+        self._interrupt_answer()
 
-    def on_words(self, text: str) -> None:
-        self._emit(InputTranscript(text, is_final=False))
-
-    def on_guess(self, text: str) -> None:
-        if self._thinks_ahead:
-            self._mind.think_ahead(text)
-
-    def on_more(self) -> None:
-        self._mind.think_again()
-        if self._mouth is not None:
-            self._mouth.forget()
-
-    def on_turn(self, text: str, timings: Timings, *, goes_on: bool) -> None:
+    def on_continued(self, turn: Turn) -> None:
+        assert turn.continues is not None
         if self.is_answering():
-            # It began while the user was already speaking.
-            self._give_way()
-        if not goes_on:
-            self._told, self._given = [], None
-        self._told.append(text)
-        self._emit(timings)
-        self._emit(InputTranscript(text, is_final=True, goes_on=goes_on))
+            self._interrupt_answer()
+        if self._answer is None or self._answer.turn != turn.continues:
+            self._replaced.add(turn.continues)
+            self._queue.put(Interrupted(turn.continues))
+            self._queue.put(TurnComplete(turn.continues))
 
-    def on_nothing(self) -> None:
-        # The end of an answer that is under way tells the same.
-        if self._owed == self._void:
-            self._emit(TurnComplete())
+    def on_caption(self, turn: Turn) -> None:
+        self._queue.put(InputTranscript(turn.id, turn.caption, is_final=False))
 
-    def on_failure(self, message: str) -> None:
-        log.warning("turn_not_understood", engine=self._senses.recognizer.name, reason=message)
-        self._emit(TurnFailed(message))
+    def on_guess(self, turn: Turn, text: str) -> None:
+        if self._prepares_answers:
+            self._chat.prepare(turn.continues or turn.id, text)
 
-    # What is thought and said.
+    def on_resumed(self) -> None:
+        self._chat.drop()
+        if self._output is not None:
+            self._output.drop()
 
-    def _think(self, event: LiveEvent) -> None:
-        """What comes from the mind. It belongs to the first answer that is owed."""
-        try:
-            self._pass_on(event)
-        except Exception:
-            # Whoever waits for the end of this answer would wait for ever.
-            log.exception("voice_failed", model=self.profile.name)
-            self._emit(Closed("The voice failed unexpectedly."))
-            self._events.put_nowait(None)
+    def on_final(self, turn: Turn, timings: Timings) -> None:
+        if self.is_answering():
+            # The answer began while the user was already speaking.
+            self._interrupt_answer()
+        self._queue.put(TurnStarted(turn.id, turn.continues))
+        self._queue.put(InputTranscript(turn.id, turn.text, is_final=True, timings=timings))
+
+    def on_empty(self, turn: str) -> None:
+        self._queue.put(TurnComplete(turn))
+
+    def on_failure(self, turn: str | None, message: str) -> None:
+        log.warning("turn_not_understood", engine=self._engines.recognizer.name, reason=message)
+        self._queue.put(TurnFailed(turn, message))
+        if turn is not None:
+            self._queue.put(TurnComplete(turn))
+
+    # The answer.
+
+    def _start_answer(self, turn: str) -> None:
+        self._chat.check_open()
+        if self._recognizer is not None:
+            if self._answer is not None:
+                # The user's last turn has its answer, and the session wants something else now. A turn without one is a
+                # turn that the session has not seen yet.
+                self._recognizer.settle(self._answer.turn)
+            self._recognizer.expect_answer()
+        self._stop_answer()
+        speech = None if self._output is None else self._output.start(turn, self._emit_answer)
+        self._answer = _Answer(turn, speech)
 
     def _pass_on(self, event: LiveEvent) -> None:
-        if self._void:
-            if isinstance(event, TurnComplete):
-                self._void -= 1
-                self._owed -= 1
-                self._emit(event)
-        elif self._mouth is None:
-            self._tell(event)
-        elif isinstance(event, GenerationComplete | TurnFailed | TurnComplete):
-            self._mouth.then(event)
-        else:
-            self._emit(event)
-            if isinstance(event, OutputText):
-                self._mouth.say(event.text)
-            elif isinstance(event, ToolCalls):
-                self._mouth.pause()
-
-    def _tell(self, event: LiveEvent) -> None:
-        """What comes of an answer that is not void."""
-        if isinstance(event, OutputAudio | TurnComplete):
-            # From the first sound of the answer on, whoever speaks begins a turn of its own.
-            self._settle()
-        if isinstance(event, TurnComplete):
-            self._owed -= 1
-        elif isinstance(event, OutputAudio) and self._listening is not None:
-            self._listening.played(event.pcm, self.profile.output_hz)
-        self._emit(event)
-
-    async def _ask(self, asking: Awaitable[None]) -> None:
-        self._fall_silent()
-        self._owed += 1
-        if self._listening is not None:
-            self._listening.expect_answer()
+        """Passes on an event of the text model, and speaks its words."""
+        speech = None if self._answer is None else self._answer.speech
         try:
-            await asking
-        except ModelError:
-            self._owed -= 1
-            raise
+            if speech is None:
+                self._emit_answer(event)
+            elif isinstance(event, GenerationComplete | TurnFailed | TurnComplete):
+                speech.then(event)
+            else:
+                self._queue.put(event)
+                if isinstance(event, OutputText):
+                    speech.say(event.text)
+                elif isinstance(event, ToolCalls):
+                    speech.pause()
+        except Exception:
+            # Otherwise the session would wait for the end of this answer for ever.
+            log.exception("cascade_failed", model=self.profile.name)
+            self._queue.put(Closed("The voice failed unexpectedly."))
+            self._queue.finish()
 
-    def _give_way(self) -> None:
-        """The user speaks."""
-        self._emit(Interrupted())
-        self._fall_silent()
-        self._mind.stop()
+    def _emit_answer(self, event: LiveEvent) -> None:
+        if isinstance(event, TurnComplete) and self._answer is not None:
+            self._answer.is_complete = True
+        if self._recognizer is not None and isinstance(event, OutputAudio | TurnComplete):
+            # From the first sound of the answer on, whatever the user says is a turn of its own.
+            self._recognizer.settle()
+            if isinstance(event, OutputAudio):
+                self._recognizer.played(event.pcm, self.profile.output_hz)
+        self._queue.put(event)
 
-    def _fall_silent(self) -> None:
-        if self._mouth is not None:
-            self._mouth.hush()
-        self._void = self._owed
+    def _interrupt_answer(self) -> None:
+        """The user speaks over the answer."""
+        self._queue.put(Interrupted(None if self._answer is None else self._answer.turn))
+        self._stop_answer()
 
-    def _move_on(self) -> None:
-        """Whoever has seen the last turn wants something else now. One that is not given back has not been seen."""
-        if self._told[-1:] == [self._given]:
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._listening is not None and self._listening.settle():
-            self._told, self._given = [], None
-
-    def _take_back(self) -> None:
-        """What was given back of this turn was not all of it."""
-        if self._given is not None:
-            self._mind.take_back(self._given)
-            self._given = None
-
-    def _emit(self, event: LiveEvent) -> None:
-        if not self._is_closed:
-            self._events.put_nowait(event)
+    def _stop_answer(self) -> None:
+        """Nothing more is made or spoken of the answer under way, and its turn is complete."""
+        self._chat.stop()
+        answer = self._answer
+        if answer is None:
+            return
+        if answer.speech is not None:
+            answer.speech.cancel()
+        if not answer.is_complete:
+            answer.is_complete = True
+            self._queue.put(TurnComplete(answer.turn))

@@ -12,8 +12,8 @@ import pytest
 
 from antiphon.audio.turn import TurnDetector
 from antiphon.audio.vad import Vad
-from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.senses import Senses
+from antiphon.models.cascade.batched_vad import BatchedVad
+from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.completeness import Completeness
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
@@ -36,15 +36,15 @@ def pytest_asyncio_loop_factories(
 async def talk() -> AsyncIterator[Talk]:
     talk = Talk()
     yield talk
-    await talk.listening.close()
-    await talk.body.hearing.aclose()
+    await talk.recognizer.close()
+    await talk.body.batched_vad.aclose()
 
 
 @pytest.fixture
 async def said() -> AsyncIterator[Said]:
     said = Said(Tones())
     yield said
-    await said.mouth.close()
+    await said.output.close()
     assert said.tones.open == 0
 
 
@@ -61,15 +61,15 @@ class Engines:
         self._detector = TurnDetector(models_dir / "smart-turn" / "smart-turn-v3.2-cpu.onnx")
 
     @asynccontextmanager
-    async def sensing(self) -> AsyncIterator[Senses]:
+    async def sharing(self) -> AsyncIterator[SharedEngines]:
         """For one test. Nothing of it is at work when the next one begins, on another loop."""
-        hearing = Hearing(self._vad)
+        batched_vad = BatchedVad(self._vad)
         try:
-            yield Senses(
-                hearing, self.moonshine, self._detector, self.workers, lambda text: Completeness.UNKNOWN, SILENCES
+            yield SharedEngines(
+                batched_vad, self.moonshine, self._detector, self.workers, lambda text: Completeness.UNKNOWN, SILENCES
             )
         finally:
-            await hearing.aclose()
+            await batched_vad.aclose()
             # Jobs that were given up go on until they notice. Two that wait for each other have all threads.
             together = Barrier(THREADS)
             await asyncio.gather(*(asyncio.wrap_future(self._pool.submit(together.wait)) for _ in range(THREADS)))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import ExitStack
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 from hypothesis import settings
@@ -11,20 +11,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from structlog.testing import capture_logs
 
-from antiphon.models.base import CallRequested, Event, ModelError, OutputText, Prompt, TextProfile
+from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextDelta, TextProfile
 from antiphon.models.live import (
     InputTranscript,
     Interrupted,
     LiveContext,
     LiveEvent,
     OutputAudio,
+    OutputText,
     ToolCalls,
     TurnComplete,
+    TurnStarted,
 )
 from antiphon.speech.base import SpeechBusy, SpeechError
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import ToolMessage, UserMessage
+from antiphon.transcript import ToolMessage, Transcript, UserMessage
 from tests.fakes.paced import results_of
 from tests.fakes.steady_loop import SteadyLoop
 from tests.fakes.voice import CERTAIN, HZ, PUSH_MS, Body, Tones, hum, wave
@@ -51,12 +53,12 @@ class Marked:
         marker, *kinds = asked.text.split()
         await asyncio.sleep(0.1)
         if "tool" in kinds and not isinstance(prompt.messages[-1], ToolMessage):
-            yield OutputText(f"{marker}.look ")
+            yield TextDelta(f"{marker}.look ")
             yield CallRequested(ToolCall(f"call_{marker}", "read_it", {"of": marker}))
             return
         for word in words_of(marker).split():
             await asyncio.sleep(0.03)
-            yield OutputText(f"{word} ")
+            yield TextDelta(f"{word} ")
             if "fail" in kinds:
                 raise ModelError("The model is gone.")
             if "break" in kinds:
@@ -74,15 +76,16 @@ class AnyOrder(RuleBasedStateMachine):
         self.body = Body()
         self.tones = Tones(piece_ms=300)
         self.cascade = self.body.cascade(Marked(), self.tones)
+        self.transcript = Transcript()
         self.turns = 0
-        self.begun = 0
-        self.ends = 0
+        self.asked: dict[str, str] = {}
+        """The mark of each turn that was asked for."""
+        self.ended: list[str] = []
+        """The turns of ends of the audio."""
         self.log: list[LiveEvent | str] = []
-        """Events as they are told, and between them the marks of turns as they are asked; "" is an interrupt."""
-        self.finals: list[InputTranscript] = []
+        """Events as they are told, and between them turns as they are asked for, with a "-" when they are stopped."""
         self.calls: list[ToolCalls] = []
         self.playing = False
-        self.tasks: list[asyncio.Task[None]] = []
 
     @initialize(
         lag_s=st.sampled_from([0.0, 0.02, 0.6]),
@@ -109,25 +112,27 @@ class AnyOrder(RuleBasedStateMachine):
         self.ends_calmly = ends_calmly
         self.tones.tells_length = tells_length
         self.may_end = may_end
-        tell = self.cascade._emit
+        tell = self.cascade._queue.put
 
         def note(event: LiveEvent) -> None:
             self.log.append(event)
             tell(event)
 
-        self.cascade._emit = note  # type: ignore[method-assign]
-        self.run(self.cascade.connect(LiveContext("", (), (), Mode.VOICE)))
-        self.is_prompt = lag_s < 0.1
+        self.cascade._queue.put = note  # type: ignore[method-assign]
+        self.run(self.cascade.connect(LiveContext("", self.transcript, (), (), Mode.VOICE)))
         self.session = self.loop.create_task(self.attend(lag_s))
         self.run(self.sound(bytes(32 * 500)))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         self.loop.run_until_complete(work)
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Without waiting for it, but in its order."""
-        self.tasks.append(self.loop.create_task(work))
-        self.run(asyncio.sleep(0))
+    def call(self, command: Callable[[], None]) -> None:
+        """While the loop runs."""
+
+        async def do() -> None:
+            command()
+
+        self.run(do())
 
     def mark(self) -> str:
         self.turns += 1
@@ -137,29 +142,34 @@ class AnyOrder(RuleBasedStateMachine):
         """As a session does, which has other things to do, too."""
         async for event in self.cascade.events():
             match event:
-                case InputTranscript(is_final=True):
+                case TurnStarted(turn=turn, continues=str(first)):
+                    self.transcript.rename(first, turn)
+                case InputTranscript(turn=turn, text=text, is_final=True):
                     await asyncio.sleep(lag_s)
-                    self.finals.append(event)
-                    await self.ask(event.text)
-                case Interrupted():
+                    self.ask(turn, text)
+                case Interrupted(turn=str(turn)):
                     await asyncio.sleep(lag_s)
-                    await self.interrupt("")
+                    self.interrupt(turn, "")
                 case ToolCalls():
                     self.calls.append(event)
 
-    async def ask(self, text: str) -> None:
-        self.log.append(text.split()[0])
-        self.begun += 1
-        await self.cascade.send_text(text)
+    def ask(self, turn: str, text: str) -> None:
+        self.transcript.set_user(turn, text)
+        if TurnComplete(turn) not in self.log:
+            # Otherwise the user has gone on in the meantime.
+            self.log.append(turn)
+        self.asked[turn] = text.split()[0]
+        self.cascade.respond(turn, text)
 
-    async def say(self, marker: str) -> None:
-        self.log.append(marker)
-        self.begun += 1
-        await self.cascade.say(words_of(marker))
+    def say(self, marker: str) -> None:
+        turn = f"said-{marker}"
+        self.log.append(turn)
+        self.asked[turn] = marker
+        self.cascade.say(turn, words_of(marker))
 
-    async def interrupt(self, heard: str | None) -> None:
-        self.log.append("")
-        await self.cascade.interrupt(heard)
+    def interrupt(self, turn: str, heard: str | None) -> None:
+        self.log.append(f"-{turn}")
+        self.cascade.interrupt(turn, heard)
 
     async def sound(self, pcm: bytes) -> None:
         size = 2 * HZ * PUSH_MS // 1_000
@@ -185,27 +195,31 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(["", "tool", "fail", "break"]))
     def type(self, kind: str) -> None:
-        self.start(self.ask(f"{self.mark()} {kind}"))
+        marker = self.mark()
+        self.call(lambda: self.ask(f"typed-{marker}", f"{marker} {kind}"))
 
     @rule()
     def speak_first(self) -> None:
-        self.start(self.say(self.mark()))
+        self.call(lambda: self.say(self.mark()))
 
-    @rule(heard=st.sampled_from([None, "", "one"]))
-    def want_silence(self, heard: str | None) -> None:
-        self.start(self.interrupt(heard))
+    @rule(heard=st.sampled_from([None, "", "one"]), place=st.integers(0, 3))
+    def want_silence(self, heard: str | None, place: int) -> None:
+        if self.asked:
+            turn = list(self.asked)[-1 - place % len(self.asked)]
+            self.call(lambda: self.interrupt(turn, heard))
 
     @rule(place=st.integers(0, 3))
     def give_results(self, place: int) -> None:
         if self.calls:
             calls = self.calls[-1 - place % len(self.calls)]
-            self.start(self.cascade.send_tool_results(results_of(calls)))
+            self.call(lambda: self.cascade.send_tool_results(calls.turn, results_of(calls)))
 
     @precondition(lambda self: self.may_end)
     @rule()
     def end_the_audio(self) -> None:
-        self.ends += 1
-        self.start(self.cascade.end_audio())
+        turn = f"ended-{len(self.ended)}"
+        self.ended.append(turn)
+        self.call(lambda: self.cascade.end_audio(turn))
 
     @rule(playing=st.booleans())
     def play(self, playing: bool) -> None:
@@ -233,7 +247,6 @@ class AnyOrder(RuleBasedStateMachine):
                 if self.ends_calmly:
                     self.calm_down()
                     self.check_ends()
-                    self.check_history()
                 self.check_order()
                 self.run(self.close())
             assert self.problems == []
@@ -248,43 +261,46 @@ class AnyOrder(RuleBasedStateMachine):
         self.body.recognizer.error = self.tones.error = None
         self.run(self.sound(bytes(32 * 2_000)))
         self.run(asyncio.sleep(30))
-        self.start(self.interrupt(None))
+        for turn in list(self.asked):
+            self.call(partial(self.interrupt, turn, None))
         self.run(asyncio.sleep(1))
 
     async def close(self) -> None:
         await self.cascade.close()
-        # What was asked of it at the same moment may be refused.
-        refused = await asyncio.gather(*self.tasks, self.session, return_exceptions=True)
-        assert all(error is None or isinstance(error, ModelError) for error in refused)
-        await self.body.hearing.aclose()
+        # What the session asks of it at the same moment may be refused.
+        (error,) = await asyncio.gather(self.session, return_exceptions=True)
+        assert error is None or isinstance(error, ModelError)
+        await self.body.batched_vad.aclose()
         assert self.tones.open == 0
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     def check_ends(self) -> None:
-        over = self.log.count(TurnComplete())
-        assert self.begun <= over <= self.begun + self.ends, "an answer ends once"
+        ends = [event.turn for event in self.log if isinstance(event, TurnComplete)]
+        started = [event.turn for event in self.log if isinstance(event, TurnStarted)]
+        assert sorted(ends) == sorted({*self.asked, *self.ended, *started}), "each turn ends once"
 
     def check_order(self) -> None:
-        alive = ""
+        alive, over = "", set[str]()
         for entry in self.log:
             match entry:
                 case str():
-                    alive = entry
-                case Interrupted():
-                    alive = ""
-                case OutputText(text=text) | OutputAudio(text=text):
-                    assert all(word.startswith(f"{alive}.") for word in text.split()), f"{text} in {alive or 'silence'}"
-                    assert alive, "something was said by nobody"
-                case ToolCalls(calls=calls):
-                    assert calls[0].id == f"call_{alive}"
-
-    def check_history(self) -> None:
-        """A session that is far behind may be told of a turn twice: in parts, since it has seen them as such."""
-        kept = [message.text for message in self.cascade._mind._messages if isinstance(message, UserMessage)]
-        if self.is_prompt:
-            assert len(kept) == len(set(kept)), "a turn is told once"
-            for part, whole in pairwise(self.finals):
-                assert not whole.goes_on or part.text == whole.text or part.text not in kept, "a part beside the whole"
+                    alive = "" if entry == f"-{alive}" else alive if entry.startswith("-") else entry
+                case Interrupted(turn=turn):
+                    alive = "" if turn == alive else alive
+                case OutputText(turn=turn, text=text) | OutputAudio(turn=turn, text=text):
+                    assert turn == alive, f"{text} of {turn} in {alive or 'silence'}"
+                    assert all(word.startswith(f"{self.asked[turn]}.") for word in text.split())
+                case ToolCalls(turn=turn, calls=calls):
+                    assert turn == alive
+                    assert calls[0].id == f"call_{self.asked[turn]}"
+                case TurnStarted(turn=turn, continues=first):
+                    assert turn not in over
+                    assert first is None or first in over, "what it replaces is over by then"
+                case TurnComplete(turn=turn):
+                    assert turn not in over, "a turn ends once"
+                    over.add(turn)
+                case _:
+                    assert getattr(entry, "turn", None) not in over
 
 
 AnyOrder.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -1,26 +1,28 @@
-"""Ears, mind and mouth together: what is said is heard, answered and spoken."""
+"""The whole cascade: what is said is heard, answered and spoken."""
 
 import asyncio
 
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.base import ModelError, OutputText
+from antiphon.models.base import ModelError
+from antiphon.models.cascade.speech_output import SpokenAnswer
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
     InputTranscript,
     LiveContext,
     OutputAudio,
-    Timings,
+    OutputText,
     ToolCalls,
     TurnComplete,
     TurnFailed,
+    TurnStarted,
 )
 from antiphon.speech.base import SpeechBusy, SpeechError
 from antiphon.tools.spec import Mode
-from antiphon.transcript import AssistantMessage, UserMessage
-from tests.fakes.paced import PACE_S, Paced, results_of
+from antiphon.transcript import AssistantMessage, Transcript, UserMessage
+from tests.fakes.paced import PACE_S, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.spoken_call import CALL, LONG_ANSWER, talk
 from tests.fakes.voice import CERTAIN, Body, Tones, calling, hum, wave
@@ -34,29 +36,31 @@ async def test_what_is_said_is_heard_answered_and_spoken() -> None:
         await call.wait_for_event(TurnComplete)
         assert call.caller.kinds == [
             InputTranscript,
-            Timings,
+            TurnStarted,
             InputTranscript,
             OutputText,
             OutputAudio,
             GenerationComplete,
             TurnComplete,
         ]
-        assert call.caller.finals == [InputTranscript("what time is it", is_final=True)]
+        assert call.caller.heard == ["what time is it"]
+        assert call.caller.finals[0].timings is not None
         assert call.caller.text == "It is noon."
+        assert {getattr(event, "turn", None) for event in call.caller.events} == {call.caller.finals[0].turn}
 
 
-async def test_it_waits_until_it_is_given_back_what_it_heard() -> None:
+async def test_it_waits_until_it_is_asked_to_answer_what_it_heard() -> None:
     async with talk("It is noon.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.caller.be_silent(3_000)
         assert OutputText not in call.caller.kinds
-        await call.cascade.send_text("what time is it")
+        call.caller.answer(call.caller.finals[0])
         await call.caller.settle()
         assert call.caller.text == "It is noon."
 
 
 async def test_a_model_that_has_its_price_is_asked_when_the_turn_is_over_and_once() -> None:
-    async with talk("It is noon.", thinks_ahead=False) as call:
+    async with talk("It is noon.", prepares_answers=False) as call:
         await call.caller.speak("what time")
         await call.caller.be_silent(400)
         await call.caller.speak("is it")
@@ -93,8 +97,9 @@ async def test_no_tool_is_called_before_the_turn_is_final() -> None:
     async with talk([CALL], "It is noon.") as call:
         await call.caller.speak("what time is it")
         await call.wait_for_event(ToolCalls)
-        assert call.caller.events.index(call.caller.finals[0]) < call.caller.events.index(ToolCalls((CALL,)))
-        await call.cascade.send_tool_results(results_of(call.caller.calls))
+        assert call.caller.calls.calls == (CALL,)
+        assert call.caller.events.index(call.caller.finals[0]) < call.caller.events.index(call.caller.calls)
+        call.give_results()
         await call.wait_for_event(TurnComplete)
         assert call.caller.text == "It is noon."
 
@@ -107,7 +112,7 @@ async def test_without_a_voice_the_answer_is_text() -> None:
         assert call.caller.kinds[-3:] == [OutputText, GenerationComplete, TurnComplete]
         await call.caller.speak("and now")
         await call.wait_for_event(TurnComplete, 2)
-        assert [final.goes_on for final in call.caller.finals] == [False, False]
+        assert [started.continues for started in call.caller.started] == [None, None]
 
 
 async def test_a_voice_is_chosen_for_the_answers_after_it() -> None:
@@ -121,8 +126,7 @@ async def test_a_voice_is_chosen_for_the_answers_after_it() -> None:
 
 async def test_it_speaks_of_its_own_accord() -> None:
     async with talk() as call:
-        await call.cascade.say("Hello! What can I do for you?")
-        await call.caller.settle()
+        await call.caller.say("Hello! What can I do for you?")
         assert call.caller.kinds == [OutputText, OutputAudio, GenerationComplete, TurnComplete]
         assert call.asked == []
         await call.caller.ask("nothing")
@@ -131,12 +135,12 @@ async def test_it_speaks_of_its_own_accord() -> None:
 
 async def test_what_it_says_of_its_own_accord_ends_what_it_was_saying() -> None:
     async with talk(LONG_ANSWER) as call:
-        await call.cascade.send_text("what will the weather be")
+        turn = call.caller.respond("what will the weather be")
         await call.wait_for_event(OutputAudio)
-        await call.cascade.say("Your tea is ready.")
-        await call.caller.settle()
-        assert call.caller.events.count(TurnComplete()) == 2
-        first = call.caller.events.index(TurnComplete())
+        said = await call.caller.say("Your tea is ready.")
+        ends = [event for event in call.caller.events if isinstance(event, TurnComplete)]
+        assert ends == [TurnComplete(turn), TurnComplete(said)]
+        first = call.caller.events.index(TurnComplete(turn))
         spoken = [event.text for event in call.caller.events[first:] if isinstance(event, OutputAudio)]
         assert "".join(spoken).split() == ["Your", "tea", "is", "ready."]
 
@@ -147,10 +151,10 @@ async def test_what_it_says_of_its_own_accord_ends_what_it_was_saying() -> None:
 async def test_the_end_of_the_audio_in_mid_speech_is_a_turn() -> None:
     async with talk("It is noon.") as call:
         await call.caller.speak("what time is it")
-        await call.cascade.end_audio()
-        await call.caller.settle()
-        assert call.caller.finals == [InputTranscript("what time is it", is_final=True)]
-        assert call.caller.events.count(TurnComplete()) == 1
+        turn = await call.caller.end_audio()
+        assert [(final.turn, final.text) for final in call.caller.finals] == [(turn, "what time is it")]
+        assert call.caller.started == [TurnStarted(turn)]
+        assert call.caller.events.count(TurnComplete(turn)) == 1
         assert call.caller.interims == []
         assert call.asked == [UserMessage("what time is it")]
 
@@ -159,12 +163,11 @@ async def test_the_end_of_the_audio_in_mid_speech_is_a_turn() -> None:
 async def test_the_end_of_audio_without_words_is_told_once(sound: bytes) -> None:
     async with talk() as call:
         await call.caller.sound(sound)
-        await call.cascade.end_audio()
-        await call.caller.settle()
-        assert call.caller.events == [TurnComplete()]
+        turn = await call.caller.end_audio()
+        assert call.caller.events == [TurnComplete(turn)]
         await call.caller.sound(wave(100, CERTAIN))
         await call.caller.be_silent(2_000)
-        assert call.caller.events == [TurnComplete()]
+        assert call.caller.events == [TurnComplete(turn)]
 
 
 @pytest.mark.parametrize("silence_ms", [0, 100, 200, 500, 850, 900, 950, 1_000])
@@ -173,11 +176,11 @@ async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_
         call.body.recognizer.delay_s = call.tones.delay_s = 0.3
         await call.caller.speak("what time is it")
         await call.caller.be_silent(silence_ms)
-        await call.cascade.end_audio()
-        await call.caller.settle()
-        assert call.caller.finals == [InputTranscript("what time is it", is_final=True)]
-        assert call.caller.events.count(TurnComplete()) == 1
-        assert call.caller.events[-1] == TurnComplete()
+        await call.caller.end_audio()
+        assert call.caller.heard == ["what time is it"]
+        ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
+        assert len(set(ends)) == len(ends), "each turn ends once"
+        assert ends[-1] == call.caller.finals[0].turn
         assert call.caller.text == "It is noon."
 
 
@@ -185,9 +188,8 @@ async def test_the_end_of_audio_that_cannot_be_understood_fails_and_is_over() ->
     async with talk() as call:
         call.body.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
-        await call.cascade.end_audio()
-        await call.caller.settle()
-        assert call.caller.events == [TurnFailed("Too many people are talking."), TurnComplete()]
+        turn = await call.caller.end_audio()
+        assert call.caller.events == [TurnFailed(turn, "Too many people are talking."), TurnComplete(turn)]
 
 
 async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
@@ -195,6 +197,7 @@ async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
         call.body.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnFailed)
+        assert call.caller.events == [TurnFailed(None, "Too many people are talking.")]
         call.body.recognizer.error = None
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
@@ -207,23 +210,22 @@ async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
 async def test_an_answer_that_cannot_be_spoken_can_be_read() -> None:
     async with talk(LONG_ANSWER, "It works again.") as call:
         call.tones.error, call.tones.fails_at = SpeechError("The voice is gone."), "clouds"
-        await call.caller.ask("what will the weather be")
+        turn = await call.caller.ask("what will the weather be")
         assert call.caller.text == LONG_ANSWER
-        assert call.caller.events[-2:] == [TurnFailed("The voice is gone."), TurnComplete()]
+        assert call.caller.events[-2:] == [TurnFailed(turn, "The voice is gone."), TurnComplete(turn)]
         call.tones.error = None
-        await call.caller.ask("and now")
-        assert call.caller.events[-2:] == [GenerationComplete(), TurnComplete()]
+        turn = await call.caller.ask("and now")
+        assert call.caller.events[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
 async def test_what_breaks_the_voice_ends_it_in_so_many_words(monkeypatch: pytest.MonkeyPatch) -> None:
     async with talk("It is noon.") as call:
-        assert call.cascade._mouth is not None
-        monkeypatch.setattr(call.cascade._mouth, "say", lambda text: 1 / 0)
+        monkeypatch.setattr(SpokenAnswer, "say", lambda answer, text: 1 / 0)
         with capture_logs() as logs:
             await call.caller.ask("what time is it")
         assert isinstance(call.caller.events[-1], Closed)
         assert call.caller.reading.done(), "nobody waits for more"
-        assert "voice_failed" in [log["event"] for log in logs]
+        assert "cascade_failed" in [log["event"] for log in logs]
 
 
 # The beginning and the end.
@@ -238,8 +240,7 @@ async def test_it_can_be_closed_at_any_time(at_ms: int) -> None:
         await call.cascade.close()
         before = list(call.caller.events)
         await call.caller.speak("hello")
-        await call.cascade.end_audio()
-        await call.caller.settle()
+        await call.caller.end_audio()
         assert call.caller.events == before
 
 
@@ -247,14 +248,15 @@ async def test_a_closed_one_is_not_connected_again() -> None:
     cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
     await cascade.close()
     with pytest.raises(ModelError, match="is closed"):
-        await cascade.connect(LiveContext("", (), (), Mode.VOICE))
+        await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
 
 
 async def test_audio_before_it_is_connected_is_nothing() -> None:
     cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
     cascade.send_audio(bytes(640))
-    await cascade.end_audio()
-    await cascade.interrupt()
+    cascade.end_audio("t1")
+    cascade.interrupt("t1")
+    cascade.send_tool_results("t1", [])
     await cascade.close()
     assert [event async for event in cascade.events()] == []
 
@@ -285,4 +287,4 @@ async def test_two_callers_do_not_hear_each_other() -> None:
         await first.settle()
         assert (first.finals[0].text, first.text) == ("this is one", "One.")
         assert (second.finals[0].text, second.text) == ("and this is two", "Two.")
-    await body.hearing.aclose()
+    await body.batched_vad.aclose()

@@ -1,10 +1,10 @@
-"""A client that says it sends no more for now is told a turn, or that there is none: one of them, and once."""
+"""The end of the audio names a turn: it becomes what was heard, or it is empty."""
 
 import asyncio
 
 import pytest
 
-from antiphon.models.cascade.listening import STALLED_S, TELLING_S
+from antiphon.models.cascade.turn_recognizer import STALLED_S
 from antiphon.speech.base import Urgency
 from tests.fakes.talk import TOLERANCE_S, Talk
 from tests.fakes.voice import CERTAIN, HZ, hum, wave
@@ -13,10 +13,11 @@ from tests.fakes.voice import CERTAIN, HZ, hum, wave
 async def test_the_end_of_the_audio_ends_the_turn(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.speak("what time is it")
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.what == ["turn"]
     assert talk.told.turns == ["what time is it"]
+    assert talk.told.ids == ["ended"]
     assert talk.body.recognizer.asked(Urgency.NOW) == ["what time is it"]
 
 
@@ -24,7 +25,7 @@ async def test_at_the_end_of_the_audio_the_guess_of_the_pause_is_used(talk: Talk
     await talk.be_silent(500)
     await talk.speak("what time is it")
     await talk.be_silent(300)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.what == ["guess", "turn"]
     assert len(talk.body.recognizer.heard) == 1
@@ -35,16 +36,16 @@ async def test_no_guess_comes_after_the_end_of_the_audio(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.speak("what time is it")
     await talk.be_silent(300)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.what == ["turn"]
 
 
 async def test_the_second_turn_is_not_told_with_the_words_of_the_first(talk: Talk) -> None:
     await talk.say("what time is it", silence_ms=1_200)
-    talk.listening.settle()
+    talk.recognizer.settle()
     await talk.speak("and in Tokyo")
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.turns == ["what time is it", "and in Tokyo"]
 
@@ -52,25 +53,25 @@ async def test_the_second_turn_is_not_told_with_the_words_of_the_first(talk: Tal
 @pytest.mark.parametrize("heard_ms", [0, 10, 2_000])
 async def test_if_nothing_was_said_the_end_of_the_audio_is_told_so(talk: Talk, heard_ms: int) -> None:
     await talk.be_silent(heard_ms)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
+    assert talk.told.what == ["empty"]
 
 
 async def test_a_noise_is_nothing(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.sound(wave(100, CERTAIN))
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
+    assert talk.told.what == ["empty"]
 
 
 async def test_a_voice_without_words_is_nothing(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.sound(hum(700))
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
+    assert talk.told.what == ["empty"]
 
 
 @pytest.mark.parametrize("sound", [wave(100, CERTAIN), hum(700)], ids=["noise", "hum"])
@@ -81,12 +82,13 @@ async def test_nobody_is_told_of_nothing_who_did_not_end_the_audio(talk: Talk, s
     assert talk.told.what == []
 
 
-async def test_the_end_of_the_audio_while_the_text_is_waited_for_tells_one_turn(talk: Talk) -> None:
+async def test_the_end_of_the_audio_while_the_text_is_waited_for_names_that_turn(talk: Talk) -> None:
     talk.body.recognizer.delay_s = 2.0
     await talk.say("what time is it", silence_ms=1_200)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.what == ["turn"]
+    assert talk.told.ids == ["ended"]
 
 
 async def test_if_that_turn_has_no_words_it_is_told_so(talk: Talk) -> None:
@@ -94,25 +96,55 @@ async def test_if_that_turn_has_no_words_it_is_told_so(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.sound(hum(700))
     await talk.be_silent(1_200)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["nothing"]
+    assert talk.told.what == ["empty"]
 
 
-async def test_the_end_of_the_audio_right_after_a_turn_adds_nothing(talk: Talk) -> None:
-    """The turn is on its way to whoever has ended the audio."""
+@pytest.mark.parametrize("later_s", [0, 5])
+async def test_a_turn_that_is_final_keeps_its_own_id_and_the_end_of_the_audio_is_empty(
+    talk: Talk, later_s: float
+) -> None:
     await talk.say("what time is it", silence_ms=1_000)
-    assert talk.told.what == ["guess", "turn"]
-    await talk.listening.end()
+    await asyncio.sleep(later_s)
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["guess", "turn"]
+    assert talk.told.what == ["guess", "turn", "empty"]
+    assert talk.told.empty == ["ended"]
+    assert "ended" not in talk.told.ids
 
 
-async def test_a_turn_that_nobody_has_answered_is_not_waited_for_for_ever(talk: Talk) -> None:
-    await talk.say("what time is it", silence_ms=1_000)
-    await asyncio.sleep(TELLING_S)
-    await talk.listening.end()
-    assert talk.told.what == ["guess", "turn", "nothing"]
+async def test_of_two_ends_of_the_audio_the_second_is_empty(talk: Talk) -> None:
+    await talk.be_silent(500)
+    await talk.speak("what time is it")
+    talk.recognizer.end("first")
+    talk.recognizer.end("second")
+    await asyncio.sleep(5)
+    assert talk.told.ids == ["first"]
+    assert talk.told.empty == ["second"]
+
+
+async def test_a_turn_that_went_on_continues_the_first_under_the_id_of_the_end(talk: Talk) -> None:
+    await talk.say("what time is it", silence_ms=1_200)
+    await talk.speak("in Tokyo")
+    talk.recognizer.end("ended")
+    await asyncio.sleep(5)
+    first = talk.told.ids[0]
+    assert talk.told.ids == [first, "ended"]
+    assert talk.told.continues == [None, first]
+    assert talk.told.turns[-1] == "what time is it in Tokyo"
+
+
+async def test_ids_are_not_used_twice_in_a_conversation() -> None:
+    ids: list[str] = []
+    for _ in range(2):
+        talk = Talk()
+        for text in ("one", "two"):
+            await talk.say(text, silence_ms=1_200)
+            talk.recognizer.settle()
+        ids += talk.told.ids
+        await talk.recognizer.close()
+    assert len(set(ids)) == 4
 
 
 async def test_a_microphone_that_falls_silent_in_mid_speech_ends_the_turn(talk: Talk) -> None:
@@ -124,7 +156,7 @@ async def test_a_microphone_that_falls_silent_in_mid_speech_ends_the_turn(talk: 
 
 
 async def test_a_burst_that_ends_in_mid_speech_ends_the_turn_too(talk: Talk) -> None:
-    talk.listening.push(bytes(HZ) + talk.body.words.say("what time is it"), playing=False)
+    talk.recognizer.push(bytes(HZ) + talk.body.words.say("what time is it"), playing=False)
     await asyncio.sleep(5)
     assert talk.told.turns == ["what time is it"]
 
@@ -141,10 +173,10 @@ async def test_a_microphone_that_stutters_does_not_end_the_turn(talk: Talk) -> N
 
 
 async def test_ears_that_are_late_do_not_end_the_turn(talk: Talk) -> None:
-    talk.body.hearing._thread.delay_s = 0.05  # type: ignore[attr-defined]
+    talk.body.batched_vad._thread.delay_s = 0.05  # type: ignore[attr-defined]
     await talk.be_silent(500)
     words = " ".join(f"word{number}" for number in range(20))
     await talk.speak(words)
     await talk.be_silent(8_000)
     assert talk.told.turns == [words]
-    assert "goes on" not in talk.told.what
+    assert "continued" not in talk.told.what

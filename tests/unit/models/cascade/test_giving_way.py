@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from antiphon.models.live import (
+    GenerationComplete,
     InputTranscript,
     Interrupted,
     OutputAudio,
@@ -12,7 +13,6 @@ from antiphon.models.live import (
     TurnComplete,
 )
 from antiphon.transcript import ToolMessage, UserMessage
-from tests.fakes.paced import results_of
 from tests.fakes.spoken_call import CALL, LONG_ANSWER, talk
 from tests.fakes.voice import CERTAIN, hum, wave
 
@@ -26,14 +26,15 @@ async def test_after_the_first_sound_of_the_answer_speech_is_another_turn() -> N
         await call.caller.speak("stop that please")
         assert call.caller.when(Interrupted) - began_s <= 0.2
         await call.wait_for_event(TurnComplete, 2)
-        assert call.caller.finals[-1] == InputTranscript("stop that please", is_final=True)
+        assert call.caller.heard[-1] == "stop that please"
+        assert call.caller.started[-1].continues is None
         assert [type(message) for message in call.told] == [UserMessage, UserMessage]
 
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["while it is made", "while it is only said"])
 async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bool) -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
-        await call.cascade.send_text("what will the weather be")
+        turn = call.caller.respond("what will the weather be")
         await call.wait_for_event(OutputAudio)
         if is_made:
             call.tones.delay_s = 1.0
@@ -41,10 +42,10 @@ async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bo
         await call.caller.speak("stop")
         assert call.tones.open == call.model.open == 0
         await call.caller.be_silent(300)
-        at = call.caller.events.index(Interrupted())
+        at = call.caller.events.index(Interrupted(turn))
         assert [event for event in call.caller.events[at:] if not isinstance(event, InputTranscript)] == [
-            Interrupted(),
-            TurnComplete(),
+            Interrupted(turn),
+            TurnComplete(turn),
         ]
 
 
@@ -56,58 +57,64 @@ async def test_a_noise_does_not_make_it_think_again_about_what_was_said(sound: b
         await call.wait_for(lambda: call.caller.finals)
         await call.caller.sound(sound)
         await call.wait_for_event(TurnComplete)
-        assert Interrupted() not in call.caller.events
+        assert Interrupted not in call.caller.kinds
         assert len(call.caller.finals) == len(call.asked) == 1
 
 
 async def test_an_answer_that_is_whole_and_still_playing_is_interrupted_too() -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         call.tones.delay_s = 0.0
-        await call.cascade.send_text("what will the weather be")
+        turn = call.caller.respond("what will the weather be")
         await call.wait_for_event(TurnComplete)
         await call.caller.speak("stop")
-        assert call.caller.events.count(Interrupted()) == call.caller.events.count(TurnComplete()) == 1
+        assert call.caller.events.count(Interrupted(turn)) == call.caller.events.count(TurnComplete(turn)) == 1
 
 
 async def test_an_answer_that_the_client_still_plays_is_interrupted_too() -> None:
     async with talk("Noon.", answers=False) as call:
-        await call.cascade.send_text("what time is it")
-        await call.caller.settle()
+        turn = await call.caller.ask("what time is it")
         call.caller.playing = True
         await call.caller.speak("stop")
-        assert call.caller.events.count(Interrupted()) == 1
+        assert call.caller.events.count(Interrupted(turn)) == 1
+
+
+async def test_an_answer_of_an_earlier_connection_that_the_client_still_plays_is_interrupted_too() -> None:
+    async with talk(answers=False) as call:
+        call.caller.playing = True
+        await call.caller.speak("stop")
+        assert call.caller.events == [Interrupted(None)]
 
 
 @pytest.mark.parametrize("sound", [wave(32, CERTAIN), hum(400)], ids=["click", "hum"])
 async def test_a_noise_does_not_end_an_answer_that_is_being_thought(sound: bytes) -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
-        await call.cascade.send_text("what will the weather be")
+        call.caller.respond("what will the weather be")
         await call.caller.sound(sound)
         await call.caller.be_silent(500)
-        assert Interrupted() not in call.caller.events
+        assert Interrupted not in call.caller.kinds
 
 
 async def test_while_somebody_may_be_speaking_no_more_of_the_answer_is_sent() -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         call.tones.piece_ms = 100
-        await call.cascade.send_text("what will the weather be")
+        call.caller.respond("what will the weather be")
         await call.wait_for_event(OutputAudio)
         began_s = asyncio.get_running_loop().time()
         await call.caller.sound(hum(500))
         assert call.caller.when(OutputAudio, -1) <= began_s + 0.2
         await call.wait_for_event(TurnComplete)
-        assert Interrupted() not in call.caller.events
+        assert Interrupted not in call.caller.kinds
         spoken = [event.text for event in call.caller.events if isinstance(event, OutputAudio)]
         assert "".join(spoken).split() == LONG_ANSWER.split()
 
 
 async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> None:
     async with talk([CALL], "As you like.", "As you like.") as call:
-        await call.cascade.send_text("look it up")
+        turn = call.caller.respond("look it up")
         await call.wait_for_event(ToolCalls)
         await call.caller.speak("never mind")
-        assert call.caller.events[-2:] == [Interrupted(), TurnComplete()]
-        await call.cascade.send_tool_results(results_of(call.caller.calls))
+        assert call.caller.events[-2:] == [Interrupted(turn), TurnComplete(turn)]
+        call.give_results()
         await call.wait_for_event(TurnComplete, 2)
         assert call.caller.text == "As you like."
         assert any(isinstance(message, ToolMessage) and message.content == "noon" for message in call.told)
@@ -116,22 +123,45 @@ async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> N
 async def test_an_answer_that_begins_while_somebody_speaks_gives_way_at_the_end_of_the_turn() -> None:
     async with talk(LONG_ANSWER, "Yes.", "The end.", answers=False) as call:
         await call.caller.speak("I would like")
-        await call.cascade.send_text("typed")
+        turn = call.caller.respond("typed")
         await call.caller.speak("to say something as well")
         await call.wait_for(lambda: call.caller.finals)
         assert call.caller.finals[0].text == "I would like to say something as well"
         before = call.caller.events[: call.caller.events.index(call.caller.finals[0])]
-        assert Interrupted() in before
+        assert Interrupted(turn) in before
 
 
 async def test_an_interrupt_is_silence_and_what_follows_is_another_turn() -> None:
     async with talk("It is noon.", "In Tokyo it is nine.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
-        await call.cascade.send_text("what time is it")
-        await call.cascade.interrupt("")
+        final = call.caller.finals[0]
+        call.caller.answer(final)
+        call.caller.interrupt("")
         await call.caller.speak("in Tokyo")
         await call.wait_for(lambda: len(call.caller.finals) == 2)
-        assert call.caller.finals[-1] == InputTranscript("in Tokyo", is_final=True)
-        assert call.caller.events.count(TurnComplete()) == 1
+        assert call.caller.heard[-1] == "in Tokyo"
+        assert call.caller.started[-1].continues is None
+        assert call.caller.events.count(TurnComplete(final.turn)) == 1
         assert OutputAudio not in call.caller.kinds
+
+
+async def test_a_turn_that_the_session_does_not_want_answered_is_complete() -> None:
+    async with talk(answers=False) as call:
+        await call.caller.speak("what time is it")
+        await call.wait_for(lambda: call.caller.finals)
+        turn = call.caller.finals[0].turn
+        call.caller.interrupt("", turn)
+        await call.caller.speak("in Tokyo")
+        await call.wait_for(lambda: len(call.caller.finals) == 2)
+        assert call.caller.events.count(TurnComplete(turn)) == 1
+        assert call.caller.started[-1].continues is None
+
+
+async def test_an_interruption_of_an_earlier_turn_leaves_the_answer_alone() -> None:
+    async with talk("Yes?", "It is noon.") as call:
+        earlier = await call.caller.ask("hello")
+        turn = call.caller.respond("what time is it")
+        call.cascade.interrupt(earlier, "")
+        await call.caller.settle()
+        assert call.caller.of(turn)[-2:] == [GenerationComplete(turn), TurnComplete(turn)]

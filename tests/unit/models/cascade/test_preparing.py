@@ -10,7 +10,7 @@ from tests.fakes.said import Said
 
 async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> None:
     said.tones.delay_s = 0.5
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     assert said.events == []
     begun_s = asyncio.get_running_loop().time()
@@ -22,7 +22,7 @@ async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> N
 
 async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
     said.tones.delay_s = 0.5
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(0.3)
     begun_s = asyncio.get_running_loop().time()
     await said.say("It is noon.")
@@ -32,13 +32,13 @@ async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
 
 async def test_only_the_first_sound_is_prepared(said: Said) -> None:
     said.tones.piece_ms = 100
-    said.mouth.prepare("It is noon in Tokyo and in a few other places.")
+    said.output.prepare("It is noon in Tokyo and in a few other places.")
     await asyncio.sleep(60)
     assert said.tones.made == 1
 
 
 async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     await said.say("It is one.")
     assert said.words == ["It", "is", "one."]
@@ -47,16 +47,16 @@ async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) 
 
 @pytest.mark.parametrize(("voice", "speed"), [("ann", 1.0), ("joe", 1.5)])
 async def test_a_voice_that_was_changed_is_not_the_one_prepared(said: Said, voice: str, speed: float) -> None:
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
-    said.mouth.choose(voice, speed)
+    said.output.set_voice(voice, speed)
     await said.say("It is noon.")
     assert said.tones.asked == [("It is noon.", "joe", 1.0), ("It is noon.", voice, speed)]
 
 
 async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechBusy("busy"), "noon"
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     said.tones.error = None
     await said.say("It is noon.")
@@ -64,22 +64,22 @@ async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) 
 
 
 async def test_what_was_prepared_is_forgotten_when_it_is_not_wanted(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
-    said.mouth.forget()
+    said.output.drop()
     await asyncio.sleep(1)
     assert said.tones.open == 0
 
 
 async def test_a_new_answer_does_not_forget_what_was_prepared_for_it(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await asyncio.sleep(1)
-    said.mouth.hush()
+    said.cancel()
     await said.say("It is noon.")
     assert len(said.tones.asked) == 1
 
 
 async def test_it_is_prepared_only_where_there_is_nothing_else_to_do(said: Said) -> None:
-    said.mouth.prepare("It is noon.")
+    said.output.prepare("It is noon.")
     await said.say("It is one.")
     assert said.tones.urgencies == [Urgency.IDLE, Urgency.NOW]

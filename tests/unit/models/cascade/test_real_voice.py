@@ -16,6 +16,7 @@ from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.live import InputTranscript, Interrupted, LiveContext, LiveEvent, OutputAudio, TurnComplete
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.tools.spec import Mode
+from antiphon.transcript import Transcript
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.spoken import error_rate, make_sentences, to_words
 from tests.unit.audio.conftest import at_level, silence
@@ -68,22 +69,24 @@ class Call:
         """As fast as it can be heard. Gives the millisecond of the sound that interrupts the answer, if one does."""
         noise = np.random.default_rng(1).normal(0, 1e-4, len(sound)).astype(np.float32)
         pcm = from_signal(sound + noise)
-        listening = self.cascade._listening
-        assert listening is not None
+        recognizer = self.cascade._recognizer
+        assert recognizer is not None
         interrupted_ms: int | None = None
         for at in range(0, len(pcm), PUSH):
             self.cascade.send_audio(pcm[at : at + PUSH], playing=playing)
-            await listening._stream.heard.wait()
+            heard = asyncio.Event()
+            recognizer._stream.when_idle(heard.set)
+            await heard.wait()
             await asyncio.sleep(0)
-            if interrupted_ms is None and Interrupted() in self.events:
+            if interrupted_ms is None and any(isinstance(event, Interrupted) for event in self.events):
                 interrupted_ms = (at + PUSH) * 1_000 // (2 * HZ)
         return interrupted_ms
 
     async def answer(self) -> bytes:
         """Begins a long answer, and gives the sound of it."""
         self.events.clear()
-        await self.cascade.send_text("Tell me about Paris.")
-        await self.wait_for(lambda: TurnComplete() in self.events or sum(map(_length_s, self.events)) > 4)
+        self.cascade.respond("t1", "Tell me about Paris.")
+        await self.wait_for(lambda: TurnComplete("t1") in self.events or sum(map(_length_s, self.events)) > 4)
         return b"".join(event.pcm for event in self.events if isinstance(event, OutputAudio))
 
 
@@ -93,9 +96,9 @@ def _length_s(event: LiveEvent) -> float:
 
 @asynccontextmanager
 async def talk(engines: Engines) -> AsyncIterator[Call]:
-    async with engines.sensing() as senses:
-        cascade = Cascade(senses, ScriptedModel([ANSWER] * 20), engines.piper)
-        await cascade.connect(LiveContext("", (), (), Mode.VOICE))
+    async with engines.sharing() as shared:
+        cascade = Cascade(shared, ScriptedModel([ANSWER] * 20), engines.piper)
+        await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
         call = Call(cascade, engines.piper)
         reading = asyncio.create_task(call.read())
         try:
@@ -130,7 +133,7 @@ async def test_who_pauses_in_the_middle_is_understood_as_a_whole(engines: Engine
 async def test_the_end_of_the_audio_in_mid_speech_loses_no_word(engines: Engines) -> None:
     async with talk(engines) as call:
         await call.push(await call.make_speech("What time is it in London?", 1.0))
-        await call.cascade.end_audio()
+        call.cascade.end_audio("t1")
         await call.wait_for(lambda: call.finals)
         assert to_words(call.finals[0].text.lower()) == ["what", "time", "is", "it", "in", "london"]
 
@@ -151,7 +154,7 @@ async def interrupt(engines: Engines, *, playing: bool) -> list[float]:
 
 
 def _after_interruption(events: Sequence[LiveEvent]) -> int:
-    return events.index(Interrupted()) if Interrupted() in events else len(events)
+    return next((at for at, event in enumerate(events) if isinstance(event, Interrupted)), len(events))
 
 
 async def test_speech_interrupts_an_answer_within_200_ms(engines: Engines) -> None:

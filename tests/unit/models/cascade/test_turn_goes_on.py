@@ -2,12 +2,7 @@
 
 import asyncio
 
-from antiphon.models.live import (
-    InputTranscript,
-    Interrupted,
-    OutputAudio,
-    TurnComplete,
-)
+from antiphon.models.live import Interrupted, OutputAudio, TurnComplete, TurnStarted
 from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.spoken_call import talk
 
@@ -20,14 +15,15 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         await call.caller.be_silent(100)
         await call.caller.speak("in Tokyo")
         await call.wait_for_event(TurnComplete, 2)
-        assert call.caller.finals == [
-            InputTranscript("what time is it", is_final=True),
-            InputTranscript("what time is it in Tokyo", is_final=True, goes_on=True),
-        ]
+        assert call.caller.heard == ["what time is it", "what time is it in Tokyo"]
+        first, whole = call.caller.finals
+        assert call.caller.started == [TurnStarted(first.turn), TurnStarted(whole.turn, continues=first.turn)]
         assert call.told == [UserMessage("what time is it in Tokyo")]
         spoken = "".join(event.text for event in call.caller.events if isinstance(event, OutputAudio))
         assert spoken.split() == ["It", "is", "nine", "in", "Tokyo."]
-        assert call.caller.events.count(Interrupted()) == 1
+        assert call.caller.kinds.count(Interrupted) == 1
+        interrupted = call.caller.events.index(Interrupted(first.turn))
+        assert call.caller.events[interrupted + 1] == TurnComplete(first.turn)
 
 
 async def test_the_answer_to_the_longer_turn_is_thought_ahead_too() -> None:
@@ -40,30 +36,66 @@ async def test_the_answer_to_the_longer_turn_is_thought_ahead_too() -> None:
         assert call.asked == [UserMessage("what time is it"), UserMessage("what time is it in Tokyo")]
 
 
-async def test_a_session_that_is_slow_to_give_back_the_first_part_changes_nothing() -> None:
+async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothing() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
+        first = call.caller.finals[0]
         await call.caller.speak("in Tokyo")
-        await call.cascade.send_text("what time is it")
-        await call.cascade.interrupt("")
+        assert call.caller.events[-2:] == [Interrupted(first.turn), TurnComplete(first.turn)]
+        call.caller.answer(first)
+        call.caller.interrupt("", first.turn)
         await call.wait_for(lambda: len(call.caller.finals) == 2)
-        await call.cascade.send_text("what time is it in Tokyo")
+        call.caller.answer(call.caller.finals[1])
         await call.caller.settle()
         assert call.told == [UserMessage("what time is it in Tokyo")]
-        assert call.caller.events.count(TurnComplete()) == 2
+        ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
+        assert ends == [final.turn for final in call.caller.finals]
 
 
-async def test_not_even_if_it_gives_back_both_at_the_end() -> None:
+async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
     async with talk("It is noon.", "It is nine.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
         await call.caller.speak("in Tokyo")
         await call.wait_for(lambda: len(call.caller.finals) == 2)
         for final in call.caller.finals:
-            await call.cascade.send_text(final.text)
+            call.caller.answer(final)
         await call.caller.settle()
         assert call.told == [UserMessage("what time is it in Tokyo")]
+        ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
+        assert ends == [final.turn for final in call.caller.finals]
+
+
+async def test_who_goes_on_twice_has_one_turn() -> None:
+    async with talk(*["It is noon."] * 3) as call:
+        call.tones.delay_s = 2.0
+        for place, text in enumerate(("what time is it", "in Tokyo", "and in Berlin")):
+            await call.caller.speak(text)
+            await call.wait_for(lambda place=place: len(call.caller.finals) == place + 1)
+        await call.wait_for_event(TurnComplete, 3)
+        assert [each.continues for each in call.caller.started] == [
+            None,
+            *(final.turn for final in call.caller.finals[:2]),
+        ]
+        assert call.told == [UserMessage("what time is it in Tokyo and in Berlin")]
+
+
+async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that_goes_on() -> None:
+    async with talk("It is noon.", answers=False) as call:
+        call.tones.delay_s = 1.0
+        await call.caller.speak("what time is it")
+        await call.wait_for(lambda: call.caller.finals)
+        heard, said = call.caller.finals[0].turn, call.caller.make_turn()
+        call.cascade.say(said, "Your tea is ready.")
+        await call.caller.speak("in Tokyo")
+        at = call.caller.events.index(Interrupted(said))
+        assert call.caller.events[at : at + 4] == [
+            Interrupted(said),
+            TurnComplete(said),
+            Interrupted(heard),
+            TurnComplete(heard),
+        ]
 
 
 async def test_earlier_turns_stay_as_they_are() -> None:
@@ -78,10 +110,10 @@ async def test_earlier_turns_stay_as_they_are() -> None:
         call.body.recognizer.delay_s = 0.1
         await call.caller.speak("in Tokyo")
         await call.wait_for_event(TurnComplete, 2)
-        assert [final.goes_on for final in call.caller.finals] == [False, False]
+        assert [started.continues for started in call.caller.started] == [None, None]
         assert call.told == [
             UserMessage("hello"),
-            AssistantMessage("Yes? "),
+            AssistantMessage("Yes?"),
             UserMessage("what time is it in Tokyo"),
         ]
 
@@ -90,12 +122,13 @@ async def test_what_is_typed_in_the_meantime_is_not_a_part_of_what_was_spoken() 
     async with talk("It is noon.", "It is raining.", "In Tokyo, too.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
-        await call.cascade.send_text("what time is it")
-        await call.cascade.send_text("and what is the weather")
+        call.caller.answer(call.caller.finals[0])
+        call.caller.respond("and what is the weather")
         await call.caller.be_silent(100)
         await call.caller.speak("in Tokyo")
         await call.wait_for(lambda: len(call.caller.finals) == 2)
-        assert call.caller.finals[-1] == InputTranscript("in Tokyo", is_final=True)
+        assert call.caller.heard[-1] == "in Tokyo"
+        assert call.caller.started[-1].continues is None
 
 
 async def test_the_same_words_typed_after_they_were_spoken_are_another_turn() -> None:
@@ -103,4 +136,4 @@ async def test_the_same_words_typed_after_they_were_spoken_are_another_turn() ->
         await call.caller.speak("next")
         await call.wait_for_event(TurnComplete)
         await call.caller.ask("next")
-        assert call.told == [UserMessage("next"), AssistantMessage("One. "), UserMessage("next")]
+        assert call.told == [UserMessage("next"), AssistantMessage("One."), UserMessage("next")]

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.ear import FRAME_MS, FRAME_SAMPLES, MIN_SPEECH_FRAMES, MOST_HUSHED_FRAMES, PAUSE_FRAMES
-from antiphon.models.cascade.listening import COMPLETE, NOT_UNDERSTOOD, STALLED_S
+from antiphon.models.cascade.endpointer import FRAME_MS, FRAME_SAMPLES, MAX_DROP_FRAMES, MIN_SPEECH_FRAMES, PAUSE_FRAMES
+from antiphon.models.cascade.turn_recognizer import COMPLETE, NOT_UNDERSTOOD, STALLED_S
 from antiphon.models.completeness import Completeness
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 from tests.fakes.talk import TOLERANCE_S, Talk
@@ -83,7 +83,7 @@ async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -
     talk.body.detector.says, talk.body.threads.delay_s = 1.0, 2.2
     await talk.say("yes", silence_ms=400)
     assert talk.told.turns == ["yes"]
-    assert talk.listening.settle()
+    assert talk.recognizer.settle()
     talk.body.detector.says = 0.0
     said_s = await talk.say("I would like to", silence_ms=2_000)
     assert talk.told.at_s[-1] - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
@@ -93,7 +93,7 @@ async def test_a_turn_detector_that_fails_costs_only_time(talk: Talk) -> None:
     talk.body.detector.completeness = lambda pcm: 1 / 0  # type: ignore[method-assign]
     with capture_logs() as logs:
         said_s = await talk.say("tell me about it")
-    assert [log["event"] for log in logs] == ["chore_failed"]
+    assert [log["event"] for log in logs] == ["background_task_failed"]
     assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
 
 
@@ -131,7 +131,7 @@ async def test_speech_that_goes_on_in_a_pause_cancels_the_guess(talk: Talk) -> N
     await talk.be_silent(2_000)
     assert talk.told.turns == ["what time is it"]
     assert talk.body.recognizer.given_up == 1
-    assert talk.told.what == ["more", "guess", "turn"]
+    assert talk.told.what == ["resumed", "guess", "turn"]
 
 
 async def test_a_guess_that_was_not_all_is_taken_back(talk: Talk) -> None:
@@ -140,7 +140,7 @@ async def test_a_guess_that_was_not_all_is_taken_back(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.speak("is it")
     await talk.be_silent(2_000)
-    assert talk.told.what == ["guess", "more", "guess", "turn"]
+    assert talk.told.what == ["guess", "resumed", "guess", "turn"]
     assert talk.told.guesses == ["what time", "what time is it"]
 
 
@@ -148,11 +148,11 @@ async def test_the_text_grows_while_somebody_speaks(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
     await talk.be_silent(500)
     await talk.speak("one two three four five six seven eight")
-    shown = list(talk.told.words)
+    shown = list(talk.told.captions)
     await talk.be_silent(1_500)
     assert len(shown) >= 3
     assert all("one two three four five six seven eight".startswith(text) for text in shown)
-    assert talk.told.words == [*shown, "one two three four five six seven eight"]
+    assert talk.told.captions == [*shown, "one two three four five six seven eight"]
     assert talk.told.turns == ["one two three four five six seven eight"]
 
 
@@ -178,11 +178,11 @@ async def test_it_begins_when_the_sound_stops_though_the_ears_still_hear_speech(
 
 async def test_soft_speech_after_a_loud_word_is_not_left_out(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
-    talk.body.vad.lag_frames = MOST_HUSHED_FRAMES + 3
+    talk.body.vad.lag_frames = MAX_DROP_FRAMES + 3
     said_s = await talk.say("stop it")
     assert talk.body.recognizer.heard[-1] == ("stop it", Urgency.IDLE)
     looked_at_s = talk.told.when("guess") - talk.told.timings[0].stt_ms / 1_000
-    assert looked_at_s - said_s > MOST_HUSHED_FRAMES * 0.032, "what was said in the meantime is recognised too"
+    assert looked_at_s - said_s > MAX_DROP_FRAMES * 0.032, "what was said in the meantime is recognised too"
 
 
 async def test_what_was_seen_when_the_sound_stopped_is_a_caption_if_it_goes_on(talk: Talk) -> None:
@@ -192,7 +192,7 @@ async def test_what_was_seen_when_the_sound_stopped_is_a_caption_if_it_goes_on(t
     await talk.sound(bytes(2 * FRAME_SAMPLES))
     await talk.speak("it now")
     await talk.be_silent(1_500)
-    assert talk.told.words == ["stop", "stop it now"]
+    assert talk.told.captions == ["stop", "stop it now"]
     assert talk.told.turns == talk.told.guesses == ["stop it now"]
     assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10), "captions do not count"
 
@@ -204,7 +204,7 @@ async def test_the_same_words_are_not_told_twice(talk: Talk) -> None:
     await talk.be_silent(200)
     await talk.sound(wave(320, CERTAIN))
     await talk.be_silent(1_500)
-    assert talk.told.words == ["what time"]
+    assert talk.told.captions == ["what time"]
     assert talk.told.guesses == ["what time", "what time"]
 
 
@@ -225,7 +225,7 @@ async def test_the_end_of_the_audio_after_one_silent_frame_is_told_once(talk: Ta
     await talk.be_silent(512)
     await talk.speak("stop it")
     await talk.be_silent(40)
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
     assert talk.told.turns == ["stop it"]
 
@@ -285,7 +285,7 @@ async def test_what_is_never_understood_does_not_grow_for_ever(talk: Talk) -> No
     await talk.be_silent(500)
     for _ in range(8):
         await talk.sound(wave(10_000, CERTAIN))
-    assert talk.listening._ear.turn_ms <= 65_000
+    assert talk.recognizer._endpointer.audio_ms <= 65_000
 
 
 # Turns that seem to be over.
@@ -296,8 +296,8 @@ async def test_who_goes_on_before_the_answer_is_still_in_the_same_turn(talk: Tal
     await talk.speak("in Tokyo")
     await talk.be_silent(1_500)
     assert talk.told.turns == ["what time is it", "what time is it in Tokyo"]
-    assert talk.told.goes_on == [False, True]
-    assert talk.told.what == ["guess", "turn", "goes on", "more", "guess", "turn"]
+    assert talk.told.continues == [None, talk.told.ids[0]]
+    assert talk.told.what == ["guess", "turn", "continued", "resumed", "guess", "turn"]
 
 
 async def test_who_goes_on_while_the_text_is_waited_for_has_one_turn(talk: Talk) -> None:
@@ -308,8 +308,8 @@ async def test_who_goes_on_while_the_text_is_waited_for_has_one_turn(talk: Talk)
     await talk.speak("in Tokyo")
     await talk.be_silent(1_500)
     assert talk.told.turns == ["what time is it in Tokyo"]
-    assert talk.told.goes_on == [False]
-    assert talk.told.what == ["more", "guess", "turn"]
+    assert talk.told.continues == [None]
+    assert talk.told.what == ["resumed", "guess", "turn"]
 
 
 @pytest.mark.parametrize("delay_s", [0.1, 3.0])
@@ -333,7 +333,7 @@ async def test_a_long_wait_for_the_answer_adds_nothing_to_the_turn(talk: Talk) -
     await talk.speak("in Tokyo")
     await talk.be_silent(1_500)
     assert talk.told.turns[-1] == "what time is it in Tokyo"
-    assert talk.listening._ear.turn_ms < 6_000
+    assert talk.recognizer._endpointer.audio_ms < 6_000
 
 
 async def test_a_turn_that_goes_on_and_is_then_not_understood_keeps_its_words(talk: Talk) -> None:
@@ -342,22 +342,22 @@ async def test_a_turn_that_goes_on_and_is_then_not_understood_keeps_its_words(ta
     await talk.speak("mumble")
     await talk.be_silent(1_500)
     assert talk.told.turns == ["hello", "hello"]
-    assert talk.told.goes_on == [False, True]
+    assert talk.told.continues == [None, talk.told.ids[0]]
 
 
 async def test_after_the_answer_has_begun_it_is_another_turn(talk: Talk) -> None:
     await talk.say("what time is it", silence_ms=1_200)
-    assert talk.listening.settle()
+    assert talk.recognizer.settle()
     await talk.speak("and in Tokyo")
     await talk.be_silent(1_500)
     assert talk.told.turns == ["what time is it", "and in Tokyo"]
-    assert talk.told.goes_on == [False, False]
+    assert talk.told.continues == [None, None]
 
 
 async def test_what_is_being_said_cannot_be_settled(talk: Talk) -> None:
     await talk.be_silent(500)
     await talk.speak("what")
-    assert not talk.listening.settle()
+    assert not talk.recognizer.settle()
     await talk.speak("time is it")
     await talk.be_silent(1_500)
     assert talk.told.turns == ["what time is it"]
@@ -366,7 +366,7 @@ async def test_what_is_being_said_cannot_be_settled(talk: Talk) -> None:
 async def test_nor_what_is_being_recognised(talk: Talk) -> None:
     talk.body.recognizer.delay_s = 2.0
     await talk.say("what time is it", silence_ms=1_200)
-    assert not talk.listening.settle()
+    assert not talk.recognizer.settle()
     await talk.be_silent(2_000)
     assert talk.told.turns == ["what time is it"]
 
@@ -382,16 +382,17 @@ async def test_a_recogniser_that_fails_is_told_and_listening_goes_on(talk: Talk)
     talk.body.recognizer.error = None
     await talk.say("what time is it now")
     assert talk.told.turns == ["what time is it now"]
-    assert talk.told.goes_on == [False]
+    assert talk.told.continues == [None]
 
 
-async def test_if_the_audio_was_ended_there_is_no_turn_either(talk: Talk) -> None:
+async def test_if_the_audio_was_ended_the_failure_is_that_of_its_turn(talk: Talk) -> None:
     talk.body.recognizer.error = SpeechError("It is gone.")
     await talk.be_silent(500)
     await talk.speak("what time is it")
-    await talk.listening.end()
+    talk.recognizer.end("ended")
     await asyncio.sleep(5)
-    assert talk.told.what == ["failure", "nothing"]
+    assert talk.told.what == ["failure"]
+    assert talk.told.failed == ["ended"]
 
 
 async def test_a_guess_that_fails_is_made_again_at_the_end(talk: Talk) -> None:
@@ -410,7 +411,7 @@ async def test_a_mistake_of_the_recogniser_is_told_in_plain_words(talk: Talk) ->
     with capture_logs() as logs:
         await talk.say("what time is it")
     assert talk.told.failures == [NOT_UNDERSTOOD]
-    assert {log["event"] for log in logs} == {"chore_failed"}
+    assert {log["event"] for log in logs} == {"background_task_failed"}
 
 
 # The end.
@@ -423,19 +424,18 @@ async def test_nothing_is_told_after_the_end(talk: Talk, silence_ms: int) -> Non
     await talk.be_silent(500)
     await talk.speak("what time is it")
     await talk.be_silent(silence_ms)
-    await talk.listening.close()
+    await talk.recognizer.close()
     before = list(talk.told.what)
-    talk.listening.push(talk.body.words.say("hello"), playing=False)
+    talk.recognizer.push(talk.body.words.say("hello"), playing=False)
     await asyncio.sleep(5)
     assert talk.told.what == before
 
 
 async def test_the_end_comes_while_somebody_ends_the_audio(talk: Talk) -> None:
-    talk.body.hearing._thread.delay_s = 1.0  # type: ignore[attr-defined]
-    talk.listening.push(bytes(HZ) + talk.body.words.say("hello"), playing=False)
-    ending = asyncio.create_task(talk.listening.end())
+    talk.body.batched_vad._thread.delay_s = 1.0  # type: ignore[attr-defined]
+    talk.recognizer.push(bytes(HZ) + talk.body.words.say("hello"), playing=False)
+    talk.recognizer.end("ended")
     await asyncio.sleep(0.5)
-    await talk.listening.close()
-    await asyncio.wait_for(ending, 1)
+    await talk.recognizer.close()
     await asyncio.sleep(5)
     assert talk.told.what == []

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.mouth import FAILED, MAX_AHEAD_S, MAX_HELD_S, MIN_PIECE_MS
+from antiphon.models.cascade.speech_output import FAILED, MAX_AHEAD_S, MAX_HELD_S, MIN_PIECE_MS
 from antiphon.models.live import GenerationComplete, OutputAudio, TurnComplete, TurnFailed
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
-from tests.fakes.said import SECONDS, Said
+from tests.fakes.said import SECONDS, TURN, Said
 from tests.fakes.voice import Tones, length_ms
 
 LONG = "The weather in Berlin is going to be sunny today, with a high of about twenty degrees. "
@@ -27,7 +27,7 @@ async def test_an_answer_is_sound_then_made_then_over(said: Said) -> None:
 
 async def test_an_answer_without_words_is_made_and_over(said: Said) -> None:
     await said.say()
-    assert said.events == [GenerationComplete(), TurnComplete()]
+    assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
 async def test_the_pieces_together_have_all_the_sound(said: Said) -> None:
@@ -68,25 +68,25 @@ async def test_only_the_last_piece_is_the_last(said: Said, tells_length: bool) -
 
 
 async def test_a_piece_is_not_the_last_while_more_may_come(said: Said) -> None:
-    said.mouth.say("Let me look.")
-    said.mouth.pause()
+    said.answer.say("Let me look.")
+    said.answer.pause()
     await asyncio.sleep(10)
     assert [piece.last for piece in said.audio] == [False] * len(said.audio)
     assert said.words == ["Let", "me", "look."]
 
 
 async def test_what_is_said_before_a_tool_runs_does_not_wait_for_more(said: Said) -> None:
-    said.mouth.say("Let me look")
+    said.answer.say("Let me look")
     await asyncio.sleep(10)
     assert said.audio == []
-    said.mouth.pause()
+    said.answer.pause()
     await asyncio.sleep(10)
     assert said.words == ["Let", "me", "look"]
 
 
 async def test_the_first_clause_is_said_before_the_rest_is_written(said: Said) -> None:
-    said.mouth.say("It is going to be sunny today, ")
-    said.mouth.say("with")
+    said.answer.say("It is going to be sunny today, ")
+    said.answer.say("with")
     await asyncio.sleep(1)
     assert said.words == ["It", "is", "going", "to", "be", "sunny", "today,"]
 
@@ -99,7 +99,7 @@ async def test_what_makes_no_sound_counts_with_the_words_after_it(said: Said) ->
 async def test_what_makes_no_sound_is_not_asked_for(said: Said) -> None:
     await said.say("🙂")
     assert said.tones.asked == []
-    assert said.events == [GenerationComplete(), TurnComplete()]
+    assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
 async def test_words_without_a_sound_are_not_carried_into_the_next_answer(said: Said) -> None:
@@ -154,13 +154,13 @@ async def test_guesses_of_the_length_neither_repeat_words_nor_lose_them_but_at_t
 
 
 async def test_it_makes_no_more_than_can_be_heard_in_a_while(said: Said) -> None:
-    said.mouth.say(LONG * 8)
+    said.answer.say(LONG * 8)
     said.finish()
     for _ in range(40):
         await asyncio.sleep(0.5)
         elapsed_s = asyncio.get_running_loop().time() - said.at_s[0]
         assert said.audio_ms / 1_000 - elapsed_s <= MAX_AHEAD_S + said.tones.piece_ms / 1_000
-    assert said.mouth.is_audible
+    assert said.answer.is_audible
 
 
 async def test_the_sound_does_not_break_off_for_that(said: Said) -> None:
@@ -172,60 +172,52 @@ async def test_the_sound_does_not_break_off_for_that(said: Said) -> None:
 
 
 async def test_it_is_audible_as_long_as_the_sound_lasts(said: Said) -> None:
-    assert not said.mouth.is_audible
-    said.mouth.say("It is noon.")
+    assert not said.answer.is_audible
+    said.answer.say("It is noon.")
     said.finish()
     await asyncio.sleep(0.2)
-    assert said.events[-1] == TurnComplete()
-    assert said.mouth.is_audible
+    assert said.events[-1] == TurnComplete(TURN)
+    assert said.answer.is_audible
     await asyncio.sleep(length_ms("It is noon.") / 1_000)
-    assert not said.mouth.is_audible
+    assert not said.answer.is_audible
 
 
-async def test_hush_is_silence_at_once(said: Said) -> None:
-    said.mouth.say(LONG)
+async def test_a_cancelled_answer_is_silent_at_once(said: Said) -> None:
+    said.answer.say(LONG)
     await asyncio.sleep(0.2)
     before = list(said.events)
-    said.mouth.hush()
-    assert not said.mouth.is_audible
+    said.cancel()
+    assert not said.answer.is_audible
     await asyncio.sleep(60)
     assert said.events == before
     assert said.tones.open == 0
 
 
-async def test_of_an_answer_that_is_whole_hush_still_tells_the_end(said: Said) -> None:
-    said.mouth.say(LONG)
+async def test_not_even_the_end_of_a_cancelled_answer_is_emitted(said: Said) -> None:
+    said.answer.say(LONG)
     said.finish()
     await asyncio.sleep(0.2)
-    said.mouth.hush()
+    said.answer.cancel()
+    said.answer.cancel()
     await asyncio.sleep(60)
-    assert said.events.count(TurnComplete()) == 1
-    assert said.events[-1] == TurnComplete()
-    assert GenerationComplete() not in said.events
+    assert {type(event) for event in said.events} == {OutputAudio}
 
 
-async def test_hush_after_the_end_tells_it_no_second_time(said: Said) -> None:
-    await said.say("It is noon.")
-    said.mouth.hush()
-    said.mouth.hush()
-    assert said.events.count(TurnComplete()) == 1
-
-
-async def test_after_a_hush_the_next_answer_is_said_from_its_beginning(said: Said) -> None:
-    said.mouth.say("This was the first one, and it was not")
+async def test_after_a_cancelled_answer_the_next_answer_is_said_from_its_beginning(said: Said) -> None:
+    said.answer.say("This was the first one, and it was not")
     await asyncio.sleep(0.2)
-    said.mouth.hush()
+    said.cancel()
     before = len(said.audio)
     await said.say("This is the second one.")
     assert "".join(piece.text for piece in said.audio[before:]).split() == ["This", "is", "the", "second", "one."]
-    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+    assert said.events[-2:] == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-async def test_hush_while_it_keeps_pace_is_silence_too(said: Said) -> None:
-    said.mouth.say(LONG * 8)
+async def test_an_answer_that_keeps_pace_can_be_cancelled(said: Said) -> None:
+    said.answer.say(LONG * 8)
     await asyncio.sleep(5)
     before = len(said.audio)
-    said.mouth.hush()
+    said.cancel()
     await asyncio.sleep(60)
     assert len(said.audio) == before
 
@@ -239,8 +231,8 @@ async def test_what_cannot_be_said_is_told_at_the_end_of_the_answer(said: Said, 
     with capture_logs():
         await said.say("This is sentence one. This is sentence two. This is sentence three.")
     assert [event for event in said.events if not isinstance(event, OutputAudio)] == [
-        TurnFailed(message),
-        TurnComplete(),
+        TurnFailed(TURN, message),
+        TurnComplete(TURN),
     ]
     assert said.words[:4] == ["This", "is", "sentence", "one."]
     assert "three." not in said.words
@@ -270,23 +262,24 @@ class Crowded(Tones):
 async def test_an_answer_that_has_begun_is_finished_however_many_others_there_are() -> None:
     crowded = Crowded()
     said = Said(crowded)
-    said.mouth.say("This is sentence one. And")
+    said.answer.say("This is sentence one. And")
     await asyncio.sleep(0.2)
     assert said.audio
     crowded.is_full = True
     await said.say(" this is sentence two. And this is sentence three.")
     assert said.words[-4:] == ["this", "is", "sentence", "three."]
-    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+    assert said.events[-2:] == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-@pytest.mark.parametrize("ends", [Said.finish, lambda said: said.mouth.hush()], ids=["finished", "hushed"])
+@pytest.mark.parametrize("ends", [Said.finish, lambda said: said.cancel()], ids=["finished", "cancelled"])
 async def test_only_the_first_clause_of_each_answer_can_be_refused(said: Said, ends: Callable[[Said], None]) -> None:
     for _ in range(2):
-        said.mouth.say("This is sentence one. This is sentence two.")
-        said.mouth.pause()
+        said.answer.say("This is sentence one. This is sentence two.")
+        said.answer.pause()
         await asyncio.sleep(10)
         ends(said)
         await asyncio.sleep(10)
+        said.start()
     assert said.tones.went_on == [False, True] * 2
 
 
@@ -308,88 +301,89 @@ async def test_a_mistake_of_an_engine_is_logged(said: Said) -> None:
     said.tones.error, said.tones.fails_at = RuntimeError("?"), "noon"
     with capture_logs() as logs:
         await said.say("It is noon.")
-    assert [(log["event"], log["engine"]) for log in logs] == [("mouth_failed", "tones")]
+    assert [(log["event"], log["engine"]) for log in logs] == [("speech_output_failed", "tones")]
 
 
 async def test_words_that_come_after_the_failure_are_not_tried(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
-    said.mouth.say("This is sentence one. And")
+    said.answer.say("This is sentence one. And")
     await asyncio.sleep(10)
     assert [type(event) for event in said.events] == [OutputAudio]
-    said.mouth.say(" this is sentence two. And this is three. ")
+    said.answer.say(" this is sentence two. And this is three. ")
     said.finish()
     await asyncio.sleep(10)
     assert [text for text, _, _ in said.tones.asked] == ["This is sentence one."]
-    assert said.events[-2:] == [TurnFailed("It is gone."), TurnComplete()]
+    assert said.events[-2:] == [TurnFailed(TURN, "It is gone."), TurnComplete(TURN)]
 
 
 async def test_a_failure_that_the_model_tells_is_told(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
-    said.mouth.say("This is sentence one. ")
-    said.mouth.then(TurnFailed("The model is gone."))
-    said.mouth.then(TurnComplete())
+    said.answer.say("This is sentence one. ")
+    said.answer.then(TurnFailed(TURN, "The model is gone."))
+    said.answer.then(TurnComplete(TURN))
     await asyncio.sleep(10)
-    assert said.events[-2:] == [TurnFailed("The model is gone."), TurnComplete()]
+    assert said.events[-2:] == [TurnFailed(TURN, "The model is gone."), TurnComplete(TURN)]
 
 
-@pytest.mark.parametrize("hushed", [False, True])
-async def test_the_next_answer_is_tried_again(said: Said, hushed: bool) -> None:
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_the_next_answer_is_tried_again(said: Said, cancelled: bool) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "noon"
-    said.mouth.say("It is noon. ")
+    said.answer.say("It is noon. ")
     await asyncio.sleep(1)
-    if hushed:
-        said.mouth.hush()
+    if cancelled:
+        said.cancel()
     else:
         said.finish()
     said.tones.error = None
     await asyncio.sleep(1)
     said.events.clear()
+    said.start()
     await said.say("It is noon.")
     assert said.words == ["It", "is", "noon."]
-    assert said.events[-2:] == [GenerationComplete(), TurnComplete()]
+    assert said.events[-2:] == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
 async def test_a_voice_is_spoken_with_from_the_next_clause_on(said: Said) -> None:
-    said.mouth.say("This is sentence one. And")
+    said.answer.say("This is sentence one. And")
     await asyncio.sleep(5)
-    said.mouth.choose("anna", 2.0)
-    said.mouth.say(" this is sentence two. And")
+    said.output.set_voice("anna", 2.0)
+    said.answer.say(" this is sentence two. And")
     await asyncio.sleep(5)
-    said.mouth.choose(None, 1.0)
-    said.mouth.say(" this is sentence three.")
+    said.output.set_voice(None, 1.0)
+    said.answer.say(" this is sentence three.")
     said.finish()
     await asyncio.sleep(60)
     assert [(voice, speed) for _, voice, speed in said.tones.asked] == [("joe", 1.0), ("anna", 2.0), ("joe", 1.0)]
 
 
 async def test_while_it_is_held_nothing_is_sent_and_nothing_is_lost(said: Said) -> None:
-    said.mouth.say(LONG)
+    said.answer.say(LONG)
     await asyncio.sleep(0.2)
     before = len(said.audio)
     assert before
-    said.mouth.hold(True)
+    said.answer.hold(True)
     await asyncio.sleep(0.6)
     assert len(said.audio) == before
-    said.mouth.hold(False)
+    said.answer.hold(False)
     said.finish()
     await asyncio.sleep(60)
     assert said.words == LONG.split()
 
 
 async def test_an_answer_that_is_held_does_not_begin(said: Said) -> None:
-    said.mouth.hold(True)
-    said.mouth.say("It is noon.")
+    said.answer.hold(True)
+    said.answer.say("It is noon.")
     said.finish()
     await asyncio.sleep(0.6)
     assert said.events == []
-    said.mouth.hold(False)
+    said.answer.hold(False)
     await asyncio.sleep(60)
     assert said.words == ["It", "is", "noon."]
 
 
 async def test_nobody_can_hold_it_for_ever(said: Said) -> None:
     said.tones.piece_ms = 100
-    said.mouth.hold(True)
+    said.answer.hold(True)
     began_s = asyncio.get_running_loop().time()
     await said.say(LONG)
     assert said.at_s[0] - began_s == pytest.approx(MAX_HELD_S, abs=0.2)
@@ -397,11 +391,11 @@ async def test_nobody_can_hold_it_for_ever(said: Said) -> None:
     assert said.words == LONG.split()
 
 
-async def test_hush_while_it_is_held_ends_both(said: Said) -> None:
-    said.mouth.hold(True)
-    said.mouth.say(LONG)
+async def test_a_held_answer_can_be_cancelled(said: Said) -> None:
+    said.answer.hold(True)
+    said.answer.say(LONG)
     await asyncio.sleep(0.2)
-    said.mouth.hush()
+    said.cancel()
     began_s = asyncio.get_running_loop().time()
     await said.say("It is noon.")
     assert said.at_s[0] - began_s < 0.2
@@ -409,10 +403,10 @@ async def test_hush_while_it_is_held_ends_both(said: Said) -> None:
 
 
 async def test_closing_in_the_middle_lets_go_of_the_engine(said: Said) -> None:
-    said.mouth.say(LONG)
+    said.answer.say(LONG)
     await asyncio.sleep(0.2)
     assert said.tones.open == 1
-    await said.mouth.close()
+    await said.output.close()
     assert said.tones.open == 0
 
 
@@ -437,4 +431,4 @@ class Silent(Tones):
 async def test_sounds_without_sound_are_not_sent() -> None:
     said = Said(Silent())
     await said.say("It is noon.")
-    assert said.events == [GenerationComplete(), TurnComplete()]
+    assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]

@@ -1,6 +1,7 @@
 import pytest
 
-from antiphon.models.cascade.wording import Recognized, Wording, find_cut
+from antiphon.models.background import BackgroundTasks
+from antiphon.models.cascade.turn import Recognized, Turn, find_cut
 from antiphon.speech.base import SpeechError, Urgency
 from tests.fakes.voice import GAP_MS, HZ, PerfectRecognizer, Vocabulary, wave
 
@@ -9,6 +10,10 @@ QUIET = bytes(2 * HZ * 300 // 1_000)
 
 def said(text: str) -> Recognized:
     return Recognized(text, took_ms=50)
+
+
+def make_turn(recognizer: PerfectRecognizer) -> Turn:
+    return Turn("t1", recognizer, BackgroundTasks())
 
 
 @pytest.fixture
@@ -22,47 +27,47 @@ def recognizer(words: Vocabulary) -> PerfectRecognizer:
 
 
 async def test_what_is_known_comes_before_what_is_recognised(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
-    wording = Wording(recognizer)
-    wording.keep(said("one two"))
-    assert wording.join((await wording.recognize(words.say("three"), Urgency.NOW)).text) == "one two three"
+    turn = make_turn(recognizer)
+    turn.keep(said("one two"))
+    assert turn.join((await turn.recognize(words.say("three"), Urgency.NOW)).text) == "one two three"
 
 
 async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
     words: Vocabulary, recognizer: PerfectRecognizer
 ) -> None:
-    wording = Wording(recognizer)
-    recognized = await wording.recognize(words.say("one two"), Urgency.NOW)
+    turn = make_turn(recognizer)
+    recognized = await turn.recognize(words.say("one two"), Urgency.NOW)
     assert recognized.text == "two", "the fake is as deaf as the real ones"
-    wording.keep(said("zero"))
-    recognized = await wording.recognize(words.say("one two"), Urgency.NOW)
+    turn.keep(said("zero"))
+    recognized = await turn.recognize(words.say("one two"), Urgency.NOW)
     assert recognized.text == "one two"
 
 
 async def test_nothing_is_not_joined(recognizer: PerfectRecognizer) -> None:
-    wording = Wording(recognizer)
-    assert wording.join("") == ""
-    wording.keep(said(""))
-    assert wording.join("yes") == "yes"
-    wording.keep(said("one"))
-    assert wording.join("") == "one"
+    turn = make_turn(recognizer)
+    assert turn.join("") == ""
+    turn.keep(said(""))
+    assert turn.join("yes") == "yes"
+    turn.keep(said("one"))
+    assert turn.join("") == "one"
 
 
 async def test_the_time_that_recognition_took_is_told(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
-    recognized = await Wording(recognizer).recognize(QUIET + words.say("one"), Urgency.SOON)
+    recognized = await make_turn(recognizer).recognize(QUIET + words.say("one"), Urgency.SOON)
     assert recognized.took_ms == pytest.approx(250, abs=10)
 
 
 async def test_the_time_for_what_is_known_adds_up(recognizer: PerfectRecognizer) -> None:
-    wording = Wording(recognizer)
+    turn = make_turn(recognizer)
     for text in ("one", "two"):
-        wording.keep(said(text))
-    assert wording.known_ms == 100
+        turn.keep(said(text))
+    assert turn.known_ms == 100
 
 
 async def test_what_the_recogniser_raises_is_raised(recognizer: PerfectRecognizer) -> None:
     recognizer.error = SpeechError("It is gone.")
     with pytest.raises(SpeechError, match="gone"):
-        await Wording(recognizer).recognize(QUIET, Urgency.NOW)
+        await make_turn(recognizer).recognize(QUIET, Urgency.NOW)
 
 
 def test_speech_is_cut_between_two_words(words: Vocabulary) -> None:

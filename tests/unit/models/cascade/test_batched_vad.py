@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.models.cascade.ear import FRAME_BYTES
-from antiphon.models.cascade.hearing import MAX_BEHIND_FRAMES, Hearing, Stream
+from antiphon.models.cascade.batched_vad import MAX_BEHIND_FRAMES, AudioStream, BatchedVad
+from antiphon.models.cascade.endpointer import FRAME_BYTES
 from tests.fakes.voice import CERTAIN, LoudnessVad, VirtualThreads, wave
 
 LOUD = wave(32, CERTAIN)
@@ -18,24 +18,31 @@ class Room:
     def __init__(self) -> None:
         self.vad = LoudnessVad()
         self.threads = VirtualThreads()
-        self.hearing = Hearing(self.vad, self.threads)
+        self.batched_vad = BatchedVad(self.vad, self.threads)
 
-    def enter(self) -> tuple[Stream, list[tuple[float, bytes]]]:
+    def enter(self) -> tuple[AudioStream, list[tuple[float, bytes]]]:
         heard: list[tuple[float, bytes]] = []
-        return self.hearing.open(lambda probability, frame: heard.append((probability, frame))), heard
+        return self.batched_vad.open(lambda probability, frame: heard.append((probability, frame))), heard
+
+
+async def flush(stream: AudioStream) -> None:
+    """Returns when all is heard."""
+    flushed = asyncio.Event()
+    stream.flush(flushed.set)
+    await flushed.wait()
 
 
 @pytest.fixture
 async def room() -> AsyncIterator[Room]:
     room = Room()
     yield room
-    await room.hearing.aclose()
+    await room.batched_vad.aclose()
 
 
 async def test_each_frame_is_told_with_its_likelihood_in_order(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD + QUIET + LOUD)
-    await stream.flush()
+    await flush(stream)
     assert heard == [(1.0, LOUD), (0.0, QUIET), (1.0, LOUD)]
 
 
@@ -44,7 +51,7 @@ async def test_frames_are_put_together_from_pieces_of_any_size(room: Room) -> No
     sound = LOUD + QUIET + LOUD
     for at in range(0, len(sound), 7):
         stream.push(sound[at : at + 7])
-    await stream.flush()
+    await flush(stream)
     assert b"".join(frame for _, frame in heard) == sound
 
 
@@ -61,15 +68,15 @@ async def test_what_is_less_than_a_frame_waits_for_the_rest(room: Room) -> None:
 async def test_a_flush_fills_the_last_frame_up_with_silence(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD[:100])
-    await stream.flush()
+    await flush(stream)
     assert heard == [(1.0, LOUD[:100] + bytes(FRAME_BYTES - 100))]
 
 
 async def test_a_flush_of_nothing_returns_at_once(room: Room) -> None:
     stream, heard = room.enter()
-    await asyncio.wait_for(stream.flush(), 0.001)
+    await asyncio.wait_for(flush(stream), 0.001)
     stream.push(b"")
-    await asyncio.wait_for(stream.flush(), 0.001)
+    await asyncio.wait_for(flush(stream), 0.001)
     assert heard == []
 
 
@@ -79,7 +86,7 @@ async def test_a_flush_waits_for_the_frame_that_is_in_a_batch(room: Room) -> Non
     stream.push(LOUD)
     await asyncio.sleep(0.1)
     assert heard == []
-    await stream.flush()
+    await flush(stream)
     assert heard == [(1.0, LOUD)]
 
 
@@ -87,7 +94,7 @@ async def test_a_hundred_sessions_are_one_batch(room: Room) -> None:
     callers = [room.enter() for _ in range(100)]
     for stream, _ in callers:
         stream.push(LOUD)
-    await asyncio.gather(*(stream.flush() for stream, _ in callers))
+    await asyncio.gather(*(flush(stream) for stream, _ in callers))
     assert room.vad.batches == [100]
     assert all(heard == [(1.0, LOUD)] for _, heard in callers)
 
@@ -96,7 +103,7 @@ async def test_one_frame_of_each_session_is_in_a_batch(room: Room) -> None:
     quick, slow = room.enter(), room.enter()
     quick[0].push(LOUD * 3)
     slow[0].push(LOUD)
-    await quick[0].flush()
+    await flush(quick[0])
     assert room.vad.batches == [2, 1, 1]
 
 
@@ -106,7 +113,7 @@ async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
     for stream, _ in callers:
         stream.push(LOUD)
         await asyncio.sleep(0.0003)
-    await asyncio.gather(*(stream.flush() for stream, _ in callers))
+    await asyncio.gather(*(flush(stream) for stream, _ in callers))
     assert len(room.vad.batches) <= 5
 
 
@@ -114,15 +121,15 @@ async def test_a_session_that_goes_wrong_does_not_make_others_deaf(room: Room) -
     def fail(probability: float, frame: bytes) -> None:
         raise RuntimeError("a mistake")
 
-    wrong = room.hearing.open(fail)
+    wrong = room.batched_vad.open(fail)
     other, heard = room.enter()
     with capture_logs() as logs:
         for stream in (wrong, other, wrong, other):
             stream.push(LOUD)
-        await wrong.flush()
-        await other.flush()
+        await flush(wrong)
+        await flush(other)
     assert len(heard) == 2
-    assert [log["event"] for log in logs] == ["listener_failed"]
+    assert [log["event"] for log in logs] == ["frame_listener_failed"]
 
 
 async def test_a_model_that_fails_is_silence_and_is_asked_again(room: Room) -> None:
@@ -130,11 +137,11 @@ async def test_a_model_that_fails_is_silence_and_is_asked_again(room: Room) -> N
     room.vad.fails = True
     with capture_logs() as logs:
         stream.push(LOUD)
-        await stream.flush()
-    assert [log["event"] for log in logs] == ["hearing_failed"]
+        await flush(stream)
+    assert [log["event"] for log in logs] == ["vad_failed"]
     room.vad.fails = False
     stream.push(LOUD)
-    await stream.flush()
+    await flush(stream)
     assert [probability for probability, _ in heard] == [0.0, 1.0]
 
 
@@ -144,8 +151,8 @@ async def test_a_model_that_goes_on_failing_does_not_fill_the_log(room: Room) ->
         for fails in (True, True, True, False, True):
             room.vad.fails = fails
             stream.push(LOUD)
-            await stream.flush()
-    assert [log["event"] for log in logs] == ["hearing_failed"] * 2
+            await flush(stream)
+    assert [log["event"] for log in logs] == ["vad_failed"] * 2
 
 
 async def test_nothing_is_heard_after_the_end(room: Room) -> None:
@@ -167,24 +174,26 @@ async def test_not_even_what_was_in_a_batch(room: Room) -> None:
     assert heard == []
 
 
-async def test_a_flush_ends_with_the_stream(room: Room) -> None:
+async def test_a_flush_is_forgotten_with_the_stream(room: Room) -> None:
     room.threads.delay_s = 60
     stream, _ = room.enter()
     stream.push(LOUD)
-    flushing = asyncio.create_task(stream.flush())
+    flushed: list[bool] = []
+    stream.flush(lambda: flushed.append(True))
     await asyncio.sleep(0.1)
     stream.close()
-    await asyncio.wait_for(flushing, 1)
+    stream.flush(lambda: flushed.append(True))
+    await asyncio.sleep(100)
+    assert flushed == []
 
 
-async def test_the_end_of_the_hearing_is_the_end_of_all_streams(room: Room) -> None:
+async def test_closing_it_closes_all_streams(room: Room) -> None:
     room.threads.delay_s = 60
     stream, heard = room.enter()
     stream.push(LOUD * 2)
-    flushing = asyncio.create_task(stream.flush())
     await asyncio.sleep(0.1)
-    await room.hearing.aclose()
-    await asyncio.wait_for(flushing, 1)
+    await room.batched_vad.aclose()
+    assert stream.is_closed
     stream.push(LOUD)
     assert heard == []
 
@@ -192,7 +201,7 @@ async def test_the_end_of_the_hearing_is_the_end_of_all_streams(room: Room) -> N
 async def test_whoever_is_far_behind_loses_the_oldest(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD + QUIET * MAX_BEHIND_FRAMES)
-    await stream.flush()
+    await flush(stream)
     assert [probability for probability, _ in heard] == [0.0] * MAX_BEHIND_FRAMES
 
 
@@ -200,6 +209,6 @@ async def test_no_task_runs_while_nobody_speaks(room: Room) -> None:
     before = asyncio.all_tasks()
     stream, _ = room.enter()
     stream.push(LOUD)
-    await stream.flush()
+    await flush(stream)
     await asyncio.sleep(0.1)
     assert asyncio.all_tasks() == before

@@ -1,0 +1,40 @@
+"""The engines that the cascades of all sessions share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from antiphon.models.cascade.batched_vad import BatchedVad
+from antiphon.models.completeness import Completeness
+from antiphon.speech.base import Recognizer
+from antiphon.speech.workers import Workers
+
+
+class TurnDetector(Protocol):
+    """Judges by the sound whether a speaker has finished. It runs in a thread."""
+
+    def completeness(self, pcm: bytes) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Silences:
+    """How much silence ends a turn, in milliseconds."""
+
+    short_ms: int
+    """After a complete request."""
+    middle_ms: int
+    """After words that could be complete and could go on."""
+    long_ms: int
+    """After anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEngines:
+    vad: BatchedVad
+    recognizer: Recognizer
+    detector: TurnDetector
+    detector_workers: Workers
+    """The threads that the detector runs in. A late verdict costs its speaker a longer silence, and others nothing."""
+    completeness: Callable[[str], Completeness]
+    """How much of a request a text is, as far as a grammar can tell."""
+    silences: Silences

@@ -1,0 +1,227 @@
+"""Speaks an answer while it is still being written: the first clause at once, then sentence by sentence."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Final, cast
+
+from antiphon.models.background import BackgroundTasks, BufferedStream
+from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnFailed
+from antiphon.speech.base import Sound, SpeechError, Synthesizer, Urgency, Wanted
+from antiphon.speech.clauses import Clauses
+from antiphon.speech.spoken import speakable
+from antiphon.telemetry.log import get_logger
+
+MAX_AHEAD_S: Final = 8.0
+"""How much audio may be made before it can be played: it is made in vain if the user interrupts."""
+MAX_HELD_S: Final = 1.0
+"""How long audio is held back at most: a microphone can be switched off before it is known what it heard."""
+MIN_PIECE_MS: Final = 200
+"""Engines that stream send tiny pieces, which are joined up to this length. The first one is sent at once."""
+CHARACTERS_PER_S: Final = 15.0
+"""The speed of ordinary speech, for engines that do not say how long a text will take."""
+FAILED: Final = "The answer could not be spoken. You can read it."
+
+log = get_logger(__name__)
+
+
+class SpokenAnswer:
+    """The speech of one answer. Clauses are spoken in order, and events that were put behind them wait for them.
+
+    Its task runs only while there is something to say.
+    """
+
+    def __init__(self, turn: str, output: "SpeechOutput", emit: Callable[[LiveEvent], None]) -> None:
+        self.turn = turn
+        self._output = output
+        self._emit = emit
+        self._clauses = Clauses()
+        self._waiting: deque[str | LiveEvent] = deque()
+        self._unsaid: list[str] = []
+        """Words that make no sound, such as an emoji. They count as heard with the words after them."""
+        self._has_begun = False
+        """Whether audio of this answer was sent. From then on the synthesizer does not refuse it."""
+        self._failure: TurnFailed | None = None
+        """Why the rest of this answer is not spoken."""
+        self._task: asyncio.Task[None] | None = None
+        self._playing_until_s = 0.0
+        self._may_send = asyncio.Event()
+        self._may_send.set()
+
+    @property
+    def is_audible(self) -> bool:
+        """Whether a client that plays audio as soon as it comes is still playing."""
+        return asyncio.get_running_loop().time() < self._playing_until_s
+
+    def say(self, text: str) -> None:
+        self._enqueue(*self._clauses.push(text))
+
+    def pause(self) -> None:
+        """Speaks the text so far without waiting for more: a tool runs now."""
+        self._enqueue(*self._clauses.finish())
+
+    def then(self, event: LiveEvent) -> None:
+        """Emits the event when everything before it has been spoken."""
+        self._enqueue(*self._clauses.finish(), event)
+
+    def hold(self, held: bool) -> None:
+        """While the user may be speaking, no audio is sent."""
+        if held:
+            self._may_send.clear()
+        else:
+            self._may_send.set()
+
+    def cancel(self) -> None:
+        """Nothing more of this answer is spoken or emitted."""
+        self._waiting.clear()
+        self._playing_until_s = 0.0
+        if self._task is not None:
+            self._task.cancel()
+
+    def _enqueue(self, *more: str | LiveEvent) -> None:
+        self._waiting.extend(more)
+        if self._waiting and (self._task is None or self._task.done()):
+            self._task = self._output.tasks.start(self._run())
+
+    async def _run(self) -> None:
+        while self._waiting:
+            each = self._waiting.popleft()
+            if isinstance(each, str):
+                await self._try_to_speak(each)
+            elif isinstance(each, GenerationComplete) and self._failure is not None:
+                self._emit(self._failure)
+            else:
+                self._emit(each)
+
+    async def _try_to_speak(self, clause: str) -> None:
+        if self._failure is not None:
+            return
+        engine = self._output.engine
+        try:
+            await self._keep_pace()
+            await self._speak(clause)
+        except SpeechError as error:
+            log.warning("answer_not_spoken", engine=engine, reason=str(error))
+            self._failure = TurnFailed(self.turn, str(error))
+        except Exception:
+            log.exception("speech_output_failed", engine=engine)
+            self._failure = TurnFailed(self.turn, FAILED)
+
+    async def _keep_pace(self) -> None:
+        ahead_s = self._playing_until_s - asyncio.get_running_loop().time()
+        if ahead_s > MAX_AHEAD_S:
+            await asyncio.sleep(ahead_s - MAX_AHEAD_S)
+
+    async def _wait_while_held(self) -> None:
+        try:
+            async with asyncio.timeout(MAX_HELD_S):
+                await self._may_send.wait()
+        except TimeoutError:
+            self._may_send.set()
+
+    async def _speak(self, clause: str) -> None:
+        """Sends each piece of audio with its share of the words."""
+        spoken, words = speakable(clause), [*self._unsaid, *clause.split()]
+        made_ms, sent = 0.0, 0
+        async with aclosing(self._output.synthesize(spoken, goes_on=self._has_begun)) as sounds:
+            async for sound in sounds:
+                made_ms += self._output.ms(sound.pcm)
+                left_ms = sound.left_ms or 0
+                # Engines guess how much is left, and the guess may grow.
+                upto = max(sent, round(len(words) * made_ms / (made_ms + left_ms)))
+                await self._wait_while_held()
+                self._send(sound, "".join(f"{word} " for word in words[sent:upto]))
+                sent = upto
+                if left_ms:
+                    await self._keep_pace()
+        self._unsaid = words[sent:]
+
+    def _send(self, sound: Sound, text: str) -> None:
+        now_s = asyncio.get_running_loop().time()
+        self._playing_until_s = max(now_s, self._playing_until_s) + self._output.ms(sound.pcm) / 1_000
+        is_last = sound.left_ms == 0 and bool(self._waiting) and not isinstance(self._waiting[0], str)
+        self._has_begun = True
+        self._emit(OutputAudio(self.turn, sound.pcm, text, last=is_last))
+
+
+class SpeechOutput:
+    """The voice of one session. It can make the first audio of an answer before the answer is wanted."""
+
+    def __init__(self, synthesizer: Synthesizer, default_voice: str | None) -> None:
+        self.tasks = BackgroundTasks()
+        self._default_voice = default_voice
+        self._voice, self._speed = default_voice, 1.0
+        self._synthesizer = synthesizer
+        self._prepared: tuple[Wanted, BufferedStream[Sound]] | None = None
+        """How the next answer will probably begin."""
+
+    @property
+    def engine(self) -> str:
+        return self._synthesizer.name
+
+    def set_voice(self, voice: str | None, speed: float) -> None:
+        """From the next clause on. None is the default voice."""
+        self._voice, self._speed = voice or self._default_voice, speed
+
+    def start(self, turn: str, emit: Callable[[LiveEvent], None]) -> SpokenAnswer:
+        return SpokenAnswer(turn, self, emit)
+
+    def prepare(self, clause: str) -> None:
+        """An answer will probably begin with this clause: its first audio is made now, if the engine has time."""
+        wanted = self._want(speakable(clause))
+        if not wanted.text or (self._prepared is not None and self._prepared[0] == wanted):
+            return
+        self.drop()
+        self._prepared = (wanted, BufferedStream(self._order(wanted, Urgency.IDLE, goes_on=False), self.tasks, limit=1))
+
+    def drop(self) -> None:
+        """The prepared audio is not wanted."""
+        if self._prepared is not None:
+            self._prepared[1].cancel()
+            self._prepared = None
+
+    async def synthesize(self, spoken: str, *, goes_on: bool) -> AsyncGenerator[Sound, None]:
+        """The audio of a text. No piece is empty, and each says how much is left, if need be by a guess."""
+        if not spoken:
+            return
+        expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
+        made_ms, held = 0.0, b""
+        made = self._find_prepared(self._want(spoken), goes_on=goes_on)
+        async with aclosing(cast(AsyncGenerator[Sound, None], made)) as sounds:
+            async for sound in sounds:
+                if sound.left_ms is not None and sound.pcm:
+                    yield sound
+                elif sound.pcm:
+                    # One is always held back, since only the end shows which is the last.
+                    if self.ms(held) >= (MIN_PIECE_MS if made_ms else 1):
+                        made_ms += self.ms(held)
+                        yield Sound(held, max(1, round(expected_ms - made_ms)))
+                        held = b""
+                    held += sound.pcm
+        if held:
+            yield Sound(held, 0)
+
+    def ms(self, pcm: bytes) -> float:
+        return len(pcm) * 1_000 / (2 * self._synthesizer.output_hz)
+
+    async def close(self) -> None:
+        await self.tasks.aclose()
+
+    def _find_prepared(self, wanted: Wanted, *, goes_on: bool) -> AsyncIterator[Sound]:
+        """The audio of this text. Its first piece may have been made already."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            known, stream = prepared
+            if known == wanted and not stream.has_failed:
+                return stream.take()
+            stream.cancel()
+        return self._order(wanted, Urgency.NOW, goes_on=goes_on)
+
+    def _want(self, text: str) -> Wanted:
+        return Wanted(text, self._voice, self._speed)
+
+    def _order(self, wanted: Wanted, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
+        return self._synthesizer.speak(
+            wanted.text, voice=wanted.voice, speed=wanted.speed, urgency=urgency, goes_on=goes_on
+        )

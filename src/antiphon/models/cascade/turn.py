@@ -1,0 +1,122 @@
+"""One turn of the user, from the first sound until it is answered or turns out to be nothing."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from antiphon.models.background import BackgroundTasks, has_failed
+from antiphon.models.cascade.endpointer import FRAME_BYTES, PREROLL_FRAMES
+from antiphon.speech.base import Recognizer, Urgency
+
+CAPTION_EVERY_MS: Final = 800
+"""How often the text so far is recognised at least: it also is wherever the sound stops. In a sentence of 2.8 s that
+makes five times in all."""
+
+LEAD_IN: Final = bytes(PREROLL_FRAMES * FRAME_BYTES)
+CUT_WITHIN_BYTES: Final = 2 * 2 * 16_000
+WINDOW_SAMPLES: Final = 800
+"""A twentieth of a second."""
+
+
+class Recognized(Struct, frozen=True):
+    text: str
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """The recognition of the audio up to a moment, which may be under way."""
+
+    task: "asyncio.Task[Recognized]"
+    audio_bytes: int
+
+    @property
+    def has_failed(self) -> bool:
+        return has_failed(self.task)
+
+
+class Turn:
+    """The text of a turn and the work on it. Its audio is kept by the endpointer.
+
+    In a long turn the text of the older part is known, and its audio has been dropped.
+    """
+
+    def __init__(self, id: str, recognizer: Recognizer, tasks: BackgroundTasks) -> None:
+        self.id = id
+        self.continues: str | None = None
+        """The id under which it was final before the user went on."""
+        self.text = ""
+        """The last final text."""
+        self.is_final = False
+        """Whether the text is final, under this id. The user may still go on."""
+        self.is_awaited = False
+        """Whether the session has ended the audio, and waits for this turn or for the news that it is empty."""
+        self.caption = ""
+        """The interim text that was last shown."""
+        self.next_caption_ms = CAPTION_EVERY_MS
+        """How much audio there is when the text so far is recognised again."""
+        self.early: Recognition | None = None
+        """The recognition that began when the sound stopped, as long as there was no sound since."""
+        self.guess: Recognition | None = None
+        """The recognition of what may be the whole turn: that of the last pause, or of the end."""
+        self.ending: asyncio.Task[None] | None = None
+        self.stall_timer: asyncio.TimerHandle | None = None
+        self.pause_tasks = BackgroundTasks(tasks)
+        """The work that began with a pause, which is cancelled if the user goes on."""
+        self.caption_tasks = BackgroundTasks(tasks)
+        self.known_ms = 0.0
+        """How long it took to recognise the known part."""
+        self._known: list[str] = []
+        self._recognizer = recognizer
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the user has finished, and the text is awaited."""
+        return self.ending is not None and not self.ending.done()
+
+    async def recognize(self, audio: bytes, urgency: Urgency) -> Recognized:
+        """The text of audio that follows the known part. Raises `SpeechError`."""
+        began_s = asyncio.get_running_loop().time()
+        # Audio that was cut off from what came before begins with speech, and the recogniser loses its first word.
+        text = await self._recognizer.recognize(LEAD_IN + audio if self._known else audio, urgency)
+        return Recognized(text, (asyncio.get_running_loop().time() - began_s) * 1_000)
+
+    def keep(self, part: Recognized) -> None:
+        """Adds to the known part. Its audio is to be dropped."""
+        self._known.append(part.text)
+        self.known_ms += part.took_ms
+        self.next_caption_ms = 0
+        self.early = None
+
+    def join(self, text: str) -> str:
+        """The text of the whole turn, with this as its end."""
+        return " ".join(filter(None, [*self._known, text]))
+
+    def take_early(self) -> Recognition | None:
+        """The recognition that began when the sound stopped, if it can be used."""
+        early, self.early = self.early, None
+        if early is not None and not early.has_failed:
+            return early
+        self.caption_tasks.cancel()
+        return None
+
+    def continue_as(self, id: str) -> None:
+        """The user goes on after the text was final."""
+        self.continues, self.id, self.is_final = self.id, id, False
+
+    def close(self) -> None:
+        self.pause_tasks.cancel()
+        self.caption_tasks.cancel()
+        if self.stall_timer is not None:
+            self.stall_timer.cancel()
+
+
+def find_cut(audio: bytes) -> int:
+    """Where a stretch of speech is best cut: in the middle of the quietest window of its last two seconds."""
+    start = max(0, len(audio) - CUT_WITHIN_BYTES)
+    samples = np.abs(np.frombuffer(audio, np.int16)[start // 2 :].astype(np.int32))
+    windows = samples[: len(samples) - len(samples) % WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
+    return start + 2 * (WINDOW_SAMPLES * int(windows.sum(axis=1).argmin()) + WINDOW_SAMPLES // 2)

@@ -1,0 +1,314 @@
+"""From one session's microphone audio to the text of turns. Guesses on the way save waiting at the end."""
+
+import asyncio
+from functools import partial
+from itertools import count
+from typing import Final, Protocol
+from uuid import uuid4
+
+from antiphon.audio.barge import BargeIn
+from antiphon.models.background import BackgroundTasks, result_of
+from antiphon.models.cascade.endpointer import Endpointer, Signal
+from antiphon.models.cascade.shared_engines import SharedEngines
+from antiphon.models.cascade.turn import CAPTION_EVERY_MS, Recognition, Recognized, Turn, find_cut
+from antiphon.models.completeness import Completeness
+from antiphon.models.live import Timings
+from antiphon.speech.base import SpeechError, Urgency
+
+COMPLETE: Final = 0.7
+"""From which score of the turn detector on a turn counts as complete. It then takes 26 % of pauses for ends, and finds
+71 % of the ends (synthetic voices). At 0.5 that is 33 and 78 %, at 0.9 it is 14 and 55 %."""
+REUSE_AFTER_MS: Final = 6_000
+"""In a turn that is longer than this, the text before a pause is kept and not recognised again."""
+MAX_AUDIO_MS: Final = 20_000
+"""How much audio of a turn is kept. If the user speaks on without a pause, the older part is recognised then."""
+MAX_UNRECOGNIZED_MS: Final = 60_000
+"""How much audio is kept while recognition fails."""
+STALLED_S: Final = 1.0
+"""A microphone that sends nothing for this long in the middle of a turn was switched off."""
+
+NOT_UNDERSTOOD: Final = "What you said could not be recognised. Please say it again."
+
+
+class TurnListener(Protocol):
+    """Is told what the user says."""
+
+    def is_answering(self) -> bool:
+        """Whether an answer is being made or played. A noise is not enough to interrupt it."""
+        ...
+
+    def on_possible_speech(self, *, possible: bool) -> None:
+        """The user may be speaking over the answer. It is no longer possible if they are not, or if `on_barge_in` comes
+        next."""
+        ...
+
+    def on_barge_in(self) -> None:
+        """The user speaks over the answer, and begins a turn."""
+        ...
+
+    def on_continued(self, turn: Turn) -> None:
+        """The user goes on with a turn that was final. It has a new id."""
+        ...
+
+    def on_caption(self, turn: Turn) -> None:
+        """The interim text has changed."""
+        ...
+
+    def on_guess(self, turn: Turn, text: str) -> None:
+        """The user pauses: this may be the whole turn."""
+        ...
+
+    def on_resumed(self) -> None:
+        """The pause is over: the guess was not the whole turn."""
+        ...
+
+    def on_final(self, turn: Turn, timings: Timings) -> None: ...
+
+    def on_empty(self, turn: str) -> None:
+        """The session ended the audio, and there is nothing to be this turn."""
+        ...
+
+    def on_failure(self, turn: str | None, message: str) -> None:
+        """A turn could not be recognised. It has an id if the session ended the audio."""
+        ...
+
+
+class TurnRecognizer:
+    def __init__(self, engines: SharedEngines, listener: TurnListener) -> None:
+        self._engines = engines
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        prefix = uuid4().hex[:8]
+        self._ids = (f"{prefix}-{number}" for number in count(1))
+        self._endpointer = Endpointer(engines.silences.long_ms)
+        self._barge_in = BargeIn()
+        self._stream = engines.vad.open(self._hear)
+        self._tasks = BackgroundTasks()
+        self._turn: Turn | None = None
+        """The turn under way, or one that is final and may still go on."""
+        self._client_plays = False
+        self._may_be_speech = False
+        self._last_audio_s = 0.0
+
+    def push(self, pcm: bytes, *, playing: bool) -> None:
+        self._client_plays = playing
+        self._stream.push(pcm)
+        self._last_audio_s = self._loop.time()
+
+    def end(self, id: str) -> None:
+        """No more audio comes for now: the turn under way is over and has this id. `on_final` or `on_empty` follows."""
+        self._stream.flush(partial(self._end, id))
+
+    def expect_answer(self) -> None:
+        """What is played from now on is another answer."""
+        self._barge_in.reset()
+
+    def played(self, pcm: bytes, hz: int) -> None:
+        """A piece of the answer, which the microphone may pick up."""
+        self._barge_in.played(pcm, hz)
+
+    def settle(self, id: str | None = None) -> bool:
+        """The turn is answered: speech that follows is another turn. False if there is no final turn, or if it does not
+        have the given id."""
+        if self._turn is None or not self._turn.is_final or id not in (None, self._turn.id):
+            return False
+        self._drop_turn()
+        return True
+
+    async def close(self) -> None:
+        self._stream.close()
+        self._drop_turn()
+        await self._tasks.aclose()
+
+    # The audio.
+
+    def _hear(self, probability: float, frame: bytes) -> None:
+        endpointer = self._endpointer
+        is_guarded = not endpointer.is_open and (self._client_plays or self._listener.is_answering())
+        signal = endpointer.hear(probability, frame, may_start=not is_guarded)
+        is_speech = is_guarded and self._barge_in.hear(probability, frame, playing=self._client_plays)
+        self._set_possible_speech(is_guarded and self._barge_in.may_be_speech and not is_speech)
+        if is_speech:
+            signal = endpointer.start()
+            if signal is Signal.STARTED:
+                self._listener.on_barge_in()
+        self._handle(signal)
+        if self._turn is not None:
+            if endpointer.is_speaking:
+                self._update_caption(self._turn)
+            self._watch_for_stall(self._turn)
+        self._last_audio_s = self._loop.time()
+
+    def _set_possible_speech(self, possible: bool) -> None:
+        if possible != self._may_be_speech:
+            self._may_be_speech = possible
+            self._listener.on_possible_speech(possible=possible)
+
+    def _end(self, id: str) -> None:
+        turn = self._turn
+        if turn is None or turn.is_final or turn.is_awaited:
+            self._listener.on_empty(id)
+        else:
+            turn.id, turn.is_awaited = id, True
+        self._handle(self._endpointer.end())
+
+    def _handle(self, signal: Signal | None) -> None:
+        if signal is Signal.STARTED:
+            self._turn = Turn(next(self._ids), self._engines.recognizer, self._tasks)
+            return
+        turn = self._turn
+        if signal is None or turn is None:
+            return
+        match signal:
+            case Signal.PAUSED:
+                turn.guess = turn.take_early() or self._recognize(turn, Urgency.SOON)
+                turn.pause_tasks.start(self._judge(turn, turn.guess))
+            case Signal.RESUMED:
+                self._resume(turn)
+            case Signal.REOPENED:
+                if turn.is_final:
+                    turn.continue_as(next(self._ids))
+                    self._listener.on_continued(turn)
+                self._resume(turn)
+            case Signal.ENDED:
+                turn.guess = turn.guess or turn.take_early()
+                turn.ending = turn.pause_tasks.start(self._finish(turn, self._endpointer.silence_ms))
+            case Signal.DISCARDED:
+                self._give_up(turn)
+
+    def _resume(self, turn: Turn) -> None:
+        """It was only a pause."""
+        guess, turn.guess = turn.guess, None
+        if self._endpointer.audio_ms > REUSE_AFTER_MS and guess is not None:
+            part = result_of(guess.task)
+            if part is not None and part.text:
+                turn.keep(part)
+                self._endpointer.drop_oldest(guess.audio_bytes)
+        turn.pause_tasks.cancel()
+        turn.ending = None
+        self._listener.on_resumed()
+
+    def _watch_for_stall(self, turn: Turn) -> None:
+        # One timer for the turn, which looks whether it is due: one for each frame took a twelfth of the loop's time.
+        if turn.stall_timer is None and self._endpointer.is_open:
+            turn.stall_timer = self._loop.call_later(STALLED_S, self._check_stall, turn)
+
+    def _check_stall(self, turn: Turn) -> None:
+        turn.stall_timer = None
+        if turn is not self._turn or not self._endpointer.is_open:
+            return
+        left_s = self._last_audio_s + STALLED_S - self._loop.time()
+        if left_s > 0:
+            turn.stall_timer = self._loop.call_later(left_s, self._check_stall, turn)
+        else:
+            self._handle(self._endpointer.end())
+
+    def _drop_turn(self) -> None:
+        self._endpointer.settle()
+        if self._turn is not None:
+            self._turn.close()
+            self._turn = None
+
+    def _give_up(self, turn: Turn) -> None:
+        """The turn has no words."""
+        self._drop_turn()
+        if turn.is_awaited:
+            self._listener.on_empty(turn.id)
+
+    # The text so far.
+
+    def _update_caption(self, turn: Turn) -> None:
+        """Now and then the text so far is recognised, to be shown. Wherever the sound stops it is recognised too, since
+        that may be the end: most of the work is then done before the silence counts as a pause."""
+        has_stopped, audio_ms = self._endpointer.has_sound_stopped, self._endpointer.audio_ms
+        if not has_stopped:
+            turn.early = None
+        if has_stopped and audio_ms < MAX_AUDIO_MS:
+            if turn.early is None or turn.early.has_failed:
+                turn.early = self._start_caption(turn)
+        elif not turn.caption_tasks and audio_ms >= turn.next_caption_ms:
+            turn.next_caption_ms = audio_ms + CAPTION_EVERY_MS
+            if audio_ms >= MAX_AUDIO_MS:
+                turn.caption_tasks.start(self._keep_older_part(turn))
+            else:
+                self._start_caption(turn)
+
+    def _start_caption(self, turn: Turn) -> Recognition:
+        turn.next_caption_ms = self._endpointer.audio_ms + CAPTION_EVERY_MS
+        # A recognition that is still under way is of less audio.
+        turn.caption_tasks.cancel()
+        audio = self._endpointer.audio
+        return Recognition(turn.caption_tasks.start(self._recognize_caption(turn, audio)), len(audio))
+
+    async def _recognize_caption(self, turn: Turn, audio: bytes) -> Recognized:
+        recognized = await turn.recognize(audio, Urgency.IDLE)
+        if recognized.text:
+            self._show(turn, turn.join(recognized.text))
+        return recognized
+
+    def _show(self, turn: Turn, text: str) -> None:
+        if text != turn.caption:
+            turn.caption = text
+            self._listener.on_caption(turn)
+
+    async def _keep_older_part(self, turn: Turn) -> None:
+        """Recognises the older part of a turn without pauses, and keeps it as text."""
+        audio = self._endpointer.audio
+        audio = audio[: find_cut(audio)]
+        try:
+            part = await turn.recognize(audio, Urgency.NOW)
+        except SpeechError:
+            if self._endpointer.audio_ms < MAX_UNRECOGNIZED_MS:
+                return
+            part = Recognized("", 0.0)
+        turn.keep(part)
+        self._endpointer.drop_oldest(len(audio))
+
+    # The end of the turn.
+
+    def _recognize(self, turn: Turn, urgency: Urgency) -> Recognition:
+        audio = self._endpointer.audio
+        return Recognition(turn.pause_tasks.start(turn.recognize(audio, urgency)), len(audio))
+
+    async def _judge(self, turn: Turn, guess: Recognition) -> None:
+        """Decides how much silence is enough. Where the words do not tell, the turn detector does, by the sound."""
+        text = turn.join((await guess.task).text)
+        if not text or not self._endpointer.is_open:
+            return
+        self._show(turn, text)
+        self._listener.on_guess(turn, text)
+        silences = self._engines.silences
+        match self._engines.completeness(text):
+            case Completeness.OVER:
+                self._handle(self._endpointer.require_silence(silences.short_ms))
+            case Completeness.WHOLE:
+                self._handle(self._endpointer.require_silence(silences.middle_ms))
+            case Completeness.UNKNOWN if await self._sounds_complete():
+                self._handle(self._endpointer.require_silence(silences.middle_ms))
+
+    async def _sounds_complete(self) -> bool:
+        detector, audio = self._engines.detector, self._endpointer.sentence
+        score = await self._engines.detector_workers.run(lambda _: detector.completeness(audio), Urgency.SOON)
+        return score >= COMPLETE
+
+    async def _finish(self, turn: Turn, silence_ms: int) -> None:
+        """The user has finished. The text is usually there already."""
+        ended_s = self._loop.time()
+        try:
+            if turn.guess is None or turn.guess.has_failed:
+                # A failure while there was still time may have been a lack of threads.
+                turn.guess = self._recognize(turn, Urgency.NOW)
+            recognized = await turn.guess.task
+        except Exception as error:
+            self._drop_turn()
+            message = str(error) if isinstance(error, SpeechError) else NOT_UNDERSTOOD
+            self._listener.on_failure(turn.id if turn.is_awaited else None, message)
+            return
+        # A turn that was final before has words, even if they are not recognised a second time.
+        text = turn.join(recognized.text) or turn.text
+        if not text:
+            self._give_up(turn)
+            return
+        turn.text, turn.is_final, turn.is_awaited = text, True, False
+        wait_ms = (self._loop.time() - ended_s) * 1_000
+        self._listener.on_final(turn, Timings(silence_ms, turn.known_ms + recognized.took_ms, wait_ms))
