@@ -208,9 +208,11 @@ class ScriptedLive:
         profile: LiveProfile = PROFILE,
         refuses: ModelError | None = None,
         connect_s: float = 0.0,
+        latency_ms: int = 0,
         make_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """`connect` takes `connect_s`, which may be infinite, and then raises `refuses` if there is one."""
+        """`connect` takes `connect_s`, which may be infinite, and then raises `refuses` if there is one. Events arrive
+        `latency_ms` after they happened, so that some of a turn still come after it was interrupted."""
         self.profile = profile
         self.context: LiveContext | None = None
         self.resumed_with: str | None = None
@@ -234,10 +236,12 @@ class ScriptedLive:
         self._script = deque(script)
         self._refuses = refuses
         self._connect_s = connect_s
+        self._latency_s = latency_ms / 1000
         self._make_id = make_id
         self._own = Transcript()
         """The context that the native flavour keeps."""
-        self._outbox: deque[LiveEvent] = deque()
+        self._outbox: deque[tuple[float, LiveEvent]] = deque()
+        """Events, and when they arrive."""
         self._has_events = asyncio.Event()
         self._answers: dict[str, _Answer] = {}
         """Those in the making, by turn."""
@@ -273,12 +277,15 @@ class ScriptedLive:
         self._play_unasked()
 
     async def events(self) -> AsyncIterator[LiveEvent]:
+        loop = asyncio.get_running_loop()
         while self._outbox or not self.closed:
-            if self._outbox:
-                yield self._outbox.popleft()
-            else:
+            if not self._outbox:
                 self._has_events.clear()
                 await self._has_events.wait()
+            elif (delay_s := self._outbox[0][0] - loop.time()) > 0:
+                await asyncio.sleep(delay_s)
+            else:
+                yield self._outbox.popleft()[1]
 
     def set_voice(self, voice: str | None, speed: float) -> None:
         self.voice = (voice, speed)
@@ -578,7 +585,7 @@ class ScriptedLive:
 
     def _emit(self, event: LiveEvent) -> None:
         if not self.closed:
-            self._outbox.append(event)
+            self._outbox.append((asyncio.get_running_loop().time() + self._latency_s, event))
             self._has_events.set()
 
 

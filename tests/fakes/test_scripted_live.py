@@ -406,6 +406,18 @@ async def test_one_of_two_answers_in_flight_may_be_interrupted() -> None:
         assert GenerationComplete(second) in talk.events
 
 
+async def test_over_a_slow_network_parts_of_a_turn_come_after_it_was_interrupted() -> None:
+    async with listening(ScriptedLive(TWO_IN_FLIGHT, latency_ms=200)) as talk:
+        first, second = await hear(talk), await hear(talk)
+        talk.interrupt("", first)
+        mark = len(talk.events)
+        await talk.settle()
+        late = [event for event in talk.events[mark:] if event in talk.of(first)]
+        assert [type(event) for event in late][-1] is TurnComplete
+        assert len(late) > 1
+        assert GenerationComplete(second) in talk.events
+
+
 # The connection.
 
 

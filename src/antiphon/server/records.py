@@ -176,7 +176,7 @@ def markdown(record: ConversationRecord) -> str:
     for turn in record.turns:
         how = " (spoken)" if turn.spoken else ""
         match turn.message:
-            case UserMessage(text=text):
+            case UserMessage(text=text) if text:
                 parts.append(f"**You{how}:** {text}")
             case AssistantMessage(text=text) if text:
                 parts.append(f"**Assistant{how}:** {text}")

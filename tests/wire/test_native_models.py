@@ -1,0 +1,318 @@
+"""A native audio model over the wire: it answers by itself, and transcripts come before, within or after the answer, or
+never. Whatever the order of arrival, what is stored and exported reads in the order of the conversation."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import httpx2
+import pytest
+
+from tests.fakes.scripted_live import Barge, Call, Cancel, Hear, Say, Step
+from tests.fakes.toolbox import document, write_tool
+from tests.wire.caller import Caller, Message, call
+from tests.wire.native_child import Models
+from tests.wire.served import Served, serve
+from tests.wire.test_confirmation import DONE, QUESTION, write_garden
+
+pytestmark = pytest.mark.real_time
+
+FRAME: Final = b"\x00" + bytes(2 * 16 * 120)
+"""More audio than a `Hear` of these tests needs."""
+TIME: Final = "What time is it?"
+NOON: Final = "It's noon, sir. And sunny."
+STORY: Final = (
+    "Once there was a king, who had a daughter. She had a dog, which was old. The dog had a bone, and the bone was "
+    "white. The king was sad, the dog was glad, and the daughter slept. One day a wolf came, and they all ran."
+)
+JOKE: Final = "Why did the chicken cross the road? It wanted to see, what was there. Nothing was there, but a chicken."
+
+BELL: Final = """\
+from pathlib import Path
+
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import ToolResult, ok
+
+HERE = Path(__file__).parent
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    with (HERE / "rings").open("a") as lines:
+        lines.write("ring\\n")
+    return ok({"rung": True}, spoken="The bell has rung.")
+"""
+SLOW: Final = """\
+import asyncio
+from pathlib import Path
+
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import ToolResult, ok
+
+HERE = Path(__file__).parent
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    try:
+        await asyncio.sleep(8)
+    except asyncio.CancelledError:
+        (HERE / "stopped").touch()
+        raise
+    return ok({"found": True}, spoken="I found it.")
+"""
+NOTHING: Final = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("native")
+    write_garden(folder)
+    write_tool(
+        folder / "tools",
+        "ring_bell",
+        category="action",
+        sideEffects="writes",
+        idempotent=False,
+        parameters=NOTHING,
+        files={"handler.py": BELL, "doc.md": document("ring_bell", "{}")},
+    )
+    write_tool(
+        folder / "tools",
+        "search_attic",
+        latencyBudgetMs=10_000,
+        parameters=NOTHING,
+        files={"handler.py": SLOW, "doc.md": document("search_attic", "{}")},
+    )
+    Models().write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Served]:
+    with serve(folder, child="tests.wire.native_child") as served:
+        yield served
+
+
+def hear(text: str, transcript: Literal["before", "late", "after", "never"] = "late", *, over: bool = False) -> Hear:
+    return Hear(text, after_ms=100, transcript=transcript, over=over)
+
+
+def say(text: str, audio_ms: int = 300) -> Say:
+    return Say(text, audio_ms=audio_ms)
+
+
+async def start(caller: Caller) -> None:
+    await caller.send("start_listening")
+    await caller.until("state", state="listening")
+
+
+async def play(caller: Caller) -> None:
+    """Plays the answer, which is short, to its end."""
+    await caller.until("generation_complete")
+    await caller.send("playback_done")
+    await caller.until("state", state="listening")
+
+
+async def speak(caller: Caller) -> str:
+    """A spoken turn and its answer, which is played to the end."""
+    mark = len(caller.told)
+    await caller.socket.send(FRAME)
+    await play(caller)
+    assert await caller.is_answered()
+    return " ".join(message["text"] for message in caller.told[mark:] if message["type"] == "response")
+
+
+def place(caller: Caller, type: str, **fields: object) -> int:
+    """Where the first such message came."""
+    for at, message in enumerate(caller.told):
+        if message["type"] == type and fields.items() <= message.items():
+            return at
+    raise AssertionError(f"there was no {type} with {fields}")
+
+
+def finals(caller: Caller) -> list[Message]:
+    return [message for message in caller.every("transcript") if message["is_final"]]
+
+
+async def read_back(served: Served, caller: Caller) -> list[tuple[str, str]]:
+    """Who said what, as it was stored: the same by every way of reading it, all of it spoken, and in order of time."""
+    id = caller.session["conversation_id"]
+    async with httpx2.AsyncClient(base_url=served.http) as http:
+        record = (await http.get(f"/api/conversations/{id}")).json()
+        markdown = (await http.get(f"/api/conversations/{id}", params={"format": "markdown"})).text
+    async with call(served.url, {"mode": "text", "conversation_id": id}) as other:
+        shown = (await other.until("history"))["turns"]
+    async with call(served.url, {"mode": "text"}) as other:
+        await other.send("load_conversation", conversation_id=id)
+        assert (await other.until("history"))["turns"] == shown
+    with_words = [turn for turn in shown if turn["content"]]
+    said = [(turn["role"], turn["content"]) for turn in with_words]
+    stored = [turn["message"] for turn in record["turns"]]
+    assert [(each["role"], each["text"]) for each in stored if each["role"] != "tool" and each["text"]] == said
+    names = {"user": "You", "assistant": "Assistant"}
+    lines = [line for line in markdown.splitlines() if line.startswith("**")]
+    assert lines == [f"**{names[role]} (spoken):** {text}" for role, text in said]
+    assert all(turn["spoken"] for turn in with_words)
+    times = [turn["at"] for turn in shown]
+    assert all(times)
+    assert times == sorted(times)
+    return said
+
+
+# When the transcript comes.
+
+
+@pytest.mark.parametrize("when", ["before", "late", "after"])
+async def test_a_transcript_is_shown_and_stored_in_its_place(
+    served: Served, folder: Path, when: Literal["before", "late", "after"]
+) -> None:
+    Models([hear(TIME, when), say(NOON), hear("Thanks.", when), say("You're welcome.")]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        assert await speak(caller) == NOON
+        assert await speak(caller) == "You're welcome."
+    transcript, chunk, response = (
+        place(caller, "transcript", is_final=True),
+        place(caller, "response_chunk"),
+        place(caller, "response"),
+    )
+    match when:
+        case "before":
+            assert transcript < chunk < response
+        case "late":
+            assert chunk < transcript < response
+        case "after":
+            assert chunk < response < transcript
+    assert [final["text"] for final in finals(caller)] == [TIME, "Thanks."]
+    for type in ("transcript", "response"):
+        told = finals(caller) if type == "transcript" else caller.every(type)
+        assert [message["turn"] for message in told] == [1, 2]
+    assert {chunk["turn"] for chunk in caller.every("response_chunk")} == {1, 2}
+    assert [each["turn"] for each in caller.every("generation_complete")] == [1, 2]
+    assert caller.states == ["idle", "listening", *["processing", "speaking", "listening"] * 2]
+    assert await read_back(served, caller) == [
+        *(("user", TIME), ("assistant", NOON)),
+        *(("user", "Thanks."), ("assistant", "You're welcome.")),
+    ]
+
+
+async def test_a_transcript_may_come_when_the_next_turn_is_over(served: Served, folder: Path) -> None:
+    late = Hear(TIME, after_ms=100, transcript="after", late_ms=1_500)
+    Models([late, say(NOON), hear("Thanks.", "before"), say("You're welcome.")]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        await speak(caller)
+        await speak(caller)
+        await caller.until("transcript", text=TIME)
+    assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2), (TIME, 1)]
+    assert await read_back(served, caller) == [
+        *(("user", TIME), ("assistant", NOON)),
+        *(("user", "Thanks."), ("assistant", "You're welcome.")),
+    ]
+
+
+async def test_a_turn_without_a_transcript_is_answered_and_stored(served: Served, folder: Path) -> None:
+    Models([hear(TIME, "never"), say(NOON), hear("Thanks."), say("You're welcome.")]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        assert await speak(caller) == NOON
+        await speak(caller)
+    assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2)]
+    assert await read_back(served, caller) == [
+        ("assistant", NOON),
+        *(("user", "Thanks."), ("assistant", "You're welcome.")),
+    ]
+
+
+# Tools.
+
+
+async def test_a_call_before_the_transcript_belongs_to_the_new_turn(served: Served, folder: Path) -> None:
+    ring: list[Step] = [hear("Ring the bell."), Call("ring_bell"), say("I have rung it.")]
+    Models([*ring, *ring]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        await speak(caller)
+        await speak(caller)
+    assert place(caller, "tool_call") < place(caller, "transcript", is_final=True)
+    first, second = caller.every("tool_result")
+    assert (first["ok"], second["ok"]) == (True, True)
+    assert first["id"] != second["id"]
+    assert (folder / "tools" / "ring_bell" / "rings").read_text() == "ring\n" * 2
+    assert await read_back(served, caller) == [("user", "Ring the bell."), ("assistant", "I have rung it.")] * 2
+
+
+async def test_a_call_that_the_model_cancels_is_stopped(served: Served, folder: Path) -> None:
+    search = Call("search_attic", id="call_0123456789")
+    Models([hear("Search the attic."), search, Cancel(after_ms=500), say("Never mind.")]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        assert await speak(caller) == "Never mind."
+        assert (folder / "tools" / "search_attic" / "stopped").exists()
+        assert caller.every("tool_call")
+        assert caller.every("tool_result") == []
+    assert await read_back(served, caller) == [("user", "Search the attic."), ("assistant", "Never mind.")]
+
+
+# A spoken yes.
+
+
+async def test_a_spoken_yes_works_when_its_transcript_comes_late(served: Served, folder: Path) -> None:
+    wish: list[Step] = [hear("Water the garden."), Call("water_plants", {"place": "garden"}), say(QUESTION)]
+    yes: list[Step] = [hear("yes please"), say("One moment.")]
+    Models([*wish, *yes, say("Listen: {results}")]).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        assert await speak(caller) == QUESTION
+        assert not (folder / "tools" / "water_plants" / "watered").exists()
+        await caller.socket.send(FRAME)
+        await play(caller)
+        await play(caller)
+        assert await caller.is_answered()
+    assert [response["text"] for response in caller.every("response")][1:] == ["One moment.", f"Listen: {DONE}"]
+    assert place(caller, "response_chunk", turn=2) < place(caller, "transcript", text="yes please")
+    assert (folder / "tools" / "water_plants" / "watered").read_text() == "garden\n"
+    assert [message["outcome"] for message in caller.every("confirmation_resolved")] == ["approved"]
+    assert [result["ok"] for result in caller.every("tool_result")] == [False, True]
+    assert await read_back(served, caller) == [
+        *(("user", "Water the garden."), ("assistant", QUESTION)),
+        *(("user", "yes please"), ("assistant", "One moment.")),
+        ("assistant", f"Listen: {DONE}"),
+    ]
+
+
+# An interruption.
+
+
+@pytest.mark.parametrize("by", ["the model", "the client"])
+async def test_an_interruption_while_two_answers_are_in_flight(served: Served, folder: Path, by: str) -> None:
+    story: list[Step] = [hear("Tell me a story."), say(STORY, audio_ms=12_000)]
+    joke: list[Step] = [hear("And a joke.", over=True), say(JOKE, audio_ms=9_000)]
+    barge = [Barge(after_ms=1_200)] if by == "the model" else []
+    hello: list[Step] = [hear("Hello?"), say("Hello.")]
+    Models([*story, *joke, *barge, *hello], latency_ms=300).write(folder)
+    async with call(served.url) as caller:
+        await start(caller)
+        await caller.socket.send(FRAME)
+        await caller.until("audio", turn=1)
+        await asyncio.sleep(1)
+        await caller.socket.send(FRAME)
+        await caller.until("audio", turn=2)
+        if by == "the client":
+            await asyncio.sleep(1.2)
+            await caller.send("interrupt", played_ms=1_000)
+        await caller.until("state", state="interrupted")
+        await caller.until("state", state="listening")
+        assert await speak(caller) == "Hello."
+    numbers = [m["turn"] for m in caller.told if m["type"] in ("response_chunk", "audio")]
+    assert numbers == sorted(numbers), "nothing of an answer comes after something of the next"
+    assert [response["text"] for response in caller.every("response")][-1] == "Hello."
+    said = await read_back(served, caller)
+    assert [role for role, _ in said] == ["user", "assistant"] * 3
+    assert [text for role, text in said if role == "user"] == ["Tell me a story.", "And a joke.", "Hello?"]
+    first, second, third = (text for role, text in said if role == "assistant")
+    assert STORY.startswith(first)
+    assert JOKE.startswith(second)
+    assert 0 < len(first.split()) < len(STORY.split())
+    assert 0 < len(second.split()) < len(JOKE.split())
+    assert third == "Hello."
