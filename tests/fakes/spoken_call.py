@@ -1,4 +1,4 @@
-"""A caller and a cascade with a body of fakes: what is said, asked, answered and spoken can be looked at."""
+"""A caller and a cascade made of fakes, which keep what is said, asked, answered and spoken."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -103,7 +103,7 @@ class LoudnessVad:
     def run(self, batch: Sequence[tuple[VadStream, bytes | Samples]]) -> list[float]:
         self.batches.append(len(batch))
         if self.fails:
-            raise RuntimeError("no ears")
+            raise RuntimeError("no VAD")
         return [self._hear(stream, frame) for stream, frame in batch]
 
     def _hear(self, stream: VadStream, frame: bytes | Samples) -> float:
@@ -237,7 +237,7 @@ class ToldDetector:
 
 
 class Body:
-    """All that a cascade is made of, to be looked at and meddled with."""
+    """The engines of a cascade, which a test can look at and change."""
 
     def __init__(self) -> None:
         self.words = Vocabulary()

@@ -347,7 +347,7 @@ async def test_a_mistake_in_a_model_ends_the_turn_without_its_details(capsys: py
     assert "ValueError" in logged
 
 
-async def test_its_profile_is_the_text_models_without_ears_and_voice() -> None:
+async def test_its_profile_is_the_text_models_and_it_neither_hears_nor_speaks() -> None:
     profile = TextLiveModel(mixed()).profile
     assert (profile.name, profile.needs_network) == ("mixed", True)
     assert not profile.hears

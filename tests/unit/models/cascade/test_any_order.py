@@ -227,14 +227,14 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(error=ERRORS)
     def break_the_recogniser(self, error: Callable[[str], Exception] | None) -> None:
-        self.body.recognizer.error = error and error("No ears.")
+        self.body.recognizer.error = error and error("No recogniser.")
 
     @rule(error=ERRORS)
     def break_the_voice(self, error: Callable[[str], Exception] | None) -> None:
         self.tones.error, self.tones.fails_at = error and error("No voice."), ".3"
 
     @rule(fails=st.booleans())
-    def break_the_ears(self, fails: bool) -> None:
+    def break_the_vad(self, fails: bool) -> None:
         self.body.vad.fails = fails
 
     @rule(voice=st.sampled_from([None, "anna", "nobody"]), speed=st.sampled_from([0.5, 1.0, 2.0]))

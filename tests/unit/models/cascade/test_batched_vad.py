@@ -117,7 +117,7 @@ async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
     assert len(room.vad.batches) <= 5
 
 
-async def test_a_session_that_goes_wrong_does_not_make_others_deaf(room: Room) -> None:
+async def test_a_session_that_fails_does_not_stop_others_from_being_heard(room: Room) -> None:
     def fail(probability: float, frame: bytes) -> None:
         raise RuntimeError("a mistake")
 

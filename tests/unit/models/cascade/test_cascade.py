@@ -71,13 +71,13 @@ async def test_a_model_that_has_its_price_is_asked_when_the_turn_is_over_and_onc
         assert call.caller.text == "It is noon."
 
 
-async def test_the_model_thinks_while_it_is_not_sure_that_the_turn_is_over() -> None:
+async def test_the_answer_is_prepared_while_the_end_of_the_turn_is_not_certain() -> None:
     async with talk("It is noon.") as call:
         said_s = await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
         assert call.asked == [UserMessage("what time is it")]
-        thought_s = 0.064 + 0.08 + PACE_S
-        assert thought_s < 0.9
+        prepared_s = 0.064 + 0.08 + PACE_S
+        assert prepared_s < 0.9
         assert call.caller.when(OutputText) - said_s == pytest.approx(0.9, abs=0.05)
 
 

@@ -172,7 +172,7 @@ async def test_a_microphone_that_stutters_does_not_end_the_turn(talk: Talk) -> N
     assert talk.told.turns == ["what time is it in Tokyo"]
 
 
-async def test_ears_that_are_late_do_not_end_the_turn(talk: Talk) -> None:
+async def test_a_vad_that_is_late_does_not_end_the_turn(talk: Talk) -> None:
     talk.body.batched_vad._thread.delay_s = 0.05  # type: ignore[attr-defined]
     await talk.be_silent(500)
     words = " ".join(f"word{number}" for number in range(20))

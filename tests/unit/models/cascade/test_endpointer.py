@@ -60,11 +60,11 @@ LOUD, SOFT = (level.to_bytes(2, "little") * (FRAME_BYTES // 2) for level in (9_0
 
 def test_the_sound_stops_before_the_silence_is_known_as_one() -> None:
     endpointer = Endpointer(900)
-    hushed = []
+    stopped = []
     for probability, sound in [(SPEECH, LOUD)] * 5 + [(SPEECH, SOFT)] * 2 + [(SILENCE, SOFT)]:
         endpointer.hear(probability, sound)
-        hushed.append(endpointer.has_sound_stopped)
-    assert hushed == [False] * 5 + [True] * 3
+        stopped.append(endpointer.has_sound_stopped)
+    assert stopped == [False] * 5 + [True] * 3
     assert endpointer.silence_ms == FRAME_MS
 
 

@@ -100,7 +100,7 @@ async def test_an_answer_that_was_prepared_is_there_at_once() -> None:
         assert chat.asked == [UserMessage("what time is it")]
 
 
-async def test_an_answer_that_is_being_thought_goes_on_where_it_is() -> None:
+async def test_an_answer_that_is_being_prepared_goes_on_where_it_is() -> None:
     async with speculating("It is noon now.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(2.5 * PACE_S)
@@ -112,7 +112,7 @@ async def test_an_answer_that_is_being_thought_goes_on_where_it_is() -> None:
         assert len(chat.asked) == 1
 
 
-async def test_the_same_guess_again_is_not_thought_again() -> None:
+async def test_the_same_guess_is_not_prepared_twice() -> None:
     async with speculating("It is noon.") as chat:
         chat.prepare("what time is it")
         chat.prepare("what time is it")
@@ -120,7 +120,7 @@ async def test_the_same_guess_again_is_not_thought_again() -> None:
         assert len(chat.asked) == 1
 
 
-async def test_another_guess_ends_the_thoughts_about_the_first() -> None:
+async def test_another_guess_replaces_the_first() -> None:
     async with speculating("One thing.", "Another thing.") as chat:
         chat.prepare("what")
         await asyncio.sleep(PACE_S / 2)
@@ -132,7 +132,7 @@ async def test_another_guess_ends_the_thoughts_about_the_first() -> None:
         assert chat.text == "Another thing."
 
 
-async def test_many_guesses_in_a_row_leave_one_thought() -> None:
+async def test_of_many_guesses_in_a_row_one_is_prepared() -> None:
     async with speculating(*["Words and words."] * 5) as chat:
         for number in range(5):
             chat.prepare(f"what {number}")
@@ -152,7 +152,7 @@ async def test_a_wrong_guess_is_dropped_and_the_model_asked_anew() -> None:
         assert chat.asked == [UserMessage("what"), UserMessage("what time is it")]
 
 
-async def test_who_says_more_ends_the_thoughts() -> None:
+async def test_a_dropped_speculation_ends() -> None:
     async with speculating("One thing.") as chat:
         chat.prepare("what")
         await asyncio.sleep(PACE_S / 2)
@@ -193,7 +193,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [ModelError("It is gone."), ValueError("a mistake")], ids=["expected", "mistake"])
-async def test_thoughts_that_fail_matter_only_when_they_are_wanted(error: Exception) -> None:
+async def test_a_speculation_that_fails_matters_only_when_it_is_wanted(error: Exception) -> None:
     model = Failing(error)
     chat = Speculator(model)
     await chat.connect()
@@ -208,7 +208,7 @@ async def test_thoughts_that_fail_matter_only_when_they_are_wanted(error: Except
     await chat.chat.close()
 
 
-async def test_thoughts_that_fail_and_are_never_wanted_are_nothing() -> None:
+async def test_a_speculation_that_fails_and_is_never_wanted_has_no_effect() -> None:
     chat = Speculator(Failing(ModelError("It is gone.")))
     await chat.connect()
     chat.prepare("hello")
@@ -295,7 +295,7 @@ async def test_a_guess_that_calls_and_talks_keeps_the_order() -> None:
 # What tools would say.
 
 
-async def test_an_answer_that_needs_tools_is_thought_to_its_end() -> None:
+async def test_an_answer_that_needs_tools_is_prepared_to_its_end() -> None:
     async with speculating([CALL], "It is noon.") as chat:
         chat.prepare("what time is it")
         await chat.settle()
@@ -323,7 +323,7 @@ async def test_a_tool_that_says_something_else_after_all_is_heard() -> None:
         assert chat.model.open == 0
 
 
-async def test_calls_that_cannot_be_known_in_advance_end_the_thoughts() -> None:
+async def test_calls_whose_results_cannot_be_known_end_the_speculation() -> None:
     async with speculating([CALL], "It is noon.") as chat:
         chat.content = None
         chat.prepare("what time is it")
@@ -332,7 +332,7 @@ async def test_calls_that_cannot_be_known_in_advance_end_the_thoughts() -> None:
         assert chat.first_clauses == []
 
 
-async def test_what_is_thought_about_a_call_while_the_turn_becomes_real_is_not_thought_twice() -> None:
+async def test_an_answer_with_calls_that_is_wanted_while_it_is_prepared_is_made_once() -> None:
     async with speculating([CALL], "It is noon now.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(PACE_S / 2)
@@ -344,7 +344,7 @@ async def test_what_is_thought_about_a_call_while_the_turn_becomes_real_is_not_t
         assert len(chat.asked) == 2
 
 
-async def test_who_says_more_ends_the_thoughts_about_calls_too() -> None:
+async def test_a_dropped_speculation_ends_the_work_on_calls_too() -> None:
     async with speculating([CALL], "It is noon.", "Another thing.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(2.5 * PACE_S)

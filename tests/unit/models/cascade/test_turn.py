@@ -37,7 +37,7 @@ async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
 ) -> None:
     turn = make_turn(recognizer)
     recognized = await turn.recognize(words.say("one two"), Urgency.NOW)
-    assert recognized.text == "two", "the fake is as deaf as the real ones"
+    assert recognized.text == "two", "the fake loses a first word, as real ones do"
     turn.keep(said("zero"))
     recognized = await turn.recognize(words.say("one two"), Urgency.NOW)
     assert recognized.text == "one two"

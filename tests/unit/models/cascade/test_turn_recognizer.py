@@ -167,7 +167,7 @@ async def test_a_recogniser_with_time_to_spare_begins_with_the_first_silent_fram
     assert talk.told.timings[0].stt_ms == pytest.approx(80, abs=10)
 
 
-async def test_it_begins_when_the_sound_stops_though_the_ears_still_hear_speech(talk: Talk) -> None:
+async def test_it_begins_when_the_sound_stops_though_the_vad_still_hears_speech(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
     talk.body.vad.lag_frames = 3
     said_s = await talk.say("stop it")
@@ -181,8 +181,8 @@ async def test_soft_speech_after_a_loud_word_is_not_left_out(talk: Talk) -> None
     talk.body.vad.lag_frames = MAX_DROP_FRAMES + 3
     said_s = await talk.say("stop it")
     assert talk.body.recognizer.heard[-1] == ("stop it", Urgency.IDLE)
-    looked_at_s = talk.told.when("guess") - talk.told.timings[0].stt_ms / 1_000
-    assert looked_at_s - said_s > MAX_DROP_FRAMES * 0.032, "what was said in the meantime is recognised too"
+    recognised_at_s = talk.told.when("guess") - talk.told.timings[0].stt_ms / 1_000
+    assert recognised_at_s - said_s > MAX_DROP_FRAMES * 0.032, "what was said in the meantime is recognised too"
 
 
 async def test_what_was_seen_when_the_sound_stopped_is_a_caption_if_it_goes_on(talk: Talk) -> None:
@@ -208,7 +208,7 @@ async def test_the_same_words_are_not_told_twice(talk: Talk) -> None:
     assert talk.told.guesses == ["what time", "what time"]
 
 
-async def test_a_noise_that_was_looked_at_leaves_nothing_behind(talk: Talk) -> None:
+async def test_a_noise_that_was_recognised_leaves_nothing_behind(talk: Talk) -> None:
     talk.body.recognizer.tells_interim = True
     talk.body.recognizer.delay_s = 2.0
     await talk.be_silent(512)

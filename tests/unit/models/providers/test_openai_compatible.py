@@ -24,7 +24,7 @@ from tests.fakes.gates import Counted, make_tool
 pytestmark = pytest.mark.real_time
 
 HELLO = UserMessage("hello")
-SIGNATURE = {"google": {"thought_signature": "Zm9v"}}
+SIGNATURE = {"google": {"prepared_signature": "Zm9v"}}
 HALF = stream(delta(content="Once"), done=False, end=End.STALL)
 
 

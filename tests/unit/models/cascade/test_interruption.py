@@ -50,7 +50,7 @@ async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bo
 
 
 @pytest.mark.parametrize("sound", [wave(32, CERTAIN), hum(400)], ids=["click", "hum"])
-async def test_a_noise_does_not_make_it_think_again_about_what_was_said(sound: bytes) -> None:
+async def test_a_noise_does_not_make_it_answer_again(sound: bytes) -> None:
     async with talk("It is noon.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -86,7 +86,7 @@ async def test_an_answer_of_an_earlier_connection_that_the_client_still_plays_is
 
 
 @pytest.mark.parametrize("sound", [wave(32, CERTAIN), hum(400)], ids=["click", "hum"])
-async def test_a_noise_does_not_end_an_answer_that_is_being_thought(sound: bytes) -> None:
+async def test_a_noise_does_not_end_an_answer_before_its_first_sound(sound: bytes) -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         call.caller.respond("what will the weather be")
         await call.caller.sound(sound)

@@ -26,7 +26,7 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         assert call.caller.events[interrupted + 1] == TurnComplete(first.turn)
 
 
-async def test_the_answer_to_the_longer_turn_is_thought_ahead_too() -> None:
+async def test_the_answer_to_the_longer_turn_is_prepared_too() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
