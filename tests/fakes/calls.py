@@ -8,6 +8,9 @@ from itertools import count
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from antiphon.session.keeper import Stores
+from antiphon.session.sampler import MakeSample
+
 from antiphon.models.live import LiveModel, LiveProfile
 from antiphon.models.text_live import TextLiveModel
 from antiphon.protocol import client_messages as c
@@ -15,8 +18,6 @@ from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.hub import Handles, Hub, Live
-from antiphon.session.keeper import Stores
-from antiphon.session.sampler import MakeSample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.gates import Gate

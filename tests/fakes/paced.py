@@ -124,6 +124,10 @@ class Listener:
         self.turn = f"asked-{self._turns_made}"
         return self.turn
 
+    def is_asked(self, turn: str) -> bool:
+        """Whether the listener has made the id of this turn, and not the model."""
+        return turn.startswith("asked-")
+
     async def settle(self) -> None:
         """Until nothing more comes by itself."""
         await asyncio.sleep(LONG_S)
