@@ -8,16 +8,15 @@ from itertools import count
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from antiphon.session.keeper import Stores
-from antiphon.session.sampler import MakeSample
-
-from antiphon.models.live import LiveModel, LiveProfile
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.live import LiveProfile, ModelFactory
+from antiphon.models.text_live import TextLiveModel, profile_of
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.hub import Handles, Hub, Live
+from antiphon.session.speaking import Synthesize
+from antiphon.session.stored_session import Stores
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.gates import Gate
@@ -62,10 +61,10 @@ class Server:
     def __init__(
         self,
         *tools: Tool,
-        models: dict[Mode, Any],
+        models: dict[Mode, ModelFactory],
         database: Any = None,
         owner: str = "one",
-        make_sample: MakeSample | None = None,
+        synthesize: Synthesize | None = None,
     ) -> None:
         self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
         self.database = self.gate.database
@@ -79,19 +78,15 @@ class Server:
                 self.database.blocks,
                 self.database.voice_calls,
             ),
-            make_model=self._make,
+            factories=models,
             handles=Handles(
                 new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
             ),
             clock=LoopClock(),
             owner=owner,
             zone=ZoneInfo("UTC"),
-            make_sample=make_sample,
+            synthesize=synthesize,
         )
-
-    def _make(self, mode: Mode) -> LiveModel | None:
-        maker = self.models.get(mode)
-        return None if maker is None else maker()
 
     async def aclose(self) -> None:
         await self.hub.aclose()
@@ -164,6 +159,8 @@ class House:
         self.script = ScriptedModel([])
         self.voice = ScriptedLive()
         """The last one that was connected, or is about to be."""
+        self.next_voice: list[Any] = []
+        """The script of the model that comes after this one is lost or closed."""
 
     def open(
         self,
@@ -173,16 +170,21 @@ class House:
         profile: LiveProfile = PROFILE,
         **rest: Any,
     ) -> Server:
-        models: dict[Mode, Any] = {}
+        models: dict[Mode, ModelFactory] = {}
         if text is not None:
             self.script = script = ScriptedModel(list(text))
-            models[Mode.TEXT] = lambda: TextLiveModel(script)
+            models[Mode.TEXT] = ModelFactory(profile_of(script), lambda: TextLiveModel(script))
         if voice is not None:
             self.voice = ScriptedLive(voice, profile=profile)
-            models[Mode.VOICE] = lambda: self.voice
+            models[Mode.VOICE] = ModelFactory(profile, self._make_voice)
         server = Server(*tools, models=models, **rest)
         self.servers.append(server)
         return server
+
+    def _make_voice(self) -> ScriptedLive:
+        if self.voice.context is not None:
+            self.voice = ScriptedLive(self.next_voice, profile=self.voice.profile)
+        return self.voice
 
     async def aclose(self) -> None:
         for server in self.servers:

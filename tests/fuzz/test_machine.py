@@ -4,40 +4,49 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from antiphon.models import live
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
 from antiphon.session import events as e
-from antiphon.session.effects import Effect, KeepAnswer, Say, Silence, TellAudio, Wake
+from antiphon.session.effects import Effect, InterruptModel, Send, SendAudio, SetTimer, StoreAnswer, StoreUser
 from antiphon.session.machine import step
-from antiphon.session.state import MAX_QUEUED, WATCHDOG_MS, Phase, Session
+from antiphon.session.state import BUSY, MAX_QUEUED, RESTING, WATCHDOG_MS, Phase, SessionState
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 
 TEXTS = st.sampled_from(["", "hi", "what time is it", "a b c d e"])
 MILLISECONDS = st.integers(0, 20_000)
-TURNS = st.integers(0, 5)
+NUMBERS = st.integers(0, 5)
+TURNS = st.sampled_from(["s1", "s2", "s3", "m1", "m2", "m3"])
+"""Ids of turns that the session begins, and of turns that the model begins."""
 
 EVENTS: st.SearchStrategy[e.Event] = st.one_of(
-    st.builds(e.StartListening),
-    st.builds(e.StopListening, st.booleans()),
-    st.builds(e.Interrupt, st.none() | MILLISECONDS),
-    st.builds(e.PlaybackDone, st.none() | TURNS),
-    st.builds(e.Playback, TURNS, MILLISECONDS),
-    st.builds(e.TextMessage, TEXTS),
-    st.builds(e.Unqueue, st.sampled_from(["q1", "q2", "q7"])),
-    st.builds(e.NextQueued),
-    st.builds(e.TakenUp, TEXTS, heard=st.lists(st.sampled_from(["hi", "a", "b"])).map(tuple), last_seq=TURNS),
+    st.builds(c.StartListening),
+    st.builds(c.Interrupt, st.none() | MILLISECONDS),
+    st.builds(c.PlaybackDone, st.none() | NUMBERS),
+    st.builds(c.Playback, NUMBERS, MILLISECONDS),
+    st.builds(c.TextMessage, TEXTS),
+    st.builds(c.Unqueue, st.sampled_from(["q1", "q2", "q7"])),
+    st.builds(e.ListeningStopped, st.booleans()),
+    st.builds(e.QueueReady),
+    st.builds(
+        e.TurnRestored, TURNS, TEXTS, heard=st.lists(st.sampled_from(["hi", "a", "b"])).map(tuple), last_seq=NUMBERS
+    ),
     st.builds(e.ClientBack, MILLISECONDS),
-    st.builds(e.GivenUp, TEXTS, st.just("internal")),
+    st.builds(e.TurnAbandoned, TEXTS, st.just("internal")),
     st.builds(e.ModeChanged, st.sampled_from(Mode), st.booleans()),
-    st.builds(e.SpeakFirst),
-    st.builds(e.Heard, TEXTS, st.booleans(), st.booleans(), st.booleans()),
-    st.builds(e.Said, TEXTS),
-    st.builds(e.Voiced, st.just(b"\0\0"), MILLISECONDS, TEXTS, st.booleans()),
-    st.builds(e.ToolsWanted, st.just((ToolCall(None, "t", {}),))),
-    st.builds(e.BargedIn),
-    st.builds(e.Made),
-    st.builds(e.TurnOver),
-    st.builds(e.Failed, TEXTS),
-    st.builds(e.Lost, TEXTS),
+    st.builds(e.SessionSpeaks),
+    st.builds(live.TurnStarted, TURNS, st.none() | TURNS),
+    st.builds(live.InputTranscript, TURNS, TEXTS, st.booleans()),
+    st.builds(live.OutputText, TURNS, TEXTS),
+    st.builds(live.OutputAudio, TURNS, st.integers(1, 40_000).map(lambda n: b"\0\0" * n), TEXTS, st.booleans()),
+    st.builds(live.ToolCalls, TURNS, st.just((ToolCall(None, "t", {}),))),
+    st.builds(live.ToolCancelled, TURNS, st.just(("call_0123456789",))),
+    st.builds(live.Interrupted, TURNS),
+    st.builds(live.GenerationComplete, TURNS),
+    st.builds(live.TurnComplete, TURNS),
+    st.builds(live.TurnFailed, st.none() | TURNS, TEXTS),
+    st.builds(live.Closed, TEXTS),
     st.builds(e.Tick),
 )
 
@@ -45,62 +54,65 @@ EVENTS: st.SearchStrategy[e.Event] = st.one_of(
 class AnythingGoes(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.session = Session()
+        self.state = SessionState()
         self.now_ms = 0
         self.told = Phase.IDLE
-        self.silenced: set[int] = set()
+        self.interrupted: set[int] = set()
         self.answered: set[int] = set()
-        self.wake_at_ms: int | None = None
+        self.timer_at_ms: int | None = None
 
     @rule(event=EVENTS, passed_ms=MILLISECONDS)
     def happen(self, event: e.Event, passed_ms: int) -> None:
         self.now_ms += passed_ms
-        turn = self.session.turn
-        self.session, effects = step(self.session, event, self.now_ms)
-        assert self.session.turn in (turn, turn + 1)
+        before = self.state
+        self.state, effects = step(before, event, self.now_ms)
+        assert self.state.turns in (before.turns, before.turns + 1)
         for effect in effects:
-            self.check(effect)
-        kept = [effect.text for effect in effects if isinstance(effect, KeepAnswer)]
-        heard = [effect.heard for effect in effects if isinstance(effect, Silence) and effect.heard is not None]
-        if kept and heard:
-            assert kept == heard, "the model remembers other words than the store"
+            self.check(effect, before)
+        stored = [effect.text for effect in effects if isinstance(effect, StoreAnswer)]
+        heard = [effect.heard for effect in effects if isinstance(effect, InterruptModel) and effect.heard is not None]
+        if stored and heard:
+            assert stored == heard, "the model remembers other words than the store"
 
-    def check(self, effect: Effect) -> None:
+    def check(self, effect: Effect, before: SessionState) -> None:
         match effect:
-            case Say(phase=phase):
-                self.told = phase
-            case Silence(turn=turn):
-                self.silenced.add(turn)
-            case TellAudio(turn=turn):
-                assert turn == self.session.turn, "audio of an old answer"
-                assert turn not in self.silenced, "audio after silence"
-            case KeepAnswer(turn=turn, is_whole=is_whole):
-                assert turn <= self.session.turn
-                assert not (is_whole and turn in self.answered), "an answer told twice"
-                self.answered |= {turn} if is_whole else set()
-            case Wake(at_ms=at_ms):
-                self.wake_at_ms = at_ms
+            case Send(message=s.StateChanged(state=state)):
+                self.told = Phase(state)
+            case InterruptModel(turn=turn) if before.turn is not None and before.turn.id == turn:
+                self.interrupted.add(before.turn.number)
+            case SendAudio(number=number):
+                assert number == self.state.turns, "audio of an old answer"
+                assert number not in self.interrupted, "audio after an interruption"
+            case StoreAnswer(number=number, is_whole=is_whole):
+                assert number <= self.state.turns
+                assert not (is_whole and number in self.answered), "an answer told twice"
+                self.answered |= {number} if is_whole else set()
+            case StoreUser(turn=turn, number=number):
+                assert (turn, number) in self.state.recent, "words of an unknown turn"
+            case SetTimer(at_ms=at_ms):
+                self.timer_at_ms = at_ms
 
     @invariant()
     def the_client_knows_the_state(self) -> None:
-        assert self.told is self.session.phase
+        assert self.told is self.state.phase
 
     @invariant()
     def nobody_is_stuck_in_speaking(self) -> None:
-        answer = self.session.answer
-        if self.session.phase is Phase.SPEAKING and answer is not None and answer.complete:
-            assert self.wake_at_ms == answer.deadline_ms
-            later, _ = step(self.session, e.Tick(), answer.speaking_since_ms + answer.audio_ms + WATCHDOG_MS)
-            assert later.phase is self.session.resting
+        turn = self.state.turn
+        if self.state.phase is Phase.SPEAKING and turn is not None and turn.complete:
+            assert self.timer_at_ms == turn.deadline_ms
+            later, _ = step(self.state, e.Tick(), turn.speaking_since_ms + turn.audio_ms + WATCHDOG_MS)
+            assert later.phase is self.state.resting
 
     @invariant()
     def the_queue_is_bounded(self) -> None:
-        assert len(self.session.queue) <= MAX_QUEUED + 1
+        assert len(self.state.queue) <= MAX_QUEUED + 1
 
     @invariant()
-    def rest_is_rest(self) -> None:
-        assert self.session.resting in (Phase.IDLE, Phase.LISTENING)
-        assert (self.session.answer is None) == (self.session.phase in (Phase.IDLE, Phase.LISTENING))
+    def a_turn_is_under_way_or_the_session_rests(self) -> None:
+        assert self.state.resting in RESTING
+        assert (self.state.turn is None) == (self.state.phase in RESTING)
+        assert (self.state.turn is not None) == (self.state.phase in BUSY)
 
 
 TestAnythingGoes = AnythingGoes.TestCase

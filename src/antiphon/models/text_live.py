@@ -246,18 +246,20 @@ class TextChat:
         await answer.has_results.wait()
 
 
+def profile_of(model: TextModel) -> LiveProfile:
+    """What a text model can do behind the seam."""
+    profile = model.profile
+    return LiveProfile(
+        name=profile.name, hears=False, output_hz=0, needs_network=profile.needs_network, tool_schemas="openai_chat"
+    )
+
+
 class TextLiveModel:
     """A `TextChat` behind the seam."""
 
     def __init__(self, model: TextModel, health: ModelHealth | None = None) -> None:
         """`health` is told how each answer ended; all sessions of a process share it."""
-        self.profile = LiveProfile(
-            name=model.profile.name,
-            hears=False,
-            output_hz=0,
-            needs_network=model.profile.needs_network,
-            tool_schemas="openai_chat",
-        )
+        self.profile = profile_of(model)
         self._queue = EventQueue()
         self._chat = TextChat(model, self._queue.put, health)
 

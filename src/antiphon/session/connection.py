@@ -1,8 +1,8 @@
 """The connection to one model: it connects beside the session's mailbox, takes commands at any time, and reads events.
 
-A connection is used once. It is connecting, then open, and at last closed by the session or lost; the session then makes
-another one. Nothing here waits for a network on behalf of the session: commands that come while it is connecting are
-carried out when it is open.
+A connection is used once: it is connecting, then open, and at last closed by the session or lost. Then the session makes
+another one. The session never waits for a network: commands that come while the connection is being made are carried out
+once it is open.
 """
 
 import asyncio
@@ -70,6 +70,7 @@ class ModelConnection:
         `voice` the voice and speed to speak with."""
         self.profile = factory.profile
         self.state = ConnectionState.CONNECTING
+        self.was_opened = False
         self.resume_handle = resume
         """The newest handle to resume the upstream session with."""
         self.go_away: live.GoAway | None = None
@@ -141,9 +142,7 @@ class ModelConnection:
         try:
             command(self._model)
         except ModelError as error:
-            self._tell(
-                live.TurnFailed(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
-            )
+            self._tell(live.TurnFailed(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s))
 
     async def _run(self, context: LiveContext) -> None:
         try:
@@ -152,7 +151,7 @@ class ModelConnection:
             self.state = ConnectionState.LOST
             self._tell(ConnectFailed(error))
             return
-        self.state = ConnectionState.OPEN
+        self.state, self.was_opened = ConnectionState.OPEN, True
         commands, self._commands = self._commands, []
         for turn, command in commands:
             self._perform(turn, command)
@@ -226,8 +225,8 @@ class ModelConnection:
 
 
 class SpeechResampler:
-    """Brings a model's audio to the rate of the wire. A resampler holds back a moment of sound, so what a piece says may
-    come out with the next one."""
+    """Brings a model's audio to the rate of the wire. A resampler holds back a moment of sound, so the words of a piece
+    may come out with the next one."""
 
     def __init__(self, hz: int) -> None:
         self._hz = hz

@@ -1,4 +1,4 @@
-"""What can happen to a session: the client's messages and the model's events as they are, and a few events of its own."""
+"""What can happen to a session: the client's messages, the model's events, and a few events of its own."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass

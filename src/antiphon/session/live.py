@@ -8,9 +8,9 @@ from typing import Final
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.session.stored_session import HANDLE_MS
 from antiphon.session.runner import Runner
 from antiphon.session.state import Phase
+from antiphon.session.stored_session import HANDLE_MS
 
 PARKED_S: Final = 120.0
 """So long a session waits in memory for its client; then only in the store."""

@@ -7,8 +7,8 @@ from antiphon.protocol import codec
 from antiphon.protocol.closing import BLOCKED
 from antiphon.protocol.errors import ProtocolError
 from antiphon.protocol.server_messages import ConfirmationRequest, ConfirmationResolved, Error, Outcome, Timeout
-from antiphon.session.stored_session import Stores
 from antiphon.session.outbox import Outbox
+from antiphon.session.stored_session import Stores
 from antiphon.tools.confirm import Decision, hash_of
 from antiphon.tools.errors import ErrorType, ToolError
 

@@ -368,7 +368,7 @@ class Runner:
     # What the machine wants.
 
     async def step(self, event: e.Event) -> None:
-        """Gives the machine an event and carries out the effects. An event that comes of an effect waits for its end."""
+        """Gives the machine an event and carries out the effects. An event that comes of an effect is queued."""
         self._events.append(event)
         if self._is_stepping:
             return
@@ -529,6 +529,7 @@ class Runner:
         connection = self._models.connection
         if self._is_behind and connection is not None and connection.profile.keeps_context:
             self._models.close()
+            self._voice.reopen()
         self._is_behind = False
 
     def _reconnect(self) -> None:
@@ -609,9 +610,7 @@ class Runner:
             call=self.calls.stored,
         )
         tools = self.tools
-        self.stored.describe(
-            mode=self.state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=state
-        )
+        self.stored.describe(mode=self.state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=state)
 
     async def _is_blocked(self) -> bool:
         return await self._client.tell_block(self._clock.now_ms())

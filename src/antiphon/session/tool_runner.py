@@ -173,14 +173,14 @@ class ToolRunner:
         return [self._tell(call, result) for call, result in unheard]
 
     async def hear(self, text: str, turn: str) -> Decision | None:
-        """What the user's words in this turn decide, if they are a plain yes or no to a question; it is still to be run."""
+        """What the user's words in this turn decide, if they are a plain yes or no. A yes is still to be run."""
         decision = await self._executor.hear(text, self._session, self._turns.get(turn))
         if decision is not None:
             self._client.resolve(decision)
         return decision
 
     async def decide(self, token: str, approved: bool) -> Decision | None:
-        """The person's answer by a button; None if there is no question that it could answer. A yes is still to be run."""
+        """The person's answer by a button; None if there is no such question. A yes is still to be run."""
         decision = await self._executor.decide(token, approved, self._session)
         if decision is None:
             # It may be the token of a question of another session, which still waits.

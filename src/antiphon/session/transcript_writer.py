@@ -266,7 +266,7 @@ def _entries_of(turns: Sequence[StoredTurn]) -> list[Entry]:
     """Each message of the user begins a turn."""
     entries, turn = list[Entry](), "r0"
     for stored in turns:
-        message: Message = msgspec.json.decode(stored.body, type=Message)  # type: ignore[arg-type]
+        message: Message = msgspec.json.decode(stored.body, type=Message)
         if isinstance(message, UserMessage):
             turn = f"r{stored.seq}"
         entries.append(Entry(turn, message, stored.spoken, stored.at_ms, stored.seq))

@@ -86,7 +86,7 @@ class Voice:
         """Begins the call that is wanted, if its model is open and no turn is under way."""
         wanted, state = self._wanted, self._state()
         connection = self._models.connection if state.mode is Mode.VOICE else self._models.successor
-        if wanted is None or state.phase in BUSY or connection is None or connection.state is not ConnectionState.OPEN:
+        if wanted is None or state.phase in BUSY or connection is None or not connection.was_opened:
             return
         self._wanted = None
         if state.mode is Mode.TEXT:

@@ -95,7 +95,7 @@ class Confirmations:
         return found if _is_current(found, session) else None
 
     async def asked_before(self, session: ToolSession, turn: int) -> Confirmation | None:
-        """The one call that a plain yes or no in this turn can mean: it was asked about in the turn before, and alone."""
+        """The one call that a plain yes or no in this turn can mean: asked about in the turn before, and alone."""
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         recent = {(c.tool, c.args): c for c in waiting if c.turn == turn - 1}
         return next(iter(recent.values())) if len(recent) == 1 else None

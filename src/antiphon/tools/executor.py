@@ -97,7 +97,7 @@ class Executor:
         return Decision(taken, approved)
 
     async def hear(self, text: str, session: ToolSession, turn: int | None = None) -> Decision | None:
-        """The user's own words in a turn, the one under way by default: a yes or no to what was asked in the turn before.
+        """The user's own words in a turn, by default the one under way: a yes or no to a question of the turn before.
 
         None if they are no plain answer to one question.
         """

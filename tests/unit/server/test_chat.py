@@ -94,7 +94,7 @@ async def test_what_was_said_on_the_socket_is_known(houses: Houses) -> None:
     client = await Client(web.server).enter()
     await client.write("hi")
     assert client.live is not None
-    answer = await web.chat("what did I say", conversation_id=client.live.runner.keeper.conversation_id)
+    answer = await web.chat("what did I say", conversation_id=client.live.runner.conversation_id)
     assert answer.json()["message"] == "You said hi."
 
 
@@ -364,7 +364,7 @@ async def test_a_conversation_that_is_answered_on_the_socket_is_busy(houses: Hou
     client = await Client(web.server).enter()
     await client.say(c.TextMessage("hi"), seconds=1)
     assert client.live is not None
-    refused = await web.chat("hello", conversation_id=client.live.runner.keeper.conversation_id)
+    refused = await web.chat("hello", conversation_id=client.live.runner.conversation_id)
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
 
 

@@ -81,7 +81,7 @@ async def test_a_run_that_was_interrupted_is_told_in_the_next_turn_once(house: H
     assert [message.content for message in messages if isinstance(message, ToolMessage)][1:] == ["booked"]
     assert messages[-1] == UserMessage("and?")
     assert client.live is not None
-    assert list(messages) == client.live.runner.keeper.messages[: len(messages)]
+    assert list(messages) == list(client.live.runner.writer.transcript.messages)[: len(messages)]
     assert [result.ok for result in client.every(s.ToolResult)] == [False, True]
     assert handler.runs == 1
     await client.write("and now?")

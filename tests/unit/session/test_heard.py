@@ -1,5 +1,6 @@
 """What was heard of an answer, and of the user: the model and the store remember the same."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ async def stored(client: Client) -> list[tuple[str, str]]:
 
 def kept(client: Client) -> list[object]:
     assert client.live is not None
-    return list(client.live.runner.keeper.messages)
+    return list(client.live.runner.writer.transcript.messages)
 
 
 async def test_an_interrupted_answer_is_cut_at_what_was_heard_everywhere(house: House) -> None:
@@ -81,6 +82,10 @@ async def test_an_answer_that_was_heard_to_the_end_stays_whole(house: House) -> 
 async def test_in_text_what_came_was_read(house: House) -> None:
     client = await Client(house.open(text=["One two three.", "Yes."])).enter()
     await client.write("count", seconds=0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+        if client.every(s.ResponseChunk):
+            break
     await client.say(c.Interrupt())
     await client.write("really?")
     said = next(m for m in house.script.prompts[-1].messages if isinstance(m, AssistantMessage))
@@ -89,7 +94,7 @@ async def test_in_text_what_came_was_read(house: House) -> None:
 
 async def test_a_user_who_goes_on_has_said_one_thing(house: House) -> None:
     whole = "what time is it in Tokyo"
-    script = (Hear("what time is it"), GoOn(after_ms=100), Hear(whole, goes_on=True), Say("Nine.", audio_ms=500))
+    script = (Hear("what time is it"), GoOn(after_ms=100), Hear(whole, continues=True), Say("Nine.", audio_ms=500))
     client = await call(house, *script)
     await client.settle(1)
     assert client.states == ["idle", "listening", "processing", "listening"]

@@ -1,5 +1,6 @@
 """What a client is told of an earlier conversation."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -7,7 +8,13 @@ import msgspec
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryCall, HistoryTurn
 from antiphon.session.history import MAX_CALLS, MAX_VALUE_BYTES, history_of
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from antiphon.transcript import AssistantMessage, CallMade, Entry, Message, ToolMessage, UserMessage
+
+AT_MS = 1_767_268_800_000
+
+
+def history(messages: Iterable[Message]) -> tuple[HistoryTurn, ...]:
+    return history_of(Entry("", message, at_ms=AT_MS) for message in messages)
 
 
 def used(id: str, result: Any, said: str = "", *, ok: bool = True) -> list[Message]:
@@ -22,12 +29,13 @@ def test_calls_belong_to_the_words_that_follow_them() -> None:
         *used("b", {"error": "gone"}, ok=False),
         AssistantMessage("Nothing."),
     ]
-    assert history_of(messages) == (
-        HistoryTurn(Role.USER, "What is new?"),
-        HistoryTurn(Role.ASSISTANT, "Let me look."),
+    assert history(messages) == (
+        HistoryTurn(Role.USER, "What is new?", at=AT_MS),
+        HistoryTurn(Role.ASSISTANT, "Let me look.", at=AT_MS),
         HistoryTurn(
             Role.ASSISTANT,
             "Nothing.",
+            at=AT_MS,
             calls=(
                 HistoryCall("a", "look_up", {"of": "a"}, 1, True),
                 HistoryCall("b", "look_up", {"of": "b"}, {"error": "gone"}, False),
@@ -37,17 +45,17 @@ def test_calls_belong_to_the_words_that_follow_them() -> None:
 
 
 def test_calls_without_words_after_them_are_told_too() -> None:
-    calls = [turn.calls for turn in history_of([*used("a", 1), UserMessage("Stop."), *used("b", 2)])]
+    calls = [turn.calls for turn in history([*used("a", 1), UserMessage("Stop."), *used("b", 2)])]
     assert [[call.id for call in made] for made in calls] == [["a"], [], ["b"]]
 
 
 def test_a_call_whose_result_is_not_stored_has_no_outcome() -> None:
-    (turn,) = history_of([AssistantMessage("", (CallMade("a", "look_up", {}),))])
+    (turn,) = history([AssistantMessage("", (CallMade("a", "look_up", {}),))])
     assert turn.calls == (HistoryCall("a", "look_up", {}, None, None),)
 
 
 def test_long_values_are_told_by_their_beginning() -> None:
-    (turn,) = history_of(used("a", {"text": "word " * 1000}))
+    (turn,) = history(used("a", {"text": "word " * 1000}))
     (call,) = turn.calls
     assert call.args == {"of": "a"}
     assert call.result.startswith('{"text":"word word')
@@ -56,5 +64,5 @@ def test_long_values_are_told_by_their_beginning() -> None:
 
 def test_a_long_conversation_tells_its_newest_calls() -> None:
     messages = [message for number in range(MAX_CALLS + 5) for message in used(str(number), number)]
-    (turn,) = history_of(messages)
+    (turn,) = history(messages)
     assert [call.id for call in turn.calls] == [str(number) for number in range(5, MAX_CALLS + 5)]

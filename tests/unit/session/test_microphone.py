@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from antiphon.models.base import ModelError
-from antiphon.models.live import LiveContext
+from antiphon.models.live import LiveContext, ModelFactory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.tools.spec import Mode
 from tests.fakes.calls import Client, House
-from tests.fakes.scripted_live import HangUp, Hear, Say, ScriptedLive, Stall
+from tests.fakes.scripted_live import PROFILE, HangUp, Hear, Say, ScriptedLive, Stall
 
 FRAME_MS = 20
 
@@ -101,11 +101,11 @@ async def test_the_model_knows_what_was_said_while_the_client_played(house: Hous
     assert (house.voice.audio_ms, house.voice.playing_bytes) == (1_500, 500 * 32)
 
 
-async def test_a_call_that_has_lost_its_model_gets_another_when_somebody_speaks(house: House) -> None:
+async def test_a_call_that_has_lost_its_model_gets_another(house: House) -> None:
     client = await Client(house.open(text=[], voice=[HangUp("gone")])).enter()
+    house.next_voice = [Hear("hello"), Say("Here again.", audio_ms=500)]
     await client.say(c.StartListening(), seconds=0.1)
     assert client.last(s.Error).message == "gone"
-    house.voice = ScriptedLive([Hear("hello"), Say("Here again.", audio_ms=500)])
     await client.speak(3)
     assert client.last(s.Response).text == "Here again."
     assert client.last(s.Transcript).text == "hello"
@@ -131,7 +131,7 @@ async def test_a_model_that_is_always_lost_is_not_connected_at_every_frame(house
         return made[-1]
 
     server = house.open(text=[], voice=[])
-    server.models[Mode.VOICE] = make
+    server.models[Mode.VOICE] = ModelFactory(PROFILE, make)
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(10)
@@ -141,7 +141,7 @@ async def test_a_model_that_is_always_lost_is_not_connected_at_every_frame(house
 async def test_a_conversation_that_is_cleared_during_a_call_does_not_make_it_deaf(house: House) -> None:
     client = await Client(house.open(text=[], voice=[])).enter()
     await client.say(c.StartListening(), seconds=0.1)
-    house.voice = ScriptedLive([Hear("hello"), Say("Here.", audio_ms=500)])
+    house.next_voice = [Hear("hello"), Say("Here.", audio_ms=500)]
     await client.say(c.ClearConversation())
     await client.speak(2)
     assert client.last(s.Response).text == "Here."

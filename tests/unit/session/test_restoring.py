@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.live import ModelFactory
+from antiphon.models.text_live import TextLiveModel, profile_of
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
@@ -12,7 +13,7 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
 from tests.fakes.calls import Client, House, Server
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import Hear, Say, ScriptedLive, Stall
+from tests.fakes.scripted_live import PROFILE, Hear, Say, ScriptedLive, Stall
 
 NOON = (Hear("what time is it"), Say("It is noon.", audio_ms=500))
 MORE = (Hear("and now"), Say("One.", audio_ms=500))
@@ -132,8 +133,8 @@ async def test_a_hello_does_not_change_the_mode_of_what_it_resumes(house: House,
 
 async def test_the_first_spoken_turn_is_enough_to_come_back_in_voice(house: House) -> None:
     models = {
-        Mode.TEXT: lambda: TextLiveModel(ScriptedModel([])),
-        Mode.VOICE: lambda: ScriptedLive([Hear("what time is it"), Stall()]),
+        Mode.TEXT: ModelFactory(profile_of(ScriptedModel([])), lambda: TextLiveModel(ScriptedModel([]))),
+        Mode.VOICE: ModelFactory(PROFILE, lambda: ScriptedLive([Hear("what time is it"), Stall()])),
     }
     server = Server(models=models, database=MemoryDatabase())
     house.servers.append(server)

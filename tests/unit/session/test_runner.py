@@ -73,7 +73,7 @@ async def test_the_conversation_is_stored_with_its_calls(house: House) -> None:
     client = await Client(server).enter()
     await client.write("read it")
     assert client.live is not None
-    messages = client.live.runner.keeper.messages
+    messages = client.live.runner.writer.transcript.messages
     assert [type(message) for message in messages] == [UserMessage, AssistantMessage, ToolMessage, AssistantMessage]
     stored = await server.database.conversations.turns(client.last(s.Session).conversation_id)
     assert [turn.role for turn in stored] == ["user", "assistant", "tool", "assistant"]

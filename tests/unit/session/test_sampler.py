@@ -7,7 +7,7 @@ import pytest
 from antiphon.errors import AntiphonError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.session.sampler import SAMPLE
+from antiphon.session.speaking import SAMPLE
 from tests.fakes.calls import Client, House
 
 
@@ -17,7 +17,7 @@ class Studio:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, float]] = []
 
-    async def make_sample(self, text: str, voice: str | None, speed: float) -> bytes:
+    async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
         self.asked.append((text, voice, speed))
         await asyncio.sleep(0.5)
         if voice == "nobody":
@@ -32,7 +32,7 @@ def studio() -> Studio:
 
 @pytest.fixture
 async def client(house: House, studio: Studio) -> Client:
-    return await Client(house.open(text=["Hello."], voice=[], make_sample=studio.make_sample)).enter()
+    return await Client(house.open(text=["Hello."], voice=[], synthesize=studio.synthesize)).enter()
 
 
 async def test_a_sample_is_one_piece_of_audio_that_belongs_to_no_turn(client: Client, studio: Studio) -> None:

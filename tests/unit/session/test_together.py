@@ -7,7 +7,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.transcript import AssistantMessage, Message, UserMessage
 from tests.fakes.calls import Client, House, Server
-from tests.fakes.scripted_live import Hear, Say, ScriptedLive
+from tests.fakes.scripted_live import Hear, Say
 
 
 async def two_clients(server: Server, other: Server | None = None, **hello: Any) -> tuple[Client, Client]:
@@ -24,7 +24,7 @@ def said(messages: Any) -> list[str]:
 
 def kept(client: Client) -> list[Message]:
     assert client.live is not None
-    return client.live.runner.keeper.messages
+    return client.live.runner.writer.transcript.messages
 
 
 ALL = ["I am Ann", "Hello Ann.", "I am 30", "Noted.", "who am I"]
@@ -77,7 +77,7 @@ async def test_a_call_knows_it_one_turn_later(house: House) -> None:
     await second.say(c.StartListening(), seconds=0.1)
     await first.write("I am 30")
     await second.speak(0.9)
-    house.voice = ScriptedLive([Hear("and how old"), Say("30.", audio_ms=500)])
+    house.next_voice = [Hear("and how old"), Say("30.", audio_ms=500)]
     await second.settle(10)
     await second.speak(1)
     await second.settle(10)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from antiphon.protocol import server_messages as s
 from antiphon.security.quota import Account, Kind, Limit, Quota, Rate
-from antiphon.session.toolwork import toll_of
+from antiphon.session.tool_runner import charge_to
 from antiphon.tools.call import ToolCall
 from antiphon.tools.tool import Tool
 from antiphon.transcript import ToolMessage
@@ -20,7 +20,7 @@ async def enter(house: House, tools: Sequence[Tool], script: Sequence[object], *
     client = await Client(house.open(*tools, text=script)).enter()
     quota = Quota({Kind.TOOL_CALL: Limit(user=Rate(0.1, burst))})
     assert client.live is not None
-    client.live.runner.charge(toll_of(quota, ACCOUNT, client.server.hub.clock))
+    client.live.runner.charge(charge_to(quota, ACCOUNT, client.server.hub.clock))
     return client
 
 

@@ -69,13 +69,13 @@ async def storyteller() -> AsyncIterator[Server]:
     """A server whose answer takes 70 seconds to hear, which is more than is kept as sound."""
     voice = SpellingVoice()
 
-    async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
+    async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
         return b"".join([sound.pcm async for sound in voice.speak(text)])
 
     body, script = Body(), ScriptedModel([STORY])
     server = Server(
         models={Mode.TEXT: lambda: TextLiveModel(script), Mode.VOICE: lambda: body.cascade(script, voice)},
-        make_sample=make_sample,
+        synthesize=synthesize,
     )
     yield server
     await server.aclose()

@@ -57,7 +57,7 @@ async def test_a_visit_is_in_text(house: House) -> None:
     client = Client(server)
     live = await server.hub.visit("ann", None, client.link)
     assert live is not None
-    assert live.runner.session.mode is Mode.TEXT
+    assert live.runner.state.mode is Mode.TEXT
     await server.hub.depart(live)
 
 
@@ -336,7 +336,7 @@ async def test_another_conversation_is_another_call(house: House) -> None:
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
-    house.voice = ScriptedLive([Hear("and now"), Say("One.", audio_ms=500)])
+    house.next_voice = [Hear("and now"), Say("One.", audio_ms=500)]
     await client.say(c.LoadConversation(first.last(s.Session).conversation_id))
     await client.speak(1)
     await client.settle(10)
@@ -357,11 +357,11 @@ async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: Hou
     assert [turn.text.strip() for turn in stored] == ["hello?", "Yes?"]
 
 
-async def test_a_model_that_hangs_up_is_connected_anew_at_the_next_turn(house: House) -> None:
+async def test_a_model_that_hangs_up_during_a_call_is_connected_anew(house: House) -> None:
     client = await listen(house.open(text=[], voice=[Hear("hello", after_ms=100), HangUp("gone")]))
+    house.next_voice = [Say("Here again.")]
     await client.speak(0.2)
     assert client.last(s.Error).code == "model_failed"
-    house.voice = ScriptedLive([Say("Here again.")])
     await client.write("are you there")
     assert client.last(s.Response).text.strip() == "Here again."
 

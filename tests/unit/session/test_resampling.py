@@ -8,9 +8,8 @@ import pytest
 from antiphon.models.live import OutputAudio
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.session.events import Voiced
-from antiphon.session.speech import Speech
+from antiphon.protocol.limits import SPEECH_HZ, speech_ms
+from antiphon.session.connection import SpeechResampler
 from tests.fakes.calls import Client, House
 from tests.fakes.scripted_live import PROFILE, Barge, Hear, Say
 
@@ -19,51 +18,52 @@ def tone(ms: int, hz: int) -> bytes:
     return array("h", [8_000 if (n * 400 // hz) % 2 else -8_000 for n in range(hz * ms // 1000)]).tobytes()
 
 
-def some(*pieces: Voiced | None) -> list[Voiced]:
-    return [piece for piece in pieces if piece is not None]
+def piece(hz: int, ms: int, text: str, *, turn: str = "m1", last: bool = False) -> OutputAudio:
+    return OutputAudio(turn, tone(ms, hz), text, last)
 
 
 def test_speech_at_the_wires_rate_passes_as_it_is() -> None:
-    pcm = tone(100, SPEECH_HZ)
-    assert Speech(SPEECH_HZ).take(OutputAudio(pcm, "hi", last=True)) == Voiced(pcm, 100, "hi", last=True)
-    assert Speech(SPEECH_HZ).finish() is None
+    resampler = SpeechResampler(SPEECH_HZ)
+    only = piece(SPEECH_HZ, 100, "hi", last=True)
+    assert list(resampler.push(only)) == [only]
+    assert list(resampler.finish("m1")) == []
 
 
 @pytest.mark.parametrize("hz", [16_000, 24_000, 48_000])
 def test_other_rates_keep_their_length_and_their_words(hz: int) -> None:
-    speech = Speech(hz)
+    resampler = SpeechResampler(hz)
     words = ["one ", "two ", "three"]
-    pieces = [OutputAudio(tone(300, hz), word, last=word == "three") for word in words]
-    voiced = some(*(speech.take(piece) for piece in pieces))
-    assert sum(len(piece.pcm) for piece in voiced) == pytest.approx(2 * SPEECH_HZ * 0.9, abs=8)
-    assert sum(piece.ms for piece in voiced) == pytest.approx(900, abs=5)
-    assert "".join(piece.text for piece in voiced) == "one two three"
-    assert [piece.last for piece in voiced][-1]
+    pushed = [resampler.push(piece(hz, 300, word, last=word == "three")) for word in words]
+    voiced = [each for pieces in pushed for each in pieces]
+    assert sum(len(each.pcm) for each in voiced) == pytest.approx(2 * SPEECH_HZ * 0.9, abs=8)
+    assert sum(speech_ms(each.pcm) for each in voiced) == pytest.approx(900, abs=5)
+    assert "".join(each.text for each in voiced) == "one two three"
+    assert [each.last for each in voiced][-1]
 
 
 def test_words_of_a_piece_too_short_to_come_out_are_said_with_the_next() -> None:
-    speech = Speech(24_000)
-    voiced = some(
-        speech.take(OutputAudio(tone(1, 24_000), "so ")), speech.take(OutputAudio(tone(300, 24_000), "it is"))
-    )
-    assert [piece.text for piece in voiced] == ["so it is"]
+    resampler = SpeechResampler(24_000)
+    voiced = [*resampler.push(piece(24_000, 1, "so ")), *resampler.push(piece(24_000, 300, "it is"))]
+    assert [each.text for each in voiced] == ["so it is"]
 
 
 def test_the_rest_comes_though_the_model_never_said_which_piece_was_the_last() -> None:
-    speech = Speech(24_000)
-    voiced = some(speech.take(OutputAudio(tone(300, 24_000), "it is")), speech.finish())
-    assert sum(len(piece.pcm) for piece in voiced) == pytest.approx(2 * SPEECH_HZ * 0.3, abs=8)
-    assert [piece.last for piece in voiced] == [False, True]
-    assert speech.finish() is None
+    resampler = SpeechResampler(24_000)
+    voiced = [*resampler.push(piece(24_000, 300, "it is")), *resampler.finish("m1")]
+    assert sum(len(each.pcm) for each in voiced) == pytest.approx(2 * SPEECH_HZ * 0.3, abs=8)
+    assert [each.last for each in voiced] == [False, True]
+    assert list(resampler.finish("m1")) == []
 
 
-def test_nothing_of_a_dropped_answer_is_heard_in_the_next() -> None:
-    speech = Speech(24_000)
-    speech.take(OutputAudio(tone(300, 24_000), "old"))
-    speech.drop()
-    (voiced,) = some(speech.take(OutputAudio(bytes(2 * 7_200), "new", last=True)))
+@pytest.mark.parametrize("is_told", [True, False])
+def test_nothing_of_a_dropped_answer_is_heard_in_the_next(is_told: bool) -> None:
+    resampler = SpeechResampler(24_000)
+    resampler.push(piece(24_000, 300, "old"))
+    if is_told:
+        resampler.drop("m1")
+    (voiced,) = resampler.push(OutputAudio("m2", bytes(2 * 7_200), "new", last=True))
     assert voiced.text == "new"
-    # A resampler rounds by chance, so silence has a few ones in it.
+    # A resampler dithers, so silence has a few ones in it.
     assert max(map(abs, array("h", voiced.pcm))) < 3
 
 
