@@ -136,7 +136,7 @@ async def listening(model: LiveModel, *history: Message, answers: bool = True) -
 
 
 def check_order(events: Sequence[LiveEvent], is_asked: Callable[[str], bool]) -> None:
-    """What holds for any events of any model. `is_asked` says whether the session has begun a turn."""
+    """What holds for any events of any model. `is_asked` says whether a turn was not spoken."""
     begun, over = set[str](), set[str]()
     for event in events:
         turn: Any = getattr(event, "turn", None)
@@ -151,7 +151,8 @@ def check_order(events: Sequence[LiveEvent], is_asked: Callable[[str], bool]) ->
             assert turn not in begun, f"{event} came after a part of its turn"
             begun.add(turn)
         elif turn is not None and not (isinstance(event, InputTranscript) and not event.is_final):
-            assert turn in begun or is_asked(turn), f"{event} came before its turn was begun"
+            is_empty = isinstance(event, TurnComplete)
+            assert turn in begun or is_asked(turn) or is_empty, f"{event} came before its turn was begun"
             begun.add(turn)
         if isinstance(event, TurnComplete):
             over.add(turn)

@@ -393,9 +393,8 @@ class ScriptedLive:
                 self._emit(TurnComplete(turn))
             return
         continued = self._heard_turns[-1] if step.continues else None
-        if turn is None or continued is not None:
-            self._emit(TurnStarted(turn or own, continued))
         turn = turn or own
+        self._emit(TurnStarted(turn, continued))
         self._heard_turns.append(turn)
         if continued is not None:
             self._own.rename(continued, turn)
