@@ -5,7 +5,7 @@ as engines on another machine do, so that what is left is what the sessions cost
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -15,11 +15,11 @@ from antiphon.audio.vad import Vad
 from antiphon.compose import load_tools
 from antiphon.config import Settings
 from antiphon.models.builtin import BuiltinModel
-from antiphon.models.cascade.cascade import Cascade
-from antiphon.models.cascade.ear import FRAME_BYTES
-from antiphon.models.cascade.hearing import Hearing
-from antiphon.models.cascade.senses import Senses, Silences
-from antiphon.models.live import LiveModel
+from antiphon.models.cascade.batched_vad import BatchedVad
+from antiphon.models.cascade.cascade import Cascade, make_profile
+from antiphon.models.cascade.endpointer import FRAME_BYTES
+from antiphon.models.cascade.shared_engines import SharedEngines, Silences
+from antiphon.models.live import ModelFactory
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.workers import Workers
 from antiphon.tools.spec import Mode
@@ -85,22 +85,23 @@ class StubSynthesizer:
 
 
 @asynccontextmanager
-async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[Callable[[], LiveModel]]:
+async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[ModelFactory]:
     """Loads what all sessions share. Gives what makes the voice of one."""
     assistant = BuiltinModel(load_tools(settings).snapshot())
     assistant.compile()
-    hearing = Hearing(Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx")))
-    voters = Workers(threads=1, yielding=True)
-    senses = Senses(
-        hearing=hearing,
+    vad = BatchedVad(Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx")))
+    workers = Workers(threads=1, yielding=True)
+    synthesizer = StubSynthesizer()
+    engines = SharedEngines(
+        vad=vad,
         recognizer=StubRecognizer(load_recordings(phrases)),
         detector=TurnDetector(locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")),
-        voters=voters,
+        detector_workers=workers,
         completeness=lambda text: assistant.completeness(text, Mode.VOICE),
         silences=Silences(*settings.speech.silences_ms),
     )
     try:
-        yield lambda: Cascade(senses, assistant, StubSynthesizer())
+        yield ModelFactory(make_profile(assistant, synthesizer), lambda: Cascade(engines, assistant, synthesizer))
     finally:
-        await hearing.aclose()
-        await voters.aclose()
+        await vad.aclose()
+        await workers.aclose()

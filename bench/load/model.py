@@ -11,16 +11,18 @@ from collections.abc import AsyncIterator, Sequence
 from struct import Struct as Layout
 from typing import Final
 
-from antiphon.models.base import OutputText
 from antiphon.models.live import (
     GenerationComplete,
     InputTranscript,
     LiveContext,
     LiveEvent,
     LiveProfile,
+    ModelFactory,
     OutputAudio,
+    OutputText,
     ToolAnswer,
     TurnComplete,
+    TurnStarted,
 )
 
 HEARS_MS: Final = 800
@@ -39,18 +41,21 @@ _OUTPUT_HZ: Final = 22_050
 _SILENCE: Final = bytes(2 * _OUTPUT_HZ * PIECE_MS // 1000 - STAMP.size)
 
 
+_PROFILE: Final = LiveProfile(
+    name="load",
+    hears=True,
+    output_hz=_OUTPUT_HZ,
+    needs_network=False,
+    tool_schemas="openai_realtime",
+    keeps_context=True,
+)
+
+
 class LoadModel:
-    profile = LiveProfile(
-        name="load",
-        speaks=True,
-        hears=True,
-        output_hz=_OUTPUT_HZ,
-        resumable=False,
-        needs_network=False,
-        tool_schemas="openai_realtime",
-    )
+    profile = _PROFILE
 
     def __init__(self) -> None:
+        self._turns = 0
         self._outbox: deque[LiveEvent] = deque()
         self._stirred = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -79,22 +84,24 @@ class LoadModel:
             self._heard_bytes = 0
             self._listening = False
             # Not when it is heard, but when the client sent it: the way in is a part of what a session costs.
-            self._emit(InputTranscript(str(*STAMP.unpack_from(pcm)), is_final=True))
+            self._turns += 1
+            self._emit(TurnStarted(self._turn))
+            self._emit(InputTranscript(self._turn, str(*STAMP.unpack_from(pcm)), is_final=True))
             self._speak_at(asyncio.get_running_loop().time(), 0)
 
-    async def end_audio(self) -> None:
+    def end_audio(self, turn: str) -> None:
         self._heard_bytes = 0
 
-    async def send_text(self, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+    def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         raise NotImplementedError("The clients of this bench only speak.")
 
-    async def say(self, text: str) -> None:
+    def say(self, turn: str, text: str) -> None:
         raise NotImplementedError("Nothing makes the server of this bench speak of its own accord.")
 
-    async def send_tool_results(self, answers: Sequence[ToolAnswer]) -> None:
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
         raise NotImplementedError("This model calls no tools.")
 
-    async def interrupt(self, heard: str | None = None) -> None:
+    def interrupt(self, turn: str, heard: str | None = None) -> None:
         """Nobody interrupts but a session that ends, which closes the model next."""
 
     async def close(self) -> None:
@@ -111,14 +118,18 @@ class LoadModel:
         # The loop's time is the monotonic clock in seconds.
         due_ns = int(due_s * 1e9)
         text = f"{due_ns} "
-        self._emit(OutputText(text))
-        self._emit(OutputAudio(STAMP.pack(due_ns) + _SILENCE, text))
+        self._emit(OutputText(self._turn, text))
+        self._emit(OutputAudio(self._turn, STAMP.pack(due_ns) + _SILENCE, text))
         if piece + 1 < len(SPEECH_AT_MS):
             self._speak_at(begun_s, piece + 1)
             return
-        self._emit(GenerationComplete())
-        self._emit(TurnComplete())
+        self._emit(GenerationComplete(self._turn))
+        self._emit(TurnComplete(self._turn))
         self._timer = asyncio.get_running_loop().call_at(begun_s + RESTS_MS / 1000, self._listen)
+
+    @property
+    def _turn(self) -> str:
+        return f"m{self._turns}"
 
     def _listen(self) -> None:
         self._listening = True
@@ -126,3 +137,6 @@ class LoadModel:
     def _emit(self, event: LiveEvent) -> None:
         self._outbox.append(event)
         self._stirred.set()
+
+
+LOAD_MODEL: Final = ModelFactory(_PROFILE, LoadModel)

@@ -11,8 +11,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from antiphon.audio.vad import Vad
 from antiphon.models.cascade.ear import FRAME_BYTES, PAUSE_FRAMES, Ear, Sign, enough_frames
+
+from antiphon.audio.vad import Vad
 from bench.load.microphone import FRAME_BYTES as SENT_BYTES
 from bench.load.microphone import STEP_FRAMES, Recording, room
 from bench.speech.clips import LEAD_MS, TAIL_MS, VOICES, make_clip

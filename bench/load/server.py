@@ -9,19 +9,17 @@ import asyncio
 import cProfile
 import gc
 import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from antiphon.config import Settings, Storage, load
-from antiphon.models.live import LiveModel
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
 from antiphon.server import loop
 from antiphon.telemetry import log
-from bench.load.model import LoadModel
+from bench.load.model import LOAD_MODEL
 
 PLENTY: Final = Rate(per_s=1e6, burst=1e6)
 """All clients come from one address as one user. The limits stay, and cost what they cost; nobody reaches them."""
@@ -46,17 +44,17 @@ async def main(folder: Path, storage: str, phrases: Path | None) -> None:
         project_dir=folder, data_dir=folder, shared_models_dir=load(None).models_dir, storage=Storage(url=storage)
     )
     async with AsyncExitStack() as stack:
-        make_voice: Callable[[], LiveModel] = LoadModel
+        voice_model = LOAD_MODEL
         if phrases is not None:
             # Only here: the scripted voice does without the libraries behind it.
             from bench.load.ears import open_ears
 
-            make_voice = await stack.enter_async_context(open_ears(settings, phrases))
+            voice_model = await stack.enter_async_context(open_ears(settings, phrases))
         await run_server(
             settings,
             port=0,
             announce=lambda line: print(line, flush=True),
-            make_voice=make_voice,
+            voice_model=voice_model,
             quota=make_quota(),
         )
 

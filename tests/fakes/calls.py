@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from antiphon.models.live import LiveProfile, ModelFactory
-from antiphon.models.text_live import TextLiveModel, profile_of
+from antiphon.models.text_live import text_factory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
@@ -173,7 +173,7 @@ class House:
         models: dict[Mode, ModelFactory] = {}
         if text is not None:
             self.script = script = ScriptedModel(list(text))
-            models[Mode.TEXT] = ModelFactory(profile_of(script), lambda: TextLiveModel(script))
+            models[Mode.TEXT] = text_factory(script)
         if voice is not None:
             self.voice = ScriptedLive(voice, profile=profile)
             models[Mode.VOICE] = ModelFactory(profile, self._make_voice)

@@ -16,11 +16,11 @@ from antiphon.audio.pcm import Samples, to_samples
 from antiphon.audio.vad import VadStream
 from antiphon.models.base import TextModel
 from antiphon.models.cascade.batched_vad import BatchedVad
-from antiphon.models.cascade.cascade import Cascade
+from antiphon.models.cascade.cascade import Cascade, make_profile
 from antiphon.models.cascade.endpointer import SPEECH, STILL_SPEECH
 from antiphon.models.cascade.shared_engines import SharedEngines, Silences
 from antiphon.models.completeness import Completeness
-from antiphon.models.live import InputTranscript, LiveContext, LiveEvent, LiveModel, TurnStarted
+from antiphon.models.live import InputTranscript, LiveContext, LiveEvent, LiveModel, ModelFactory, TurnStarted
 from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
 from antiphon.speech.workers import Workers
 from antiphon.tools.spec import Mode
@@ -260,6 +260,9 @@ class Body:
 
     def cascade(self, model: TextModel, synthesizer: Synthesizer | None, *, prepares_answers: bool = True) -> Cascade:
         return Cascade(self.engines, model, synthesizer, "joe", prepares_answers=prepares_answers)
+
+    def factory(self, model: TextModel, synthesizer: Synthesizer | None) -> ModelFactory:
+        return ModelFactory(make_profile(model, synthesizer), lambda: self.cascade(model, synthesizer))
 
 
 class Caller(Listener):

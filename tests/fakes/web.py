@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.types import Message
 
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.text_live import text_factory
 from antiphon.server.desk import HttpDesk
 from antiphon.server.door import Caller
 from antiphon.server.http import routes
@@ -73,7 +73,7 @@ class Houses:
         """`text` is a text model, or the script of one."""
         if isinstance(text, list):
             text = self.script = ScriptedModel(text)
-        web = Web(Server(*tools, models={Mode.TEXT: lambda: TextLiveModel(text)}, **rest), **(desk or {}))
+        web = Web(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(desk or {}))
         self.webs.append(web)
         return web
 

@@ -62,10 +62,10 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         body = Body()
         body.words.say(" ".join(QUESTION_WORDS))
 
-        async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
+        async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        hub = house.hub(model, lambda: body.cascade(model, voice), make_sample)
+        hub = house.hub(model, body.factory(model, voice), synthesize)
         door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
         app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 

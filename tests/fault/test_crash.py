@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.text_live import text_factory
 from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
@@ -95,7 +95,7 @@ async def test_what_was_done_for_a_turn_is_not_done_again_when_another_server_an
 
     def serve(owner: str) -> calls.Server:
         model = Paced(ScriptedModel([[ToolCall(None, "book", {})], "It is booked."]))
-        return calls.Server(book, models={Mode.TEXT: lambda: TextLiveModel(model)}, database=database, owner=owner)
+        return calls.Server(book, models={Mode.TEXT: text_factory(model)}, database=database, owner=owner)
 
     one, two = serve("one"), serve("two")
     try:

@@ -22,7 +22,7 @@ from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
-from antiphon.models.text_live import TextLiveModel, profile_of
+from antiphon.models.text_live import text_factory
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.door import LOCAL_USER
@@ -134,7 +134,7 @@ class House:
         synthesize: Synthesize | None = None,
     ) -> Hub:
         """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
-        factories = {Mode.TEXT: ModelFactory(profile_of(model), lambda: TextLiveModel(model, self.model_health))}
+        factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
         stores = self.database

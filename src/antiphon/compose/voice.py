@@ -1,6 +1,6 @@
-"""The voice of a process: engines, ears and mouth, loaded once for all its sessions.
+"""The voice of a process: the speech engines, loaded once for all its sessions.
 
-Nothing heavy is imported before a voice is wanted: a server that only reads and writes starts without it.
+Nothing heavy is imported before a voice is wanted: a server that serves text only starts without it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from antiphon.config import Settings
 from antiphon.models.base import TextModel
 from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
-from antiphon.models.live import LiveModel
+from antiphon.models.live import LiveModel, ModelFactory
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.base import Recognizer, SpeechError, Synthesizer
 from antiphon.speech.extras import needs_extra
@@ -45,9 +45,9 @@ class Voice:
 
     speech: Speech
     usual_voice: str
-    make_model: Callable[[], LiveModel]
+    factory: ModelFactory
 
-    async def make_sample(self, text: str, voice: str | None, speed: float) -> bytes:
+    async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
         """A text as it would be spoken, at the wire's rate; nothing, if there is nothing to be heard in it."""
         from antiphon.audio.resample import resample
 
@@ -93,9 +93,9 @@ async def open_voice(
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
-        from antiphon.models.cascade.cascade import Cascade
-        from antiphon.models.cascade.hearing import Hearing
-        from antiphon.models.cascade.senses import Senses, Silences
+        from antiphon.models.cascade.batched_vad import BatchedVad
+        from antiphon.models.cascade.cascade import Cascade, make_profile
+        from antiphon.models.cascade.shared_engines import SharedEngines, Silences
 
     silero = locate(settings.models_dir, "silero-vad", "silero_vad.onnx")
     smart_turn = locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")
@@ -103,38 +103,38 @@ async def open_voice(
         vad, detector = await asyncio.gather(
             asyncio.to_thread(Vad, silero), asyncio.to_thread(TurnDetector, smart_turn)
         )
-        hearing = Hearing(vad)
-        voters = Workers(threads=1, yielding=True)
-        senses = Senses(
-            hearing,
-            speech.recognizer,
-            detector,
-            voters,
-            completeness,
-            Silences(*settings.speech.silences_ms),
+        batched_vad = BatchedVad(vad)
+        detector_workers = Workers(threads=1, yielding=True)
+        engines = SharedEngines(
+            vad=batched_vad,
+            recognizer=speech.recognizer,
+            detector=detector,
+            detector_workers=detector_workers,
+            completeness=completeness,
+            silences=Silences(*settings.speech.silences_ms),
         )
         usual_voice = settings.speech.voice
         when = settings.model.think_ahead
-        thinks_ahead = _is_wanted(when, model.profile.needs_network)
+        prepares_answers = _is_wanted(when, model.profile.needs_network)
         tts = parse_tts(settings.speech.tts)
-        speaks_ahead = tts is not None and _is_wanted(when, needs_network(tts))
+        prepares_speech = tts is not None and _is_wanted(when, needs_network(tts))
 
         def make_model() -> LiveModel:
             return Cascade(
-                senses,
+                engines,
                 model,
                 speech.synthesizer,
                 usual_voice,
-                thinks_ahead=thinks_ahead,
-                speaks_ahead=speaks_ahead,
+                prepares_answers=prepares_answers,
+                prepares_speech=prepares_speech,
                 health=health,
             )
 
         try:
-            yield Voice(speech, usual_voice, make_model)
+            yield Voice(speech, usual_voice, ModelFactory(make_profile(model, speech.synthesizer), make_model))
         finally:
-            await hearing.aclose()
-            await voters.aclose()
+            await batched_vad.aclose()
+            await detector_workers.aclose()
 
 
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:

@@ -96,7 +96,7 @@ class GenerationComplete(Struct, frozen=True):
 
 
 class TurnComplete(Struct, frozen=True):
-    """The last event of a turn, exactly once, even if the turn is empty, void or failed. Only a transcript may follow."""
+    """The last event of a turn, exactly once, even if it is empty, void or failed. Only a transcript may follow."""
 
     turn: str
 
@@ -194,8 +194,8 @@ class LiveProfile:
     keeps_context: bool = False
     """Whether it keeps the conversation in a context of its own; else it reads the transcript."""
     waits_to_answer: bool = False
-    """Whether the session must ask for the answer to what it hears, by `respond`. The session sees the words first: they
-    may be a yes that lets a tool run. Other models answer by themselves."""
+    """Whether the session must ask for the answer to what it hears, by `respond`. The session sees the words first: a
+    yes may let a tool run. Other models answer by themselves."""
 
     @property
     def speaks(self) -> bool:
@@ -262,7 +262,8 @@ class LiveModel(Protocol):
     def events(self) -> AsyncIterator[LiveEvent]: ...
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """How to speak from now on: a voice by its name, None for the model's own, and a speed, where 1 is normal. A model without a voice, or without a choice, ignores it. May be called before `connect`."""
+        """How to speak from now on: a voice by its name, None for the model's own, and a speed, where 1 is normal. A
+        model without a voice, or without a choice, ignores it. May be called before `connect`."""
         ...
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:

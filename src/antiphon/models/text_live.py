@@ -24,6 +24,7 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     LiveProfile,
+    ModelFactory,
     OutputText,
     ToolAnswer,
     ToolCalls,
@@ -304,6 +305,11 @@ class TextLiveModel:
         turn = self._chat.stop()
         if turn is not None:
             self._queue.put(TurnComplete(turn))
+
+
+def text_factory(model: TextModel, health: ModelHealth | None = None) -> ModelFactory:
+    """Makes the live models of a text model. `health` is told how each answer ended."""
+    return ModelFactory(profile_of(model), lambda: TextLiveModel(model, health))
 
 
 def _spoken_results(messages: Sequence[Message]) -> list[str]:

@@ -1,8 +1,8 @@
 """The connection to one model: it connects beside the session's mailbox, takes commands at any time, and reads events.
 
-A connection is used once: it is connecting, then open, and at last closed by the session or lost. Then the session makes
-another one. The session never waits for a network: commands that come while the connection is being made are carried out
-once it is open.
+A connection is used once: it is connecting, then open, and at last closed by the session or lost. Then the session
+makes another one. The session never waits for a network: commands that come while the connection is being made are
+carried out once it is open.
 """
 
 import asyncio

@@ -15,8 +15,8 @@ from antiphon.telemetry.log import get_logger
 SAMPLE: Final = "Hello, this is how I sound."
 
 Synthesize = Callable[[str, str | None, float], Awaitable[bytes]]
-"""Speaks a text in a voice, None for the usual one, at a speed: PCM16 at the wire's rate. Raises an `AntiphonError` with
-a text that can be shown."""
+"""Speaks a text in a voice, None for the usual one, at a speed: PCM16 at the wire's rate. Raises an `AntiphonError`
+with a text that can be shown."""
 
 log: Final = get_logger(__name__)
 

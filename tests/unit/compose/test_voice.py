@@ -16,9 +16,11 @@ from antiphon.compose import open_speech, open_voice
 from antiphon.compose import voice as voice_module
 from antiphon.config import Model, Settings, Speech, Storage, load
 from antiphon.errors import AntiphonError
+from antiphon.models.background import BackgroundTasks
 from antiphon.models.base import TextProfile
 from antiphon.models.cascade.cascade import Cascade
-from antiphon.models.cascade.mind import Mind
+from antiphon.models.cascade.speculative_chat import SpeculativeChat
+from antiphon.models.cascade.turn import Turn
 from antiphon.models.completeness import Completeness
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.serve import run_server
@@ -71,20 +73,20 @@ async def reason(settings: Settings) -> str:
 
 async def test_the_voice_of_the_settings_hears_and_speaks(settings: Settings) -> None:
     async with open_voice(settings, ScriptedModel([]), judge) as voice:
-        profile = voice.make_model().profile
+        profile = voice.factory.profile
         assert profile.hears
         assert profile.speaks
         assert profile.output_hz == SPEECH_HZ
-        sample = await voice.make_sample("Hello!", None, 1.0)
+        sample = await voice.synthesize("Hello!", None, 1.0)
         assert 0.3 * 2 * SPEECH_HZ < len(sample) < 2 * 2 * SPEECH_HZ
-        assert len(await voice.make_sample("Hello!", "nobody", 2.0)) < len(sample)
+        assert len(await voice.synthesize("Hello!", "nobody", 2.0)) < len(sample)
 
 
 async def test_without_a_mouth_it_hears_and_writes(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
     take_away(settings, "joe")
     async with open_voice(settings, ScriptedModel([]), judge) as voice:
-        profile = voice.make_model().profile
+        profile = voice.factory.profile
         assert profile.hears
         assert not profile.speaks
 
@@ -214,13 +216,14 @@ async def test_the_model_is_asked_ahead_where_that_costs_nothing(
     thinks_ahead: bool,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(Mind, "think_ahead", lambda mind, text: asked.append(text))
+    monkeypatch.setattr(SpeculativeChat, "prepare", lambda chat, turn, text: asked.append(text))
     settings = replace(settings, model=Model(think_ahead=when), speech=Speech(tts="none"))
     model = ScriptedModel([], profile=TextProfile("priced", needs_network=needs_network))
     async with open_voice(settings, model, judge) as voice:
-        cascade = voice.make_model()
+        cascade = voice.factory.make()
         assert isinstance(cascade, Cascade)
-        cascade.on_guess("what time is it")
+        turn = Turn("m1", voice.speech.recognizer, BackgroundTasks())
+        cascade.on_guess(turn, "what time is it")
     assert asked == ["what time is it"] * thinks_ahead
 
 

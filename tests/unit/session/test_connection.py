@@ -84,7 +84,7 @@ async def test_commands_that_come_while_it_is_connecting_are_carried_out_when_it
     await asyncio.sleep(1)
     assert posted.events == []
     await asyncio.sleep(3)
-    assert connection.state is ConnectionState.OPEN
+    assert connection.was_opened
     assert model.texts == ["hi"]
     assert posted.events[0] == Opened()
     assert any(isinstance(event, OutputText) for event in posted.events)

@@ -532,8 +532,8 @@ def test_interim_words_of_the_turn_under_way_are_told(processing: Talk) -> None:
 
 def test_of_two_responses_in_flight_only_the_newer_one_matters(speaking: Talk) -> None:
     speaking.do(TurnStarted("m2"))
-    late = [OutputText("m1", "old"), OutputAudio("m1", b"\0\0"), Interrupted("m1"), TurnFailed("m1", "old")]
-    for event in (*late, GenerationComplete("m1"), TurnComplete("m1")):
+    late: list[e.Event] = [OutputText("m1", "old"), OutputAudio("m1", b"\0\0"), Interrupted("m1")]
+    for event in (*late, TurnFailed("m1", "old"), GenerationComplete("m1"), TurnComplete("m1")):
         assert speaking.do(event) == []
     assert speaking.do(OutputText("m2", "new")) == [Send(s.ResponseChunk("new", is_first=True, turn=2))]
 

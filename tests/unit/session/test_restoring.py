@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from antiphon.models.live import ModelFactory
-from antiphon.models.text_live import TextLiveModel, profile_of
+from antiphon.models.text_live import text_factory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.storage.memory import MemoryDatabase
@@ -133,7 +133,7 @@ async def test_a_hello_does_not_change_the_mode_of_what_it_resumes(house: House,
 
 async def test_the_first_spoken_turn_is_enough_to_come_back_in_voice(house: House) -> None:
     models = {
-        Mode.TEXT: ModelFactory(profile_of(ScriptedModel([])), lambda: TextLiveModel(ScriptedModel([]))),
+        Mode.TEXT: text_factory(ScriptedModel([])),
         Mode.VOICE: ModelFactory(PROFILE, lambda: ScriptedLive([Hear("what time is it"), Stall()])),
     }
     server = Server(models=models, database=MemoryDatabase())

@@ -24,7 +24,7 @@ def said(messages: Any) -> list[str]:
 
 def kept(client: Client) -> list[Message]:
     assert client.live is not None
-    return client.live.runner.writer.transcript.messages
+    return list(client.live.runner.writer.transcript.messages)
 
 
 ALL = ["I am Ann", "Hello Ann.", "I am 30", "Noted.", "who am I"]

@@ -7,13 +7,14 @@ from string import ascii_letters
 
 import pytest
 
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.live import ModelFactory
+from antiphon.models.text_live import text_factory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.tools.spec import Mode
 from tests.fakes.calls import Client, Server
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import Hear, Say, ScriptedLive
+from tests.fakes.scripted_live import PROFILE, Hear, Say, ScriptedLive
 from tests.fakes.spelling import SpellingVoice, read
 from tests.fakes.voice import Body
 
@@ -26,7 +27,7 @@ async def speaking() -> AsyncIterator[Client]:
     """A client that was told an answer of a second, and is playing it."""
     voice = ScriptedLive([Hear("what time is it"), Say("It is noon.", audio_ms=1_000)])
     script = ScriptedModel([])
-    server = Server(models={Mode.TEXT: lambda: TextLiveModel(script), Mode.VOICE: lambda: voice})
+    server = Server(models={Mode.TEXT: text_factory(script), Mode.VOICE: ModelFactory(PROFILE, lambda: voice)})
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(1)
@@ -74,7 +75,7 @@ async def storyteller() -> AsyncIterator[Server]:
 
     body, script = Body(), ScriptedModel([STORY])
     server = Server(
-        models={Mode.TEXT: lambda: TextLiveModel(script), Mode.VOICE: lambda: body.cascade(script, voice)},
+        models={Mode.TEXT: text_factory(script), Mode.VOICE: body.factory(script, voice)},
         synthesize=synthesize,
     )
     yield server

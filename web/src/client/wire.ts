@@ -177,6 +177,8 @@ export interface TranscriptMessage {
   text: string;
   /** A final one is sent after it is stored; interim ones come while the user speaks. */
   is_final: boolean;
+  /** The turn that it belongs to. A transcript may come after the answer of its turn, or never. */
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
@@ -187,6 +189,7 @@ export interface ResponseChunkMessage {
   /** Only what is new. */
   text: string;
   is_first: boolean;
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
@@ -209,6 +212,7 @@ export interface QueuedText {
 export interface ResponseMessage {
   type: "response";
   text: string;
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }

@@ -11,7 +11,7 @@ from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextD
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.openai_compatible import UNSIGNED
 from antiphon.models.providers.references import Provider, parse
-from antiphon.models.text_live import TextLiveModel
+from antiphon.models.text_live import text_factory
 from antiphon.protocol.client_messages import TextMessage
 from antiphon.protocol.server_messages import Response
 from antiphon.tools.call import Keys, ToolCall, canonical
@@ -228,7 +228,7 @@ class Talk:
     """A turn with a model over HTTP, its tools behind the gate."""
 
     def __init__(self, model: TextModel, *tools: Any) -> None:
-        self._server = Server(*tools, models={Mode.TEXT: lambda: TextLiveModel(model)})
+        self._server = Server(*tools, models={Mode.TEXT: text_factory(model)})
         self._client = Client(self._server)
 
     async def say(self, text: str) -> str:
