@@ -4,6 +4,7 @@ conversation."""
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -83,9 +84,8 @@ class Voice:
         return self.folder / "tools" / tool / name
 
 
-@pytest.fixture(scope="module", params=["native", "waiting"])
-def voice(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voice]:
-    folder, waits = tmp_path_factory.mktemp(request.param), request.param == "waiting"
+@contextmanager
+def voice_in(folder: Path, *, waits: bool) -> Iterator[Voice]:
     write_garden(folder)
     write_tool(
         folder / "tools",
@@ -108,7 +108,22 @@ def voice(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield Voice(served, folder, waits)
 
 
-native_only = pytest.mark.parametrize("voice", ["native"], indirect=True)
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voice]:
+    with voice_in(tmp_path_factory.mktemp("native"), waits=False) as voice:
+        yield voice
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voice]:
+    with voice_in(tmp_path_factory.mktemp("waiting"), waits=True) as voice:
+        yield voice
+
+
+@pytest.fixture(params=["native", "waiting"])
+def voice(request: pytest.FixtureRequest) -> Voice:
+    chosen: Voice = request.getfixturevalue(request.param)
+    return chosen
 
 
 def hear(text: str, transcript: Literal["before", "late", "after", "never"] = "late", *, over: bool = False) -> Hear:
@@ -216,31 +231,29 @@ async def test_a_transcript_is_shown_and_stored_in_its_place(
     ]
 
 
-@native_only
-async def test_a_transcript_may_come_when_the_next_turn_is_over(voice: Voice) -> None:
+async def test_a_transcript_may_come_when_the_next_turn_is_over(native: Voice) -> None:
     late = Hear(TIME, after_ms=100, transcript="after", late_ms=1_500)
-    voice.write(late, say(NOON), hear("Thanks.", "before"), say("You're welcome."))
-    async with call(voice.served.url) as caller:
+    native.write(late, say(NOON), hear("Thanks.", "before"), say("You're welcome."))
+    async with call(native.served.url) as caller:
         await start(caller)
         await speak(caller)
         await speak(caller)
         await caller.until("transcript", text=TIME)
     assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2), (TIME, 1)]
-    assert await read_back(voice.served, caller) == [
+    assert await read_back(native.served, caller) == [
         *(("user", TIME), ("assistant", NOON)),
         *(("user", "Thanks."), ("assistant", "You're welcome.")),
     ]
 
 
-@native_only
-async def test_a_turn_without_a_transcript_is_answered_and_stored(voice: Voice) -> None:
-    voice.write(hear(TIME, "never"), say(NOON), hear("Thanks."), say("You're welcome."))
-    async with call(voice.served.url) as caller:
+async def test_a_turn_without_a_transcript_is_answered_and_stored(native: Voice) -> None:
+    native.write(hear(TIME, "never"), say(NOON), hear("Thanks."), say("You're welcome."))
+    async with call(native.served.url) as caller:
         await start(caller)
         assert await speak(caller) == NOON
         await speak(caller)
     assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2)]
-    assert await read_back(voice.served, caller) == [
+    assert await read_back(native.served, caller) == [
         ("assistant", NOON),
         *(("user", "Thanks."), ("assistant", "You're welcome.")),
     ]
@@ -349,6 +362,23 @@ async def test_a_spoken_yes_works_also_when_its_transcript_comes_late(voice: Voi
         *(("user", "Water the garden."), ("assistant", QUESTION)),
         *(("user", "yes please"), *(("assistant", text) for text in answers)),
     ]
+
+
+async def test_a_model_that_calls_again_when_it_hears_the_yes_does_not_make_it_run_twice(native: Voice) -> None:
+    water = Call("water_plants", {"place": "shed"})
+    native.write(
+        *(hear("Water the shed."), water, say("Water the shed?")),
+        *(hear("yes please"), water, say("One moment."), say("Listen: {results}")),
+    )
+    async with call(native.served.url) as caller:
+        await start(caller)
+        await speak(caller)
+        await caller.socket.send(FRAME)
+        await play(caller)
+        await play(caller)
+        assert await caller.is_answered()
+    assert [message["outcome"] for message in caller.every("confirmation_resolved")] == ["approved"]
+    assert native.tool_file("water_plants", "watered").read_text().splitlines().count("shed") == 1
 
 
 # An interruption.
