@@ -43,7 +43,7 @@ from pipecat.workers.runner import WorkerRunner
 from antiphon.client import Incoming
 from antiphon.compose import House, open_house
 from antiphon.config import Settings, Storage
-from antiphon.models.base import CallRequested, OutputText, Prompt
+from antiphon.models.base import CallRequested, Prompt, TextDelta
 from antiphon.models.builtin import BuiltinModel
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage
@@ -117,7 +117,7 @@ class Assistant(FrameProcessor):
         text, calls = "", []
         async for event in self._model.reply(Prompt("", messages, (), Mode.VOICE)):
             match event:
-                case OutputText(text=piece):
+                case TextDelta(text=piece):
                     text += piece
                 case CallRequested(call=call):
                     calls.append(call)

@@ -11,9 +11,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from antiphon.models.cascade.ear import FRAME_BYTES, PAUSE_FRAMES, Ear, Sign, enough_frames
-
 from antiphon.audio.vad import Vad
+from antiphon.models.cascade.endpointer import FRAME_BYTES, PAUSE_FRAMES, Endpointer, Signal, enough_frames
 from bench.load.microphone import FRAME_BYTES as SENT_BYTES
 from bench.load.microphone import STEP_FRAMES, Recording, room
 from bench.speech.clips import LEAD_MS, TAIL_MS, VOICES, make_clip
@@ -121,19 +120,19 @@ def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
 
 
 def _find_end(heard: Sequence[float], sound: bytes, long_silence_ms: int) -> End | None:
-    """None unless the ear hears one turn without a pause in it."""
-    ear = Ear(long_silence_ms)
+    """None unless the endpointer finds one turn without a pause in it."""
+    endpointer = Endpointer(long_silence_ms)
     hushed = paused = 0
     for place, probability in enumerate(heard):
-        sign = ear.hear(probability, sound[place * FRAME_BYTES : (place + 1) * FRAME_BYTES])
-        if ear.is_speaking and not ear.is_hushed:
+        signal = endpointer.hear(probability, sound[place * FRAME_BYTES : (place + 1) * FRAME_BYTES])
+        if endpointer.is_speaking and not endpointer.has_sound_stopped:
             hushed = place + 1
-        match sign:
-            case Sign.PAUSED:
+        match signal:
+            case Signal.PAUSED:
                 paused = place
-            case Sign.RESUMED | Sign.DISCARDED:
+            case Signal.RESUMED | Signal.DISCARDED:
                 return None
-            case Sign.ENDED:
+            case Signal.ENDED:
                 return End(hushed, paused)
     return None
 

@@ -10,8 +10,7 @@ from random import Random
 from time import monotonic_ns
 from typing import Final
 
-from antiphon.models.cascade.ear import FRAME_MS, enough_frames
-
+from antiphon.models.cascade.endpointer import FRAME_MS, enough_frames
 from bench.load import wire
 from bench.load.ledger import Ledger
 from bench.load.line import SPEECH_HEAD, Line, Message

@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from antiphon.models.cascade.ear import FRAME_MS, enough_frames
 
 from antiphon.client import Incoming, Mode, connect
 from antiphon.client.speaking import FRAME_BYTES, OUTPUT_HZ, QUIET, Exchange
 from antiphon.config import Speech
+from antiphon.models.cascade.endpointer import FRAME_MS, enough_frames
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.speech.spoken import speakable

@@ -1,1 +1,1 @@
-"""The brains: what a session talks to, whatever is behind it."""
+"""The models that a session talks to, behind one seam."""

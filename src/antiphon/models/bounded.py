@@ -1,4 +1,4 @@
-"""Limits on what a model may say and ask for, the same for every model and every way to reach it."""
+"""Limits on what a model may say and call, the same for every model and every way to reach it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -9,16 +9,16 @@ from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, 
 
 MAX_TURN_S: Final = 110.0
 """How long a model may take for its messages of one turn. `POST /api/chat` gives up a little later than this, so that
-the same reason is told there."""
+it reports the same reason."""
 MAX_ANSWER_CHARS: Final = 100_000
-"""The longest text of one message: two hours of speech. Whatever is longer is a model that cannot stop."""
+"""The longest text of one message: two hours of speech. A model that says more cannot stop."""
 MAX_CALLS: Final = 32
 """The most calls of one message. The gate runs far fewer in a turn."""
 MAX_CALL_CHARS: Final = 256 * 1024
-"""The most that all calls of one message may hold: names, ids and arguments, of which the gate takes 64 KiB each."""
+"""The most characters in all calls of one message: names, ids and arguments. The gate takes 64 KiB of each."""
 
 REPEATED_CHARS: Final = 6_000
-"""How much text must be one passage over and over before the model counts as stuck."""
+"""How much text must be one repeated passage before the model counts as stuck."""
 LEAST_REPEATS: Final = 8
 _PROBE_CHARS: Final = 64
 _CHECK_EVERY_CHARS: Final = 2_000
@@ -27,11 +27,11 @@ TOO_MANY_CALLS: Final = f"asked for more than {MAX_CALLS} tool calls in one mess
 
 
 class LimitExceeded(Exception):
-    """A model went over a limit. The text continues a sentence that begins with the model's name."""
+    """A model exceeded a limit. The text continues a sentence that begins with the model's name."""
 
 
 class BoundedModel:
-    """Any text model within the limits. What it said before it went over one has been passed on."""
+    """Any text model, kept within the limits. What it said before it exceeded one has been passed on."""
 
     def __init__(self, model: TextModel) -> None:
         self.profile = model.profile
@@ -58,7 +58,7 @@ class BoundedModel:
 
 
 class TurnTimer:
-    """The time that a model has for its messages of one turn. That of the tools in between is not counted."""
+    """The time that a model has for its messages of one turn. The time of its tools is not counted."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -86,7 +86,7 @@ def explain_limit(name: str, error: LimitExceeded) -> ModelError:
 
 
 def is_repetitive(text: str) -> bool:
-    """Whether a text of `REPEATED_CHARS` is one passage over and over."""
+    """Whether a text of `REPEATED_CHARS` is one repeated passage."""
     probe_at = len(text) - _PROBE_CHARS
     period = probe_at - text.rfind(text[probe_at:], 0, len(text) - 1)
     is_short = period <= REPEATED_CHARS // LEAST_REPEATS
@@ -94,7 +94,7 @@ def is_repetitive(text: str) -> bool:
 
 
 class _Repetition(Exception):
-    """The model says the same passage over and over."""
+    """The model repeats the same passage."""
 
 
 class _Text:
@@ -104,7 +104,7 @@ class _Text:
         self._chars = 0
         self._recent: list[str] = []
         self._recent_chars = 0
-        """Since the text was last searched for repetitions."""
+        """How many characters came since the text was last searched for repetitions."""
         self._tail = ""
 
     def add(self, piece: str) -> None:

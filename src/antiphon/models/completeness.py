@@ -1,4 +1,4 @@
-"""How much of a request words are, as far as words can tell."""
+"""Whether a text is a complete request, as far as its words can tell."""
 
 import re
 from enum import Enum, auto
@@ -9,35 +9,36 @@ _HANGS: Final = re.compile(
     r"but|if|because|that|is|are|was|were|be|i)[\s.!?\"”]*$|[,…—-]\s*$",
     re.IGNORECASE,
 )
-"""Nobody ends with such a word, or hardly ever: whoever does is waited for a little longer."""
+"""Hardly anybody ends with such a word: the user is given a little more time."""
 
 _GROWS: Final = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|"
     r"hundred|thousand|million|billion|\d+00)[\s.!?]*$",
     re.IGNORECASE,
 )
-"""Months get days, and hundreds get the rest: "until March … the sixteenth", "two hundred … and five"."""
+"""Days follow months, and smaller numbers follow hundreds: "until March … the sixteenth", "two hundred … and five"."""
 
 
 class Completeness(Enum):
     OVER = auto()
-    """A whole request, and nothing that is known begins like it and goes on."""
+    """A complete request. No known request begins with it and goes on."""
     WHOLE = auto()
-    """One that could go on: "what time is it", before "in Tokyo", or "until March", before "the sixteenth"."""
+    """A complete request that could go on: "what time is it" (in Tokyo), or "until March" (the sixteenth)."""
     BEGUN = auto()
-    """The beginning of one."""
+    """The beginning of a request."""
     UNKNOWN = auto()
-    """Words that nothing is known about."""
+    """No known request has these words."""
 
 
 def hangs(text: str) -> bool:
-    """Whether the last word leaves something open, or the melody did: a recogniser hears that as a comma.
+    """Whether the text ends with a word that needs another, or with a comma: recognisers write one if the voice did not
+    fall.
 
-    A full stop says nothing: it is put behind unfinished sentences too.
+    A full stop tells nothing: recognisers put it behind unfinished sentences too.
     """
     return _HANGS.search(text) is not None
 
 
 def could_grow(text: str) -> bool:
-    """Whether its last word is whole, but often only the beginning of a date or of a number."""
+    """Whether the last word is often only the beginning of a date or of a number."""
     return _GROWS.search(text) is not None

@@ -1,4 +1,4 @@
-"""How a model fares: each failure is one line in the log, and the last one is remembered for `/ready`."""
+"""The health of a model: each failure is one line in the log, and the last one is kept for `/ready`."""
 
 from dataclasses import dataclass
 
@@ -18,13 +18,13 @@ class LastFailure:
 
 
 class ModelHealth:
-    """Shared by all sessions of a process that use the same model. Nothing that people said is logged or kept."""
+    """The health of one model, for all sessions of a process. Nothing that people said is logged or kept."""
 
     def __init__(self, name: str, clock: Clock | None = None) -> None:
         self._name = name
         self._clock = clock or SystemClock()
         self.last_failure: LastFailure | None = None
-        """None if the last answer was whole, or if there was none yet."""
+        """None if the last answer succeeded, or if there was none yet."""
 
     def note_success(self) -> None:
         self.last_failure = None

@@ -1,1 +1,1 @@
-"""The local voice: ears, a text model, and a mouth, put together as one `LiveModel`."""
+"""The local voice: speech recognition, a text model and speech synthesis, as one `LiveModel`."""

@@ -90,8 +90,9 @@ class Cascade:
         self._recognizer: TurnRecognizer | None = None
         self._answer: _Answer | None = None
         """The last answer that was asked for."""
-        self._replaced: set[str] = set()
-        """Turns that the user went on with before an answer was asked for: it is no longer wanted."""
+        self._void: set[str] = set()
+        """Turns that were completed before an answer was asked for: the user went on, or the session lost interest. If
+        the session asks after all, it has not seen that yet."""
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._chat.connect(context)
@@ -113,8 +114,8 @@ class Cascade:
             self._recognizer.end(turn)
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        if turn in self._replaced:
-            self._replaced.remove(turn)
+        if turn in self._void:
+            self._void.remove(turn)
             return
         self._start_answer(turn)
         self._chat.respond(turn)
@@ -131,8 +132,7 @@ class Cascade:
         if self._answer is not None and self._answer.turn == turn:
             self._stop_answer()
         elif was_heard:
-            # The session does not want an answer to what it heard.
-            self._queue.put(TurnComplete(turn))
+            self._complete_without_answer(turn)
 
     async def close(self) -> None:
         self._queue.close()
@@ -160,9 +160,8 @@ class Cascade:
         if self.is_answering():
             self._interrupt_answer()
         if self._answer is None or self._answer.turn != turn.continues:
-            self._replaced.add(turn.continues)
             self._queue.put(Interrupted(turn.continues))
-            self._queue.put(TurnComplete(turn.continues))
+            self._complete_without_answer(turn.continues)
 
     def on_caption(self, turn: Turn) -> None:
         self._queue.put(InputTranscript(turn.id, turn.caption, is_final=False))
@@ -252,3 +251,7 @@ class Cascade:
         if not answer.is_complete:
             answer.is_complete = True
             self._queue.put(TurnComplete(answer.turn))
+
+    def _complete_without_answer(self, turn: str) -> None:
+        self._void.add(turn)
+        self._queue.put(TurnComplete(turn))

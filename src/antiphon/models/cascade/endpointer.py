@@ -139,16 +139,17 @@ class Endpointer:
 
     def hear(self, probability: float, frame: bytes, *, may_start: bool = True) -> Signal | None:
         """Takes a frame and the probability that it is speech. `may_start`: whether that is enough to begin a turn."""
-        self._run = self._run + 1 if probability >= (STILL_SPEECH if self.is_speaking else SPEECH) else 0
         speech = self._speech
-        if speech is None or not self.is_open:
+        is_speaking = speech is not None and speech.state is _State.SPEAKING
+        self._run = self._run + 1 if probability >= (STILL_SPEECH if is_speaking else SPEECH) else 0
+        if speech is None or speech.state is _State.ENDED:
             self._recent.append(frame)
             return self.start() if may_start and self._run >= ONSET_FRAMES else None
         speech.audio += frame
         speech.spoken += self._run > 0
         speech.dropped = speech.dropped + 1 if speech.loudness.hear(frame) else 0
-        speech.silent = 0 if self._run and self.is_speaking else speech.silent + 1
-        if self.is_speaking:
+        speech.silent = 0 if self._run and is_speaking else speech.silent + 1
+        if is_speaking:
             return self._pause(speech) if speech.silent >= PAUSE_FRAMES else None
         return self._go_on(speech, Signal.RESUMED) if self._run >= RESUME_FRAMES else self._end_if_due(speech)
 

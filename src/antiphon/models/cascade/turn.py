@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 import numpy as np
@@ -38,6 +39,16 @@ class Recognition:
         return has_failed(self.task)
 
 
+class TurnStatus(Enum):
+    HEARING = auto()
+    """The user is speaking, or the text is not known yet."""
+    AWAITED = auto()
+    """The same, but the session has ended the audio and given the turn its id: it waits for the text, or for the news
+    that the turn is empty."""
+    FINAL = auto()
+    """The text is final. The user may still go on."""
+
+
 class Turn:
     """The text of a turn and the work on it. Its audio is kept by the endpointer.
 
@@ -50,10 +61,7 @@ class Turn:
         """The id under which it was final before the user went on."""
         self.text = ""
         """The last final text."""
-        self.is_final = False
-        """Whether the text is final, under this id. The user may still go on."""
-        self.is_awaited = False
-        """Whether the session has ended the audio, and waits for this turn or for the news that it is empty."""
+        self.status = TurnStatus.HEARING
         self.caption = ""
         """The interim text that was last shown."""
         self.next_caption_ms = CAPTION_EVERY_MS
@@ -62,20 +70,25 @@ class Turn:
         """The recognition that began when the sound stopped, as long as there was no sound since."""
         self.guess: Recognition | None = None
         """The recognition of what may be the whole turn: that of the last pause, or of the end."""
-        self.ending: asyncio.Task[None] | None = None
         self.stall_timer: asyncio.TimerHandle | None = None
         self.pause_tasks = BackgroundTasks(tasks)
         """The work that began with a pause, which is cancelled if the user goes on."""
         self.caption_tasks = BackgroundTasks(tasks)
-        self.known_ms = 0.0
-        """How long it took to recognise the known part."""
-        self._known: list[str] = []
+        self._known: list[Recognized] = []
         self._recognizer = recognizer
 
     @property
-    def is_ending(self) -> bool:
-        """Whether the user has finished, and the text is awaited."""
-        return self.ending is not None and not self.ending.done()
+    def is_final(self) -> bool:
+        return self.status is TurnStatus.FINAL
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.status is TurnStatus.AWAITED
+
+    @property
+    def known_ms(self) -> float:
+        """How long it took to recognise the known part."""
+        return sum(part.took_ms for part in self._known)
 
     async def recognize(self, audio: bytes, urgency: Urgency) -> Recognized:
         """The text of audio that follows the known part. Raises `SpeechError`."""
@@ -86,14 +99,13 @@ class Turn:
 
     def keep(self, part: Recognized) -> None:
         """Adds to the known part. Its audio is to be dropped."""
-        self._known.append(part.text)
-        self.known_ms += part.took_ms
+        self._known.append(part)
         self.next_caption_ms = 0
         self.early = None
 
     def join(self, text: str) -> str:
         """The text of the whole turn, with this as its end."""
-        return " ".join(filter(None, [*self._known, text]))
+        return " ".join(filter(None, [*(part.text for part in self._known), text]))
 
     def take_early(self) -> Recognition | None:
         """The recognition that began when the sound stopped, if it can be used."""
@@ -105,7 +117,7 @@ class Turn:
 
     def continue_as(self, id: str) -> None:
         """The user goes on after the text was final."""
-        self.continues, self.id, self.is_final = self.id, id, False
+        self.continues, self.id, self.status = self.id, id, TurnStatus.HEARING
 
     def close(self) -> None:
         self.pause_tasks.cancel()

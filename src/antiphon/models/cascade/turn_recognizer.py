@@ -10,7 +10,7 @@ from antiphon.audio.barge import BargeIn
 from antiphon.models.background import BackgroundTasks, result_of
 from antiphon.models.cascade.endpointer import Endpointer, Signal
 from antiphon.models.cascade.shared_engines import SharedEngines
-from antiphon.models.cascade.turn import CAPTION_EVERY_MS, Recognition, Recognized, Turn, find_cut
+from antiphon.models.cascade.turn import CAPTION_EVERY_MS, Recognition, Recognized, Turn, TurnStatus, find_cut
 from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
@@ -74,6 +74,8 @@ class TurnListener(Protocol):
 
 
 class TurnRecognizer:
+    """Recognises what one session's user says. Everything that is known about a turn is in its `Turn`."""
+
     def __init__(self, engines: SharedEngines, listener: TurnListener) -> None:
         self._engines = engines
         self._listener = listener
@@ -146,10 +148,10 @@ class TurnRecognizer:
 
     def _end(self, id: str) -> None:
         turn = self._turn
-        if turn is None or turn.is_final or turn.is_awaited:
+        if turn is None or turn.status is not TurnStatus.HEARING:
             self._listener.on_empty(id)
         else:
-            turn.id, turn.is_awaited = id, True
+            turn.id, turn.status = id, TurnStatus.AWAITED
         self._handle(self._endpointer.end())
 
     def _handle(self, signal: Signal | None) -> None:
@@ -172,7 +174,7 @@ class TurnRecognizer:
                 self._resume(turn)
             case Signal.ENDED:
                 turn.guess = turn.guess or turn.take_early()
-                turn.ending = turn.pause_tasks.start(self._finish(turn, self._endpointer.silence_ms))
+                turn.pause_tasks.start(self._finish(turn, self._endpointer.silence_ms))
             case Signal.DISCARDED:
                 self._give_up(turn)
 
@@ -185,7 +187,6 @@ class TurnRecognizer:
                 turn.keep(part)
                 self._endpointer.drop_oldest(guess.audio_bytes)
         turn.pause_tasks.cancel()
-        turn.ending = None
         self._listener.on_resumed()
 
     def _watch_for_stall(self, turn: Turn) -> None:
@@ -309,6 +310,6 @@ class TurnRecognizer:
         if not text:
             self._give_up(turn)
             return
-        turn.text, turn.is_final, turn.is_awaited = text, True, False
+        turn.text, turn.status = text, TurnStatus.FINAL
         wait_ms = (self._loop.time() - ended_s) * 1_000
         self._listener.on_final(turn, Timings(silence_ms, turn.known_ms + recognized.took_ms, wait_ms))

@@ -72,7 +72,7 @@ async def test_who_goes_on_twice_has_one_turn() -> None:
         call.tones.delay_s = 2.0
         for place, text in enumerate(("what time is it", "in Tokyo", "and in Berlin")):
             await call.caller.speak(text)
-            await call.wait_for(lambda place=place: len(call.caller.finals) == place + 1)
+            await call.wait_for_event(TurnStarted, place + 1)
         await call.wait_for_event(TurnComplete, 3)
         assert [each.continues for each in call.caller.started] == [
             None,
