@@ -119,10 +119,14 @@ class Listener:
         """What came of this turn."""
         return [event for event in self.events if getattr(event, "turn", None) == turn]
 
-    def make_turn(self) -> str:
+    def make_turn(self, kind: str = "asked") -> str:
         self._turns_made += 1
-        self.turn = f"asked-{self._turns_made}"
+        self.turn = f"{kind}-{self._turns_made}"
         return self.turn
+
+    def is_asked(self, turn: str) -> bool:
+        """Whether the listener has asked for this turn: it was not spoken."""
+        return turn.startswith("asked-")
 
     async def settle(self) -> None:
         """Until nothing more comes by itself."""
@@ -152,7 +156,7 @@ class Listener:
         return turn
 
     async def end_audio(self) -> str:
-        turn = self.make_turn()
+        turn = self.make_turn("spoken")
         self.model.end_audio(turn)
         await self.settle()
         return turn

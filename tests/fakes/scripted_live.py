@@ -1,8 +1,6 @@
 """A live model that hears, says and does what its script says, at the times that the script gives."""
 
 import asyncio
-import re
-from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,13 +34,9 @@ from antiphon.models.live import (
 )
 from antiphon.tools.call import ToolCall, number
 from antiphon.transcript import Entry, Message, Transcript
+from tests.fakes.spoken_answer import OUTPUT_HZ, timeline
 
 INPUT_HZ: Final = 16_000
-OUTPUT_HZ: Final = 22_050
-TEXT_GAP_MS: Final = 20
-"""The time between two clauses of an answer's text."""
-REAL_TIME_FACTOR: Final = 0.2
-"""How many seconds it takes to make a second of speech."""
 
 PROFILE: Final = LiveProfile(
     name="scripted",
@@ -55,9 +49,6 @@ PROFILE: Final = LiveProfile(
 """The native flavour: it answers by itself, and keeps its own context."""
 WAITING: Final = replace(PROFILE, keeps_context=False, waits_to_answer=True)
 """The flavour of the cascade: it tells what it heard, is asked for the answer, and reads the session's transcript."""
-
-# A ramp, so that a test can see which part of an answer it holds.
-_SECOND_OF_AUDIO: Final = array("h", range(OUTPUT_HZ)).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,9 +393,8 @@ class ScriptedLive:
                 self._emit(TurnComplete(turn))
             return
         continued = self._heard_turns[-1] if step.continues else None
-        if turn is None or continued is not None:
-            self._emit(TurnStarted(turn or own, continued))
         turn = turn or own
+        self._emit(TurnStarted(turn, continued))
         self._heard_turns.append(turn)
         if continued is not None:
             self._own.rename(continued, turn)
@@ -505,7 +495,15 @@ class ScriptedLive:
         step = replace(step, text=step.text.replace("{results}", results))
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
-        for at_ms, event in _timeline(answer.turn, step, speaks=self.profile.speaks):
+        pieces = timeline(
+            answer.turn,
+            step.text,
+            first_text_ms=step.first_text_ms,
+            first_audio_ms=step.first_audio_ms,
+            audio_ms=step.audio_ms if self.profile.speaks else 0,
+            ends=not step.goes_on,
+        )
+        for at_ms, event in pieces:
             delay_s = begun_s + at_ms / 1000 - loop.time()
             if delay_s > 0:
                 await asyncio.sleep(delay_s)
@@ -587,30 +585,6 @@ class ScriptedLive:
         if not self.closed:
             self._outbox.append((asyncio.get_running_loop().time() + self._latency_s, event))
             self._has_events.set()
-
-
-def _timeline(turn: str, step: Say, *, speaks: bool) -> list[tuple[float, LiveEvent]]:
-    """The clauses of an answer as text and as audio, in the order in which they are made."""
-    clauses = re.split(r"(?<=[,.;:!?]\s)", step.text)
-    made: list[tuple[float, LiveEvent]] = [
-        (step.first_text_ms + place * TEXT_GAP_MS, OutputText(turn, clause)) for place, clause in enumerate(clauses)
-    ]
-    if speaks and step.audio_ms:
-        chars, at_ms = 0, float(step.first_audio_ms)
-        for place, clause in enumerate(clauses):
-            begin, end = (step.audio_ms * part // max(len(step.text), 1) for part in (chars, chars + len(clause)))
-            chars += len(clause)
-            at_ms = max(at_ms + (REAL_TIME_FACTOR * (end - begin) if place else 0), made[place][0])
-            last = place == len(clauses) - 1 and not step.goes_on
-            made.append((at_ms, OutputAudio(turn, _ramp(begin, end), clause, last)))
-    return sorted(made, key=lambda each: each[0])
-
-
-def _ramp(begin_ms: int, end_ms: int) -> bytes:
-    """The samples between two moments of an answer: lengths add up, however it is divided."""
-    begin, end = begin_ms * OUTPUT_HZ // 1000, end_ms * OUTPUT_HZ // 1000
-    seconds = end // OUTPUT_HZ + 1
-    return (_SECOND_OF_AUDIO * seconds)[2 * begin : 2 * end]
 
 
 def _input_ms(size: int) -> float:

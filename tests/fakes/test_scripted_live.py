@@ -34,7 +34,6 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, ToolMessage, Transcript, UserMessage
 from tests.fakes.paced import Listener, listening
 from tests.fakes.scripted_live import (
-    OUTPUT_HZ,
     WAITING,
     Barge,
     Call,
@@ -52,6 +51,7 @@ from tests.fakes.scripted_live import (
     Step,
     Use,
 )
+from tests.fakes.spoken_answer import OUTPUT_HZ
 
 FRAME = bytes(640)
 NOON = Say("It's noon, sir. And sunny.", first_text_ms=100, first_audio_ms=200, audio_ms=1_500)

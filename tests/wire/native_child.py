@@ -12,7 +12,7 @@ from antiphon.models.live import LiveContext, ModelFactory
 from antiphon.models.text_live import TextLiveModel
 from antiphon.serve import run_server
 from antiphon.session import connection
-from tests.fakes.scripted_live import PROFILE, ScriptedLive, Step
+from tests.fakes.scripted_live import PROFILE, WAITING, ScriptedLive, Step
 from tests.wire.served import Plan
 from tests.wire.served_child import main
 
@@ -25,6 +25,8 @@ class Models:
     """What the models of the next calls do."""
 
     script: Sequence[Step] = ()
+    waits: bool = False
+    """Whether the voice is of the flavour that waits to answer. This is read once, when the server starts."""
     latency_ms: int = 0
     voice_connect_s: float = 0.0
     text_connect_s: float = 0.0
@@ -50,15 +52,19 @@ async def run(plan: Plan) -> None:
 
     TextLiveModel.connect = connect_slowly  # type: ignore[method-assign]
 
+    profile = WAITING if read_models(folder).waits else PROFILE
+
     def make_voice() -> ScriptedLive:
         models = read_models(folder)
-        return ScriptedLive(models.script, connect_s=models.voice_connect_s, latency_ms=models.latency_ms)
+        return ScriptedLive(
+            models.script, profile=profile, connect_s=models.voice_connect_s, latency_ms=models.latency_ms
+        )
 
     await run_server(
         plan.settings,
         port=0,
         announce=lambda line: print(line, flush=True),
-        voice_model=ModelFactory(PROFILE, make_voice),
+        voice_model=ModelFactory(profile, make_voice),
     )
 
 

@@ -1,15 +1,18 @@
-"""A native audio model over the wire: it answers by itself, and transcripts come before, within or after the answer, or
-never. Whatever the order of arrival, what is stored and exported reads in the order of the conversation."""
+"""Live models of both flavours over the wire. A native one answers by itself, and its transcripts come before, within
+or after the answer, or never. Whatever the order of arrival, what is stored and exported reads in the order of the
+conversation."""
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import httpx2
 import pytest
 
-from tests.fakes.scripted_live import Barge, Call, Cancel, Hear, Say, Step
+from tests.fakes.scripted_live import Barge, Call, Cancel, GoOn, Hear, Say, Step
 from tests.fakes.toolbox import document, write_tool
 from tests.wire.caller import Caller, Message, call
 from tests.wire.native_child import Models
@@ -20,6 +23,8 @@ pytestmark = pytest.mark.real_time
 
 FRAME: Final = b"\x00" + bytes(2 * 16 * 120)
 """More audio than a `Hear` of these tests needs."""
+LONG_FRAME: Final = b"\x00" + bytes(2 * 16 * 400)
+"""As much audio as may be speech for `stop_listening`."""
 TIME: Final = "What time is it?"
 NOON: Final = "It's noon, sir. And sunny."
 STORY: Final = (
@@ -63,9 +68,24 @@ async def execute(args: Args, context: Context) -> ToolResult:
 NOTHING: Final = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("native")
+@dataclass(frozen=True)
+class Voice:
+    """A server, and its voice model."""
+
+    served: Served
+    folder: Path
+    waits: bool
+
+    def write(self, *script: Step, latency_ms: int = 0) -> None:
+        """What the model of the next call hears and says."""
+        Models(script, latency_ms=latency_ms).write(self.folder)
+
+    def tool_file(self, tool: str, name: str) -> Path:
+        return self.folder / "tools" / tool / name
+
+
+@contextmanager
+def voice_in(folder: Path, *, waits: bool) -> Iterator[Voice]:
     write_garden(folder)
     write_tool(
         folder / "tools",
@@ -83,14 +103,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parameters=NOTHING,
         files={"handler.py": SLOW, "doc.md": document("search_attic", "{}")},
     )
-    Models().write(folder)
-    return folder
+    Models(waits=waits).write(folder)
+    with serve(folder, child="tests.wire.native_child") as served:
+        yield Voice(served, folder, waits)
 
 
 @pytest.fixture(scope="module")
-def served(folder: Path) -> Iterator[Served]:
-    with serve(folder, child="tests.wire.native_child") as served:
-        yield served
+def native(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voice]:
+    with voice_in(tmp_path_factory.mktemp("native"), waits=False) as voice:
+        yield voice
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voice]:
+    with voice_in(tmp_path_factory.mktemp("waiting"), waits=True) as voice:
+        yield voice
+
+
+@pytest.fixture(params=["native", "waiting"])
+def voice(request: pytest.FixtureRequest) -> Voice:
+    chosen: Voice = request.getfixturevalue(request.param)
+    return chosen
 
 
 def hear(text: str, transcript: Literal["before", "late", "after", "never"] = "late", *, over: bool = False) -> Hear:
@@ -162,12 +195,16 @@ async def read_back(served: Served, caller: Caller) -> list[tuple[str, str]]:
 # When the transcript comes.
 
 
-@pytest.mark.parametrize("when", ["before", "late", "after"])
+@pytest.mark.parametrize(
+    ("voice", "when"),
+    [("waiting", "before"), ("native", "before"), ("native", "late"), ("native", "after")],
+    indirect=["voice"],
+)
 async def test_a_transcript_is_shown_and_stored_in_its_place(
-    served: Served, folder: Path, when: Literal["before", "late", "after"]
+    voice: Voice, when: Literal["before", "late", "after"]
 ) -> None:
-    Models([hear(TIME, when), say(NOON), hear("Thanks.", when), say("You're welcome.")]).write(folder)
-    async with call(served.url) as caller:
+    voice.write(hear(TIME, when), say(NOON), hear("Thanks.", when), say("You're welcome."))
+    async with call(voice.served.url) as caller:
         await start(caller)
         assert await speak(caller) == NOON
         assert await speak(caller) == "You're welcome."
@@ -183,115 +220,178 @@ async def test_a_transcript_is_shown_and_stored_in_its_place(
             assert chunk < transcript < response
         case "after":
             assert chunk < response < transcript
-    assert [final["text"] for final in finals(caller)] == [TIME, "Thanks."]
-    for type in ("transcript", "response"):
-        told = finals(caller) if type == "transcript" else caller.every(type)
-        assert [message["turn"] for message in told] == [1, 2]
-    assert {chunk["turn"] for chunk in caller.every("response_chunk")} == {1, 2}
-    assert [each["turn"] for each in caller.every("generation_complete")] == [1, 2]
+    assert [(final["text"], final["turn"]) for final in finals(caller)] == [(TIME, 1), ("Thanks.", 2)]
+    assert [message["turn"] for message in caller.every("response")] == [1, 2]
+    assert {message["turn"] for message in caller.every("response_chunk")} == {1, 2}
+    assert [message["turn"] for message in caller.every("generation_complete")] == [1, 2]
     assert caller.states == ["idle", "listening", *["processing", "speaking", "listening"] * 2]
-    assert await read_back(served, caller) == [
+    assert await read_back(voice.served, caller) == [
         *(("user", TIME), ("assistant", NOON)),
         *(("user", "Thanks."), ("assistant", "You're welcome.")),
     ]
 
 
-async def test_a_transcript_may_come_when_the_next_turn_is_over(served: Served, folder: Path) -> None:
+async def test_a_transcript_may_come_when_the_next_turn_is_over(native: Voice) -> None:
     late = Hear(TIME, after_ms=100, transcript="after", late_ms=1_500)
-    Models([late, say(NOON), hear("Thanks.", "before"), say("You're welcome.")]).write(folder)
-    async with call(served.url) as caller:
+    native.write(late, say(NOON), hear("Thanks.", "before"), say("You're welcome."))
+    async with call(native.served.url) as caller:
         await start(caller)
         await speak(caller)
         await speak(caller)
         await caller.until("transcript", text=TIME)
     assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2), (TIME, 1)]
-    assert await read_back(served, caller) == [
+    assert await read_back(native.served, caller) == [
         *(("user", TIME), ("assistant", NOON)),
         *(("user", "Thanks."), ("assistant", "You're welcome.")),
     ]
 
 
-async def test_a_turn_without_a_transcript_is_answered_and_stored(served: Served, folder: Path) -> None:
-    Models([hear(TIME, "never"), say(NOON), hear("Thanks."), say("You're welcome.")]).write(folder)
-    async with call(served.url) as caller:
+async def test_a_turn_without_a_transcript_is_answered_and_stored(native: Voice) -> None:
+    native.write(hear(TIME, "never"), say(NOON), hear("Thanks."), say("You're welcome."))
+    async with call(native.served.url) as caller:
         await start(caller)
         assert await speak(caller) == NOON
         await speak(caller)
     assert [(final["text"], final["turn"]) for final in finals(caller)] == [("Thanks.", 2)]
-    assert await read_back(served, caller) == [
+    assert await read_back(native.served, caller) == [
         ("assistant", NOON),
         *(("user", "Thanks."), ("assistant", "You're welcome.")),
     ]
 
 
+async def test_a_user_who_goes_on_has_said_one_thing(voice: Voice) -> None:
+    # The transcript of the first part comes last, when the turn that replaces it is over.
+    first = Hear("What time", after_ms=100, transcript="after", late_ms=0 if voice.waits else 1_500)
+    voice.write(first, GoOn(50), Hear(TIME, after_ms=100, continues=True), say(NOON))
+    async with call(voice.served.url) as caller:
+        await start(caller)
+        await caller.socket.send(FRAME)
+        await caller.until("state", state="processing")
+        await caller.until("state", state="listening")
+        assert await speak(caller) == NOON
+        await asyncio.sleep(0 if voice.waits else 1.5)
+        assert await caller.is_answered()
+    assert await read_back(voice.served, caller) == [("user", TIME), ("assistant", NOON)]
+
+
+async def test_what_stop_listening_ends_is_a_turn_like_any_other(voice: Voice) -> None:
+    ring: list[Step] = [
+        Hear("Ring the bell.", after_ms=60_000, transcript="late"),
+        Call("ring_bell"),
+        say("I have rung it."),
+    ]
+    voice.write(*ring, *ring)
+    before = rings(voice)
+    async with call(voice.served.url) as caller:
+        for _ in range(2):
+            await start(caller)
+            await caller.socket.send(LONG_FRAME)
+            await caller.send("stop_listening")
+            await caller.until("generation_complete")
+            await caller.send("playback_done")
+            await caller.until("state", state="idle")
+        assert await caller.is_answered()
+    assert rings(voice) == before + 2
+    assert [final["turn"] for final in finals(caller)] == [1, 2]
+    assert await read_back(voice.served, caller) == [("user", "Ring the bell."), ("assistant", "I have rung it.")] * 2
+
+
 # Tools.
 
 
-async def test_a_call_before_the_transcript_belongs_to_the_new_turn(served: Served, folder: Path) -> None:
+def rings(voice: Voice) -> int:
+    """How often the bell has rung."""
+    file = voice.tool_file("ring_bell", "rings")
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+async def test_a_call_before_the_transcript_belongs_to_the_new_turn(voice: Voice) -> None:
     ring: list[Step] = [hear("Ring the bell."), Call("ring_bell"), say("I have rung it.")]
-    Models([*ring, *ring]).write(folder)
-    async with call(served.url) as caller:
+    voice.write(*ring, *ring)
+    before = rings(voice)
+    async with call(voice.served.url) as caller:
         await start(caller)
         await speak(caller)
         await speak(caller)
-    assert place(caller, "tool_call") < place(caller, "transcript", is_final=True)
+    if not voice.waits:
+        assert place(caller, "tool_call") < place(caller, "transcript", is_final=True)
     first, second = caller.every("tool_result")
     assert (first["ok"], second["ok"]) == (True, True)
     assert first["id"] != second["id"]
-    assert (folder / "tools" / "ring_bell" / "rings").read_text() == "ring\n" * 2
-    assert await read_back(served, caller) == [("user", "Ring the bell."), ("assistant", "I have rung it.")] * 2
+    assert rings(voice) == before + 2
+    assert await read_back(voice.served, caller) == [("user", "Ring the bell."), ("assistant", "I have rung it.")] * 2
 
 
-async def test_a_call_that_the_model_cancels_is_stopped(served: Served, folder: Path) -> None:
+async def test_a_call_that_the_model_cancels_is_stopped(voice: Voice) -> None:
     search = Call("search_attic", id="call_0123456789")
-    Models([hear("Search the attic."), search, Cancel(after_ms=500), say("Never mind.")]).write(folder)
-    async with call(served.url) as caller:
+    voice.write(hear("Search the attic."), search, Cancel(after_ms=500), say("Never mind."))
+    async with call(voice.served.url) as caller:
         await start(caller)
         assert await speak(caller) == "Never mind."
-        assert (folder / "tools" / "search_attic" / "stopped").exists()
-        assert caller.every("tool_call")
-        assert caller.every("tool_result") == []
-    assert await read_back(served, caller) == [("user", "Search the attic."), ("assistant", "Never mind.")]
+    assert voice.tool_file("search_attic", "stopped").exists()
+    assert caller.every("tool_call")
+    assert caller.every("tool_result") == []
+    assert await read_back(voice.served, caller) == [("user", "Search the attic."), ("assistant", "Never mind.")]
 
 
 # A spoken yes.
 
 
-async def test_a_spoken_yes_works_when_its_transcript_comes_late(served: Served, folder: Path) -> None:
+async def test_a_spoken_yes_works_also_when_its_transcript_comes_late(voice: Voice) -> None:
     wish: list[Step] = [hear("Water the garden."), Call("water_plants", {"place": "garden"}), say(QUESTION)]
-    yes: list[Step] = [hear("yes please"), say("One moment.")]
-    Models([*wish, *yes, say("Listen: {results}")]).write(folder)
-    async with call(served.url) as caller:
+    # A native model has begun to answer by itself before the words of the yes are known.
+    own_words = [] if voice.waits else ["One moment."]
+    voice.write(*wish, hear("yes please"), *map(say, own_words), say("Listen: {results}"))
+    async with call(voice.served.url) as caller:
         await start(caller)
         assert await speak(caller) == QUESTION
-        assert not (folder / "tools" / "water_plants" / "watered").exists()
+        assert not voice.tool_file("water_plants", "watered").exists()
+        await caller.socket.send(FRAME)
+        for _ in own_words:
+            await play(caller)
+        await play(caller)
+        assert await caller.is_answered()
+    if own_words:
+        assert place(caller, "response_chunk", turn=2) < place(caller, "transcript", text="yes please")
+    answers = [*own_words, f"Listen: {DONE}"]
+    assert [response["text"] for response in caller.every("response")][1:] == answers
+    assert voice.tool_file("water_plants", "watered").read_text() == "garden\n"
+    assert [message["outcome"] for message in caller.every("confirmation_resolved")] == ["approved"]
+    assert [result["ok"] for result in caller.every("tool_result")] == [False, True]
+    assert await read_back(voice.served, caller) == [
+        *(("user", "Water the garden."), ("assistant", QUESTION)),
+        *(("user", "yes please"), *(("assistant", text) for text in answers)),
+    ]
+
+
+async def test_a_model_that_calls_again_when_it_hears_the_yes_does_not_make_it_run_twice(native: Voice) -> None:
+    water = Call("water_plants", {"place": "shed"})
+    native.write(
+        *(hear("Water the shed."), water, say("Water the shed?")),
+        *(hear("yes please"), water, say("One moment."), say("Listen: {results}")),
+    )
+    async with call(native.served.url) as caller:
+        await start(caller)
+        await speak(caller)
         await caller.socket.send(FRAME)
         await play(caller)
         await play(caller)
         assert await caller.is_answered()
-    assert [response["text"] for response in caller.every("response")][1:] == ["One moment.", f"Listen: {DONE}"]
-    assert place(caller, "response_chunk", turn=2) < place(caller, "transcript", text="yes please")
-    assert (folder / "tools" / "water_plants" / "watered").read_text() == "garden\n"
     assert [message["outcome"] for message in caller.every("confirmation_resolved")] == ["approved"]
-    assert [result["ok"] for result in caller.every("tool_result")] == [False, True]
-    assert await read_back(served, caller) == [
-        *(("user", "Water the garden."), ("assistant", QUESTION)),
-        *(("user", "yes please"), ("assistant", "One moment.")),
-        ("assistant", f"Listen: {DONE}"),
-    ]
+    assert native.tool_file("water_plants", "watered").read_text().splitlines().count("shed") == 1
 
 
 # An interruption.
 
 
 @pytest.mark.parametrize("by", ["the model", "the client"])
-async def test_an_interruption_while_two_answers_are_in_flight(served: Served, folder: Path, by: str) -> None:
+async def test_an_interruption_while_two_answers_are_in_flight(voice: Voice, by: str) -> None:
     story: list[Step] = [hear("Tell me a story."), say(STORY, audio_ms=12_000)]
     joke: list[Step] = [hear("And a joke.", over=True), say(JOKE, audio_ms=9_000)]
     barge = [Barge(after_ms=1_200)] if by == "the model" else []
     hello: list[Step] = [hear("Hello?"), say("Hello.")]
-    Models([*story, *joke, *barge, *hello], latency_ms=300).write(folder)
-    async with call(served.url) as caller:
+    voice.write(*story, *joke, *barge, *hello, latency_ms=300)
+    async with call(voice.served.url) as caller:
         await start(caller)
         await caller.socket.send(FRAME)
         await caller.until("audio", turn=1)
@@ -306,8 +406,7 @@ async def test_an_interruption_while_two_answers_are_in_flight(served: Served, f
         assert await speak(caller) == "Hello."
     numbers = [m["turn"] for m in caller.told if m["type"] in ("response_chunk", "audio")]
     assert numbers == sorted(numbers), "nothing of an answer comes after something of the next"
-    assert [response["text"] for response in caller.every("response")][-1] == "Hello."
-    said = await read_back(served, caller)
+    said = await read_back(voice.served, caller)
     assert [role for role, _ in said] == ["user", "assistant"] * 3
     assert [text for role, text in said if role == "user"] == ["Tell me a story.", "And a joke.", "Hello?"]
     first, second, third = (text for role, text in said if role == "assistant")

@@ -3,7 +3,7 @@
 Code at the use sites asks the profile what a model can do. It never asks which one it is.
 
 A turn has an id. The session makes it for what it asks for (`respond`, `say`, `end_audio`), and the model for what it
-hears; ids of one conversation are unique. A turn that the model begins starts with `TurnStarted`. Everything that
+hears; ids of one conversation are unique. A spoken turn starts with `TurnStarted`. Everything that
 belongs to a turn names its id and may come in any order: a transcript may come after the answer, or never, and parts of
 two turns may be mixed. Each turn ends with one `TurnComplete`.
 """
@@ -274,8 +274,8 @@ class LiveModel(Protocol):
         ...
 
     def end_audio(self, turn: str) -> None:
-        """No more audio comes for now: what was heard is the user's turn, and has this id. If no words were heard,
-        `TurnComplete` follows."""
+        """No more audio comes for now: what was heard is the user's turn, and has this id. It starts with `TurnStarted`.
+        If no words were heard, only `TurnComplete` follows."""
         ...
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:

@@ -127,7 +127,8 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         # The model's events.
         case Phase.PROCESSING, TurnStarted(turn=id) if turn and turn.id == id:
             # It is the turn that `stop_listening` has ended.
-            return state, [BeginTurn(id, spoken=True, continues=event.continues)]
+            begin = BeginTurn(id, spoken=True, continues=event.continues)
+            return state.without_recent(event.continues), [begin]
         case Phase.LISTENING, TurnStarted():
             return _hear(state, event)
         case ((Phase.PROCESSING | Phase.SPEAKING), TurnStarted()):
@@ -243,7 +244,7 @@ def _empty_queue(state: SessionState, effects: Sequence[Effect]) -> Step:
 def _hear(state: SessionState, event: TurnStarted) -> Step:
     """The user has finished a turn, or the model has begun to answer one."""
     begin = BeginTurn(event.turn, spoken=True, continues=event.continues)
-    return state.begin(event.turn), [_tell(Phase.PROCESSING), begin]
+    return state.without_recent(event.continues).begin(event.turn), [_tell(Phase.PROCESSING), begin]
 
 
 def _take_words(state: SessionState, event: InputTranscript) -> Sequence[Effect]:

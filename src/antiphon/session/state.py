@@ -124,6 +124,10 @@ class SessionState:
     def end_turn(self) -> Self:
         return replace(self, phase=self.resting, turn=None)
 
+    def without_recent(self, turn: str | None) -> Self:
+        """Nothing more is wanted of a turn that another one has replaced, not even its transcript."""
+        return replace(self, recent=tuple(each for each in self.recent if each[0] != turn))
+
     def number_of(self, turn: str) -> int | None:
         return next((number for id, number in self.recent if id == turn), None)
 

@@ -243,6 +243,13 @@ def test_both_pieces_of_a_turn_that_goes_on_are_kept_as_one(processing: Talk) ->
     assert effects == [tell(PROCESSING), begin, *heard("what time is it in Tokyo", "m2", 2)]
 
 
+def test_the_late_words_of_a_turn_that_was_replaced_are_ignored(processing: Talk) -> None:
+    processing.do(barged_in())
+    processing.hear("what time is it in Tokyo", "m2", continues="m1")
+    effects = processing.do(InputTranscript("m1", "what time", is_final=True))
+    assert [type(effect) for effect in effects] == [LogIgnored]
+
+
 def test_words_that_a_model_heard_while_it_spoke_are_a_turn(speaking: Talk) -> None:
     speaking.now_ms += 1_000
     effects = speaking.hear("stop", "m2")

@@ -1,0 +1,173 @@
+"""The models that the contract of `LiveModel` is tested with, and what holds for the events of all of them."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from antiphon.models.base import (
+    CallRequested,
+    Event,
+    MessageComplete,
+    Prompt,
+    StopReason,
+    TextDelta,
+    TextProfile,
+)
+from antiphon.models.builtin import BuiltinModel
+from antiphon.models.live import (
+    Closed,
+    GenerationComplete,
+    InputTranscript,
+    Interrupted,
+    LiveEvent,
+    LiveModel,
+    LiveProfile,
+    OutputAudio,
+    OutputText,
+    TurnComplete,
+    TurnStarted,
+)
+from antiphon.models.text_live import TextLiveModel
+from antiphon.tools.call import ToolCall
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+from tests.fakes import paced
+from tests.fakes.paced import Listener, Paced
+from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
+from tests.fakes.talking_tools import Box, talking_tools
+from tests.fakes.voice import Body, Tones
+
+ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
+CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
+FRAME: Final = bytes(640)
+"""20 ms of a microphone."""
+SECOND: Final = 50 * FRAME
+
+
+class Turn(StrEnum):
+    """What a user says, by what comes of it."""
+
+    WORDS = "hello"
+    CALL = "what time is it in Tokyo?"
+
+
+@dataclass
+class Subject:
+    model: LiveModel
+    given: Callable[[], Sequence[Message]]
+    """The conversation as the model knew it when it last began or went on to answer."""
+    speech: Callable[[str], bytes] = lambda text: SECOND
+    """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
+
+
+Make = Callable[..., Subject]
+
+
+class Clerk:
+    """A text model that looks up the time if it is asked for it, and greets otherwise."""
+
+    profile = TextProfile("clerk", needs_network=False)
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        last = prompt.messages[-1]
+        if last == UserMessage(Turn.CALL):
+            yield CallRequested(CALL)
+            yield MessageComplete(StopReason.CALLS)
+            return
+        for word in ("It's noon there." if isinstance(last, ToolMessage) else "Hello there, my friend.").split():
+            yield TextDelta(f"{word} ")
+        yield MessageComplete(StopReason.DONE)
+
+
+def make_text(*turns: Turn) -> Subject:
+    paced = Paced(Clerk())
+    return Subject(TextLiveModel(paced), lambda: paced.prompts[-1].messages)
+
+
+def make_builtin(*turns: Turn) -> Subject:
+    paced = Paced(BuiltinModel(Box(talking_tools())))
+    return Subject(TextLiveModel(paced), lambda: paced.prompts[-1].messages)
+
+
+def make_cascade(*turns: Turn) -> Subject:
+    body, paced = Body(), Paced(Clerk())
+    model = body.cascade(paced, Tones())
+    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + body.words.say(text))
+
+
+def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after", "never"]) -> Make:
+    def make(*turns: Turn) -> Subject:
+        script: list[Step] = []
+        for turn in turns:
+            script += [Hear(turn, transcript=transcript)]
+            script += [Call(CALL.name, CALL.args, CALL.id)] if turn is Turn.CALL else []
+            script += [Say("Hello there, my friend.")]
+        model = ScriptedLive(script, profile=profile)
+        return Subject(model, lambda: model.prompts[-1])
+
+    return make
+
+
+MODELS: Final[dict[str, Make]] = {
+    "text": make_text,
+    "builtin": make_builtin,
+    "cascade": make_cascade,
+    "scripted": scripted(WAITING, "before"),
+    "native": scripted(PROFILE, "late"),
+}
+HEARING: Final[dict[str, Make]] = {
+    "cascade": make_cascade,
+    "scripted": scripted(WAITING, "before"),
+    "native, transcript before": scripted(PROFILE, "before"),
+    "native, transcript late": scripted(PROFILE, "late"),
+    "native, transcript after": scripted(PROFILE, "after"),
+    "native, no transcript": scripted(PROFILE, "never"),
+}
+
+
+@asynccontextmanager
+async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
+    """A connection, whose events are seen to be in order at the end of every test."""
+    async with paced.listening(model, *history, answers=answers) as talk:
+        yield talk
+    check_order(talk.events, talk.is_asked)
+
+
+def check_order(events: Sequence[LiveEvent], is_asked: Callable[[str], bool]) -> None:
+    """What holds for any events of any model. `is_asked` says whether a turn was not spoken."""
+    begun, over = set[str](), set[str]()
+    for event in events:
+        turn: Any = getattr(event, "turn", None)
+        if isinstance(event, InputTranscript):
+            assert not event.is_final or event.text, "a final transcript has words"
+        if isinstance(event, OutputAudio):
+            assert event.pcm, "a piece of audio has samples"
+        if turn in over:
+            may_follow = isinstance(event, InputTranscript | Interrupted)
+            assert may_follow, f"{event} came after the end of its turn"
+        if isinstance(event, TurnStarted):
+            assert turn not in begun, f"{event} came after a part of its turn"
+            begun.add(turn)
+        elif turn is not None and not (isinstance(event, InputTranscript) and not event.is_final):
+            is_empty = isinstance(event, TurnComplete)
+            assert turn in begun or is_asked(turn) or is_empty, f"{event} came before its turn was begun"
+            begun.add(turn)
+        if isinstance(event, TurnComplete):
+            over.add(turn)
+    assert Closed not in [type(event) for event in events[:-1]]
+    for counted in (TurnStarted, TurnComplete, GenerationComplete):
+        turns = Counter(event.turn for event in events if isinstance(event, counted))
+        assert max(turns.values(), default=0) <= 1, f"more than one {counted.__name__} of a turn"
+
+
+async def ask_for_a_tool(talk: Listener) -> str:
+    turn = await talk.ask(Turn.CALL)
+    assert talk.events[-1] == talk.calls
+    return turn
+
+
+def answers_among(messages: Sequence[Message]) -> list[str]:
+    """The words of the assistant, message by message."""
+    return [message.text.strip() for message in messages if isinstance(message, AssistantMessage)]

@@ -1,0 +1,237 @@
+"""What a session may expect of every `LiveModel` that hears or speaks."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from antiphon.models.base import ModelError
+from antiphon.models.live import (
+    GenerationComplete,
+    InputTranscript,
+    Interrupted,
+    LiveEvent,
+    LiveProfile,
+    OutputAudio,
+    OutputText,
+    TurnComplete,
+    TurnStarted,
+)
+from antiphon.transcript import AssistantMessage, UserMessage
+from tests.contract.live_models import FRAME, HEARING, MODELS, SECOND, Make, Subject, Turn, listening
+from tests.fakes.paced import Listener, Paced
+from tests.fakes.scripted import ScriptedModel
+from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
+from tests.fakes.voice import Body, Tones
+
+NOT_HEARING: Final = [name for name, make in MODELS.items() if not make().model.profile.hears]
+SPEAKING: Final = [name for name, make in MODELS.items() if make().model.profile.speaks]
+LONG_ANSWER: Final = "One two three four five six seven. Eight nine ten eleven twelve thirteen. And so on and so on."
+
+
+@pytest.fixture(params=HEARING)
+def make_hearing(request: pytest.FixtureRequest) -> Make:
+    return HEARING[request.param]
+
+
+@pytest.mark.parametrize("name", NOT_HEARING)
+async def test_a_model_that_cannot_hear_says_so(name: str) -> None:
+    model = MODELS[name]().model
+    with pytest.raises(ModelError, match="cannot hear"):
+        model.send_audio(FRAME)
+    async with listening(model) as talk:
+        with pytest.raises(ModelError, match="cannot hear"):
+            model.send_audio(FRAME)
+        turn = await talk.end_audio()
+        assert talk.events == [TurnComplete(turn)]
+    with pytest.raises(ModelError, match="cannot hear"):
+        model.send_audio(FRAME)
+
+
+@pytest.mark.parametrize("name", SPEAKING)
+async def test_the_audio_is_whole_samples_and_says_the_text(name: str) -> None:
+    async with listening(MODELS[name](Turn.WORDS).model) as talk:
+        await talk.ask(Turn.WORDS)
+        audio = [event for event in talk.events if isinstance(event, OutputAudio)]
+        assert all(piece.pcm and len(piece.pcm) % 2 == 0 for piece in audio)
+        assert "".join(piece.text for piece in audio).strip() == talk.text
+        assert not any(piece.last for piece in audio[:-1])
+
+
+def hear(talk: Listener, pcm: bytes) -> None:
+    for at in range(0, len(pcm), len(FRAME)):
+        talk.model.send_audio(pcm[at : at + len(FRAME)], playing=False)
+
+
+def finals(talk: Listener) -> list[InputTranscript]:
+    return [event for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
+
+
+def started(talk: Listener) -> list[str]:
+    return [event.turn for event in talk.events if isinstance(event, TurnStarted)]
+
+
+async def test_a_turn_that_it_hears_begins_with_an_event_of_its_own(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS)
+    async with listening(subject.model) as talk:
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await talk.settle()
+        (turn,) = started(talk)
+        assert talk.of(turn) == talk.events
+        parts = [event for event in talk.events if not (isinstance(event, InputTranscript) and not event.is_final)]
+        assert parts[0] == TurnStarted(turn)
+        assert {GenerationComplete(turn), TurnComplete(turn)} <= set(parts)
+        assert talk.text
+
+
+async def test_what_it_hears_is_told_once_or_never(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS)
+    async with listening(subject.model) as talk:
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await talk.settle()
+        told = finals(talk)
+        assert [(each.turn, each.text) for each in told] == [(*started(talk), Turn.WORDS)] * len(told)
+        assert len(told) <= 1
+        assert [entry.turn for entry in talk.transcript] == started(talk) * 2
+        assert [type(message) for message in talk.transcript.messages][-1] is AssistantMessage
+
+
+async def test_a_model_that_waits_does_not_answer_before_it_is_asked(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS)
+    async with listening(subject.model, answers=False) as talk:
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await talk.settle()
+        assert (OutputText in talk.kinds) is not subject.model.profile.waits_to_answer
+        if subject.model.profile.waits_to_answer:
+            (final,) = finals(talk)
+            talk.model.respond(final.turn, final.text)
+            await talk.settle()
+            assert talk.of(final.turn)[-2:] == [GenerationComplete(final.turn), TurnComplete(final.turn)]
+
+
+async def test_each_turn_that_it_hears_has_its_own_id(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS, Turn.WORDS)
+    async with listening(subject.model) as talk:
+        for _ in range(2):
+            hear(talk, subject.speech(Turn.WORDS) + SECOND)
+            await talk.settle()
+        assert len(set(started(talk))) == 2
+        for turn in started(talk):
+            assert TurnComplete(turn) in talk.events
+
+
+async def test_the_end_of_the_audio_ends_the_users_turn_under_the_sessions_id(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS)
+    async with listening(subject.model) as talk:
+        hear(talk, subject.speech(Turn.WORDS)[-len(SECOND) // 2 :])
+        turn = await talk.end_audio()
+        assert {final.turn for final in finals(talk)} <= {turn}
+        assert {event.turn for event in talk.events if isinstance(event, OutputText | OutputAudio)} == {turn}
+        assert started(talk) == [turn]
+        assert [event for event in talk.events if isinstance(event, TurnComplete)] == [TurnComplete(turn)]
+        assert talk.text
+
+
+async def test_if_nothing_was_heard_the_end_of_the_audio_ends_the_turn(make_hearing: Make) -> None:
+    async with listening(make_hearing(Turn.WORDS).model) as talk:
+        turn = await talk.end_audio()
+        assert talk.events == [TurnComplete(turn)]
+
+
+async def test_what_was_said_is_part_of_the_conversation_once(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS)
+    async with listening(subject.model) as talk:
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await talk.settle()
+        assert list(subject.given()).count(UserMessage(Turn.WORDS)) == 1
+
+
+async def test_words_that_were_typed_after_a_spoken_turn_come_after_it(make_hearing: Make) -> None:
+    subject = make_hearing(Turn.WORDS, Turn.CALL)
+    async with listening(subject.model) as talk:
+        hear(talk, subject.speech(Turn.WORDS) + SECOND)
+        await talk.settle()
+        await talk.ask(Turn.CALL)
+        assert [type(message) for message in subject.given()] == [UserMessage, AssistantMessage, UserMessage]
+        assert subject.given()[-1] == UserMessage(Turn.CALL)
+
+
+# A user who goes on, or speaks over the answer.
+
+
+def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
+    """Models that hear a user who speaks again: a script for those that are scripted, answers for the rest."""
+
+    def cascade() -> Subject:
+        body = Body()
+        paced = Paced(ScriptedModel(list(answers)))
+        # An answer that was prepared is heard at once, and nobody goes on after its first sound.
+        model = body.cascade(paced, Tones(), prepares_answers=False)
+        return Subject(model, lambda: paced.prompts[-1].messages, body.words.say)
+
+    def scripted(profile: LiveProfile) -> Subject:
+        model = ScriptedLive(steps, profile=profile)
+        return Subject(model, lambda: model.prompts[-1])
+
+    return {"cascade": cascade, "scripted": lambda: scripted(WAITING), "native": lambda: scripted(PROFILE)}
+
+
+async def sound(talk: Listener, pcm: bytes) -> None:
+    """At the pace of a microphone."""
+    for at in range(0, len(pcm), len(FRAME)):
+        talk.model.send_audio(pcm[at : at + len(FRAME)])
+        await asyncio.sleep(0.02)
+
+
+async def sound_until(talk: Listener, kind: type[LiveEvent], times: int = 1) -> None:
+    """Silence, until such an event has come."""
+    async with asyncio.timeout(30):
+        while sum(isinstance(event, kind) for event in talk.events) < times:
+            await sound(talk, FRAME)
+
+
+GOES_ON: Final = speaking_user(
+    [Hear("what time", after_ms=800), GoOn(40), Hear("what time is it", after_ms=300, continues=True), Say("Noon.")],
+    *["It's noon."] * 4,
+)
+BARGES_IN: Final = speaking_user(
+    [Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER
+)
+
+
+@pytest.mark.parametrize("name", GOES_ON)
+async def test_a_turn_that_goes_on_names_the_turn_that_it_replaces(name: str) -> None:
+    subject = GOES_ON[name]()
+    async with listening(subject.model) as talk:
+        await sound(talk, SECOND + subject.speech("what time"))
+        await sound_until(talk, TurnStarted)
+        await sound(talk, subject.speech("is it"))
+        await sound_until(talk, TurnStarted, times=2)
+        await sound_until(talk, GenerationComplete)
+        await talk.settle()
+        first, second = (event for event in talk.events if isinstance(event, TurnStarted))
+        assert second.continues == first.turn
+        assert first.continues is None
+        assert GenerationComplete(first.turn) not in talk.events
+        assert talk.events.count(TurnComplete(second.turn)) == 1
+        assert [final.text for final in finals(talk)][-1] == "what time is it"
+        assert [m for m in talk.transcript.messages if isinstance(m, UserMessage)] == [UserMessage("what time is it")]
+        assert [m for m in subject.given() if isinstance(m, UserMessage)] == [UserMessage("what time is it")]
+
+
+@pytest.mark.parametrize("name", BARGES_IN)
+async def test_a_user_who_speaks_over_the_answer_voids_it(name: str) -> None:
+    subject = BARGES_IN[name]()
+    async with listening(subject.model) as talk:
+        await sound(talk, SECOND + subject.speech("count"))
+        await sound_until(talk, OutputAudio)
+        await sound(talk, SECOND[: len(SECOND) // 2] + subject.speech("stop it please stop it"))
+        await sound_until(talk, Interrupted)
+        (turn, *_) = started(talk)
+        interrupted = next(event for event in talk.events if isinstance(event, Interrupted))
+        assert interrupted == Interrupted(turn)
+        await talk.settle()
+        after = [event for event in talk.of(turn) if talk.events.index(event) > talk.events.index(interrupted)]
+        assert [type(event) for event in after if not isinstance(event, InputTranscript)] in ([], [TurnComplete])
+        assert talk.events.count(TurnComplete(turn)) == 1
