@@ -177,6 +177,8 @@ export interface TranscriptMessage {
   text: string;
   /** A final one is sent after it is stored; interim ones come while the user speaks. */
   is_final: boolean;
+  /** The turn that it belongs to. It may come after the answer of this turn. */
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
@@ -187,6 +189,8 @@ export interface ResponseChunkMessage {
   /** Only what is new. */
   text: string;
   is_first: boolean;
+  /** The turn that it answers. */
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }
@@ -209,6 +213,8 @@ export interface QueuedText {
 export interface ResponseMessage {
   type: "response";
   text: string;
+  /** The turn that it answers. */
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
 }

@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { toMarkdown } from "../view/export";
+import { isOfNewestTurn, type PageState } from "../view/state";
 import { usePage, usePart } from "./context";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
@@ -12,7 +13,7 @@ export function Thread() {
   const page = usePage();
   const items = usePart((state) => state.items);
   const queue = usePart((state) => state.queue);
-  const isThinking = usePart((state) => state.server === "processing" && state.items.at(-1)?.kind !== "assistant");
+  const isThinking = usePart(isWaitingForWords);
   const { timestamps } = page.settings.value;
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -98,6 +99,12 @@ export function Thread() {
       )}
     </div>
   );
+}
+
+/** Whether an answer is being made and there is nothing new to read yet. */
+function isWaitingForWords(state: PageState): boolean {
+  const last = state.items.at(-1);
+  return state.server === "processing" && !(last?.kind === "assistant" && isOfNewestTurn(state, last));
 }
 
 function download(text: string): void {

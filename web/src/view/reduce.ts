@@ -42,11 +42,11 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "state":
       return enter(state, message.state);
     case "transcript":
-      return thread.hear({ ...state, error: null }, message.text, message.is_final, now);
+      return (message.is_final ? thread.hearFinal : thread.hearInterim)({ ...state, error: null }, named(message), now);
     case "response_chunk":
-      return thread.answer(state, message.text, message.is_first, now);
+      return thread.answer(state, named(message), message.is_first, now);
     case "response":
-      return thread.finishAnswer(state, message.text, now);
+      return thread.finishAnswer(state, named(message), now);
     case "tool_call":
       return tools.callTool(state, message, now);
     case "tool_result":
@@ -99,6 +99,11 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
   }
 }
 
+/** Servers that do not number their turns leave the number out. */
+function named({ text, turn }: { text: string; turn?: number | null }): { text: string; turn: number | null } {
+  return { text, turn: turn ?? null };
+}
+
 /** The last words, unless the assistant has just said them. */
 function farewell({ items }: PageState, words: string | null): string {
   const last = items.findLast((item) => item.kind === "assistant");
@@ -110,6 +115,7 @@ function enter(before: PageState, server: State): PageState {
   const isAtRest = server === "listening" || server === "idle";
   const state = isAtRest ? typed.dropQueued(before) : before;
   const next = { ...state, server };
+  if (server === "processing" && state.server !== "processing" && state.server !== "speaking") return thread.beginTurn(next);
   if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
   if (isAtRest && state.server === "processing") return thread.drop(next);
   return isAtRest ? thread.learnPace(next) : next;
@@ -200,7 +206,7 @@ function connect(state: PageState, connection: Connection, hasToken: boolean, no
   if (connection.session === "resumed") return { ...note(open, BACK, "resumed", now, "success"), isBack: true };
   // Another session counts from 1, and knows nothing of what was under way.
   const over = thread.drop(tools.expireTools(tools.loseTools(open)));
-  const fresh = { ...typed.loseTyped(over, now), lastN: 0, confirmations: [] };
+  const fresh = { ...thread.forgetTurns(typed.loseTyped(over, now)), lastN: 0, confirmations: [] };
   if (connection.session === "first") return fresh;
   return thread.tell(fresh, `This is a new session. ${connection.reason ?? ""}`.trim(), now);
 }

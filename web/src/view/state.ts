@@ -14,9 +14,16 @@ import type {
   TurnMetricsMessage,
 } from "../client/antiphon";
 
-export interface UserItem {
-  kind: "user";
+interface ItemBase {
   key: string;
+  /** When it happened, in Unix milliseconds. */
+  at: number | null;
+  /** The turn that it belongs to, as the server numbers them within a session. Null if the server did not say. */
+  turn: number | null;
+}
+
+export interface UserItem extends ItemBase {
+  kind: "user";
   text: string;
   /**
    * interim: still being said. sending: typed, and not yet taken by the server. unsent: the server did not take it.
@@ -29,13 +36,11 @@ export interface UserItem {
   sent: "not_yet" | "sent" | "queued";
   /** What is being said now, if it goes on from `text`. */
   goesOn: string | null;
-  at: number | null;
 }
 
 /** A stretch of an answer. What tools do in between splits an answer into several. */
-export interface AssistantItem {
+export interface AssistantItem extends ItemBase {
   kind: "assistant";
-  key: string;
   /** The same for all stretches of one answer. */
   answer: number;
   text: string;
@@ -43,7 +48,6 @@ export interface AssistantItem {
   status: "streaming" | "final" | "interrupted" | "dropped";
   /** How many characters were heard, in proportion to the sound; null: all, or it was not spoken. */
   heardChars: number | null;
-  at: number | null;
 }
 
 /**
@@ -52,9 +56,8 @@ export interface AssistantItem {
  */
 export type ToolStatus = "running" | "waiting" | "approved" | "declined" | "expired" | "done" | "failed" | "lost";
 
-export interface ToolItem {
+export interface ToolItem extends ItemBase {
   kind: "tool";
-  key: string;
   id: string | null;
   name: string;
   args: unknown;
@@ -63,32 +66,25 @@ export interface ToolItem {
   durationMs: number | null;
   /** What the person was asked, if the call needed their approval. */
   question: { token: string; preview: string } | null;
-  at: number | null;
 }
 
-export interface ImageItem {
+export interface ImageItem extends ItemBase {
   kind: "image";
-  key: string;
   url: string;
   caption: string | null;
-  at: number | null;
 }
 
 /** Where a flyout was opened, so that it can be opened again. */
-export interface FlyoutItem {
+export interface FlyoutItem extends ItemBase {
   kind: "flyout";
-  key: string;
   flyout: string;
   title: string;
-  at: number | null;
 }
 
 /** What happened to the conversation itself: a new session, the end of a call, a reminder. */
-export interface EventItem {
+export interface EventItem extends ItemBase {
   kind: "event";
-  key: string;
   text: string;
-  at: number | null;
 }
 
 export type Item = UserItem | AssistantItem | ToolItem | ImageItem | FlyoutItem | EventItem;
@@ -176,6 +172,10 @@ export interface PageState {
   /** Milliseconds of speech a character, learned from answers of which all has come. */
   msPerChar: number;
   answer: number;
+  /** The highest turn number that the server has named in this session. */
+  turn: number;
+  /** How many keys were taken when the newest turn began: items with later keys came since then. */
+  turnStart: number;
   lastN: number;
   keys: number;
 }
@@ -220,6 +220,8 @@ export function initialState(): PageState {
     heard: { turn: 0, ...UNHEARD },
     msPerChar: MS_PER_CHAR,
     answer: 0,
+    turn: 0,
+    turnStart: 0,
     lastN: 0,
     keys: 0,
   };
@@ -230,11 +232,28 @@ export function takeKey(state: PageState): [PageState, string] {
   return [{ ...state, keys: state.keys + 1 }, `k${state.keys + 1}`];
 }
 
-type Unkeyed<T> = T extends Item ? Omit<T, "key"> : never;
+type NewItem<T> = T extends Item ? Omit<T, "key" | "turn"> & { turn?: number | null } : never;
 
-export function append(state: PageState, item: Unkeyed<Item>): PageState {
+/** Adds an item at the end of the thread or, if later turns are shown already, at the end of its own turn. */
+export function append(state: PageState, item: NewItem<Item>): PageState {
   const [next, key] = takeKey(state);
-  return { ...next, items: [...next.items, { ...item, key } as Item] };
+  return inTurnOrder({ ...next, items: [...next.items, { turn: null, ...item, key } as Item] }, key);
+}
+
+/** Moves an item up to its own turn: a question to the beginning of it, anything else to the end. */
+export function inTurnOrder(state: PageState, key: string): PageState {
+  const from = state.items.findIndex((item) => item.key === key);
+  const moved = state.items[from]!;
+  const { turn } = moved;
+  if (turn === null) return state;
+  const belowIt = (other: number) => (moved.kind === "user" ? other >= turn : other > turn);
+  const to = state.items.slice(0, from).findIndex((item) => item.turn !== null && belowIt(item.turn));
+  return to < 0 ? state : { ...state, items: state.items.toSpliced(from, 1).toSpliced(to, 0, moved) };
+}
+
+/** Whether the item came since the newest turn began. */
+export function isOfNewestTurn(state: PageState, item: Item): boolean {
+  return Number(item.key.slice(1)) > state.turnStart;
 }
 
 export function replace<T extends Item>(state: PageState, item: T, changed: Partial<T>): PageState {

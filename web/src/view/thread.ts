@@ -1,38 +1,78 @@
 /** The thread: what was said, by whom, and what was done in between. */
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
-import { append, type AssistantItem, type Item, type PageState, replace, UNHEARD, type UserItem } from "./state";
+import {
+  append, type AssistantItem, inTurnOrder, isOfNewestTurn, type Item, type PageState, replace, UNHEARD, type UserItem,
+} from "./state";
 import { askAgain, expireTools, loseTools, showCalls } from "./tools";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
 const HEARD = { kind: "user", goesOn: null, reason: null, sent: "sent" } as const;
 
-export function hear(state: PageState, text: string, isFinal: boolean, now: number): PageState {
-  return isFinal ? hearAll(state, text, now) : hearInterim(state, text, now);
+interface Transcript {
+  text: string;
+  /** The turn that it belongs to; null if the server does not number them. */
+  turn: number | null;
 }
 
-function hearInterim(state: PageState, text: string, now: number): PageState {
-  const interim = findUser(state, (item) => item.status === "interim");
+/** The server has begun to work on a turn. Its number may become known later, or never. */
+export function beginTurn(state: PageState): PageState {
+  return { ...state, turnStart: state.keys };
+}
+
+/** The number of the newest turn is known now: what has come of it so far gets that number. */
+function learnTurn(state: PageState, turn: number | null): PageState {
+  if (turn === null || turn <= state.turn) return state;
+  const isUnnumbered = (item: Item) =>
+    item.turn === null && item.kind !== "user" && item.kind !== "event" && isOfNewestTurn(state, item);
+  return { ...state, turn, items: state.items.map((item) => (isUnnumbered(item) ? { ...item, turn } : item)) };
+}
+
+/** Another session numbers its turns from 1 again. */
+export function forgetTurns(state: PageState): PageState {
+  const items = state.items.map((item) => (item.turn === null ? item : { ...item, turn: null }));
+  return { ...state, items, turn: 0, turnStart: state.keys };
+}
+
+export function hearInterim(state: PageState, { text, turn }: Transcript, now: number): PageState {
+  const interim = findInterim(state, turn);
   if (interim !== undefined) return replace(state, interim, { text });
-  const before = openTurn(state);
+  const before = openTurn(state, turn);
   if (before !== undefined && continues(text, before.text)) return replace(state, before, { goesOn: text });
-  if (text.trim() === "") return state;
-  return append(state, { ...HEARD, text, status: "interim", at: now });
+  if (text.trim() === "" || findFinal(state, turn) !== undefined) return state;
+  return append(state, { ...HEARD, text, status: "interim", at: now, turn });
 }
 
-function hearAll(state: PageState, text: string, now: number): PageState {
+/** A model that hears speech itself may answer before the transcript comes: the transcript is put before that answer. */
+export function hearFinal(before: PageState, { text, turn }: Transcript, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const known = findFinal(state, turn);
+  if (known !== undefined) return replace(withoutDropped(state, known), known, { text, goesOn: null });
   const typed = findTyped(state, text.trim());
-  if (typed !== undefined) return replace(state, typed, { text, status: "final", reason: null });
-  const interim = findUser(state, (item) => item.status === "interim");
+  if (typed !== undefined) return settle(state, typed, { text, turn });
+  const interim = findInterim(state, turn);
   const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
-  const before = openTurn(rest);
+  const open = openTurn(rest, turn);
   // The person went on speaking: this is the whole turn, and the answer to its first part was dropped.
-  if (before !== undefined && continues(text, before.text)) {
-    return replace(withoutDropped(rest), before, { text, goesOn: null });
+  if (open !== undefined && continues(text, open.text)) {
+    return replace(withoutDropped(rest, open), open, { text, goesOn: null, turn });
   }
-  if (interim !== undefined) return replace(state, interim, { text, status: "final" });
-  return append(state, { ...HEARD, text, status: "final", at: now });
+  if (interim !== undefined) return settle(state, interim, { text, turn });
+  return append(state, { ...HEARD, text, status: "final", at: now, turn });
+}
+
+function settle(state: PageState, item: UserItem, { text, turn }: Transcript): PageState {
+  return inTurnOrder(replace(state, item, { text, turn, status: "final", reason: null }), item.key);
+}
+
+function findInterim(state: PageState, turn: number | null): UserItem | undefined {
+  const isSame = (other: number | null) => turn === null || other === null || other === turn;
+  return findUser(state, (item) => item.status === "interim" && isSame(item.turn));
+}
+
+function findFinal(state: PageState, turn: number | null): UserItem | undefined {
+  return turn === null ? undefined : findUser(state, (item) => item.status !== "interim" && item.turn === turn);
 }
 
 /** What is on its way; or the newest of all, if it was thought to be refused. */
@@ -44,10 +84,10 @@ function findTyped(state: PageState, text: string): UserItem | undefined {
   );
 }
 
-/** The newest turn of the person, as long as nothing was answered to it. */
-function openTurn(state: PageState): UserItem | undefined {
+/** The newest turn of the person, as long as nothing was answered to it, and if `turn` is not an earlier one. */
+function openTurn(state: PageState, turn: number | null): UserItem | undefined {
   for (const item of state.items.toReversed()) {
-    if (item.kind === "user" && item.status === "final") return item;
+    if (item.kind === "user" && item.status === "final") return turn !== null && turn < (item.turn ?? 0) ? undefined : item;
     if (item.kind === "assistant" && item.status !== "dropped") return undefined;
   }
   return undefined;
@@ -68,27 +108,44 @@ function toWords(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
 }
 
-export function answer(state: PageState, chunk: string, isFirst: boolean, now: number): PageState {
-  const begun = isFirst || !isStreaming(state) ? beginAnswer(state) : state;
-  if (chunk === "") return begun;
-  // What has just been typed stands below the answer that goes on.
-  const last = begun.items.findLast((item) => item.kind !== "user" || item.status !== "sending");
-  if (last?.kind === "assistant" && last.answer === begun.answer && last.status === "streaming") {
-    return replace(begun, last, { text: last.text + chunk });
+interface Answer {
+  text: string;
+  turn: number | null;
+}
+
+export function answer(before: PageState, { text, turn }: Answer, isFirst: boolean, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const streaming = isFirst ? null : findStreaming(state, turn);
+  const begun = streaming === null ? beginAnswer(state, turn) : state;
+  if (text === "") return begun;
+  const number = streaming ?? begun.answer;
+  // Below the answer that goes on may stand what the person has typed or said since, and parts of other turns.
+  const isBelow = (item: Item) =>
+    turn === null ? item.kind === "user" && item.status === "sending" : item.kind === "user" || (item.turn ?? turn) !== turn;
+  const last = begun.items.findLast((item) => !isBelow(item));
+  if (last !== undefined && isOfAnswer(last, number) && last.status === "streaming") {
+    return replace(begun, last, { text: last.text + text });
   }
-  return appendStretch(begun, chunk, "streaming", now);
+  return appendStretch(begun, { text, turn }, number, "streaming", now);
 }
 
-function beginAnswer(state: PageState): PageState {
-  return { ...drop(state), answer: state.answer + 1, heard: { turn: state.heard.turn, ...UNHEARD } };
+function beginAnswer(state: PageState, turn: number | null): PageState {
+  // An answer to another turn may still be coming.
+  const isReplaced = (item: AssistantItem) => turn === null || item.turn === null || item.turn === turn;
+  return { ...drop(state, isReplaced), answer: state.answer + 1, heard: { turn: state.heard.turn, ...UNHEARD } };
 }
 
-function appendStretch(state: PageState, text: string, status: AssistantItem["status"], now: number): PageState {
-  return append(state, { kind: "assistant", answer: state.answer, text, status, heardChars: null, at: now });
+function appendStretch(
+  state: PageState, { text, turn }: Answer, number: number, status: AssistantItem["status"], now: number,
+): PageState {
+  return append(state, { kind: "assistant", answer: number, text, turn, status, heardChars: null, at: now });
 }
 
-function isStreaming(state: PageState): boolean {
-  return state.items.some((item) => isOfAnswer(item, state.answer) && item.status === "streaming");
+/** The number of the answer that is being streamed: to this turn, or the newest one. */
+function findStreaming(state: PageState, turn: number | null): number | null {
+  const isIt = (item: AssistantItem) => (turn === null ? item.answer === state.answer : item.turn === turn);
+  const found = state.items.findLast((item) => item.kind === "assistant" && item.status === "streaming" && isIt(item));
+  return found?.kind === "assistant" ? found.answer : null;
 }
 
 function isOfAnswer(item: Item, answer: number): item is AssistantItem {
@@ -96,12 +153,15 @@ function isOfAnswer(item: Item, answer: number): item is AssistantItem {
 }
 
 /** The whole answer is known. It replaces what was streamed, stretch by stretch. */
-export function finishAnswer(state: PageState, text: string, now: number): PageState {
-  if (!isStreaming(state)) {
+export function finishAnswer(before: PageState, { text, turn }: Answer, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const number = findStreaming(state, turn);
+  if (number === null) {
     if (text.trim() === "") return state;
-    return appendStretch(beginAnswer(state), text, "final", now);
+    const begun = beginAnswer(state, turn);
+    return appendStretch(begun, { text, turn }, begun.answer, "final", now);
   }
-  const stretches = state.items.filter((item) => isOfAnswer(item, state.answer));
+  const stretches = state.items.filter((item) => isOfAnswer(item, number));
   let rest = text;
   const texts = new Map<Item, string>();
   stretches.forEach((stretch, index) => {
@@ -112,23 +172,22 @@ export function finishAnswer(state: PageState, text: string, now: number): PageS
   });
   const items = state.items
     .map((item) => (texts.has(item) ? { ...item, text: texts.get(item)!, status: "final" as const } : item))
-    .filter((item) => !isOfAnswer(item as Item, state.answer) || (item as AssistantItem).text.trim() !== "");
+    .filter((item) => !isOfAnswer(item as Item, number) || (item as AssistantItem).text.trim() !== "");
   return { ...state, items: items as Item[] };
 }
 
 /** What was being made is not finished any more. */
-export function drop(state: PageState): PageState {
-  if (!state.items.some((item) => item.kind === "assistant" && item.status === "streaming")) return state;
-  return {
-    ...state,
-    items: state.items.map((item) =>
-      item.kind === "assistant" && item.status === "streaming" ? { ...item, status: "dropped" } : item,
-    ),
-  };
+export function drop(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
+  const isDropped = (item: Item) => item.kind === "assistant" && item.status === "streaming" && matches(item);
+  if (!state.items.some(isDropped)) return state;
+  return { ...state, items: state.items.map((item) => (isDropped(item) ? { ...item, status: "dropped" } as Item : item)) };
 }
 
-function withoutDropped(state: PageState): PageState {
-  return { ...state, items: state.items.filter((item) => item.kind !== "assistant" || item.status !== "dropped") };
+/** Removes the dropped answers below this turn of the person. */
+function withoutDropped(state: PageState, asked: UserItem): PageState {
+  const from = state.items.indexOf(asked);
+  const isKept = (item: Item, index: number) => index < from || item.kind !== "assistant" || item.status !== "dropped";
+  return { ...state, items: state.items.filter(isKept) };
 }
 
 /** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
@@ -140,7 +199,8 @@ export function interrupt(state: PageState, isSpoken: boolean): PageState {
   let left = isSpoken || playedMs > 0 ? Math.round(playedMs / msPerChar) : Infinity;
   const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");
   const items = state.items.map((item, index) => {
-    if (index < asked || !isOfAnswer(item, state.answer) || item.status === "dropped") return item;
+    const isCut = index >= asked && isOfAnswer(item, state.answer) && isOfNewestTurn(state, item);
+    if (!isCut || item.status === "dropped") return item;
     const heardChars = left >= item.text.length ? null : wordEnd(item.text, left);
     left = Math.max(0, left - item.text.length);
     return { ...item, status: "interrupted" as const, heardChars };
@@ -165,7 +225,7 @@ export function learnPace(state: PageState): PageState {
   const length = lengthOf(state);
   const msPerChar = receivedMs / length;
   // Beyond these the answer was too short to tell, or much of it is not said aloud, such as code.
-  if (!isComplete || isStreaming(state) || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
+  if (!isComplete || findStreaming(state, null) !== null || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
   return { ...state, msPerChar };
 }
 

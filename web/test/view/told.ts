@@ -41,6 +41,8 @@ export const open = (session: "first" | "resumed" | "new", reason: string | null
   connection: { state: "open", session, reason },
 });
 
+/** The same message, as a server that numbers its turns sends it. */
+export const inTurn = (turn: number, message: Told): Told => ({ ...message, turn });
 export const finalText = (text: string): Told => ({ type: "transcript", text, is_final: true });
 export const interim = (text: string): Told => ({ type: "transcript", text, is_final: false });
 export const chunk = (text: string, is_first = false): Told => ({ type: "response_chunk", text, is_first });
