@@ -121,7 +121,7 @@ def test_a_reminder_rings_until_it_is_dismissed(invite: Invite, wire: Wire) -> N
 @pytest.mark.parametrize("final_message", ["Goodbye, until tomorrow.", None])
 def test_the_end_of_a_call_is_told_in_the_thread(visitor: Visitor, wire: Wire, final_message: str | None) -> None:
     wire.tell("end_voice_session", reason="user_goodbye", final_message=final_message)
-    expect(visitor.thread).to_contain_text(final_message or "The call is over.")
+    expect(visitor.thread).to_contain_text(final_message or "Call ended.")
 
 
 def test_messages_of_kinds_that_the_page_does_not_know_are_ignored(visitor: Visitor, wire: Wire) -> None:

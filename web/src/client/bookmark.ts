@@ -45,7 +45,7 @@ export function createBookmark(): Bookmark {
     const messages = [...before, session];
     if (!isReturn) return { opening: { session: "first" }, messages };
     const refusal = before.find((each) => each.type === "error" && each.code === "resume_rejected");
-    const reason = refusal?.type === "error" ? refusal.message : "The session is another one.";
+    const reason = refusal?.type === "error" ? refusal.message : "The server has started a new session.";
     return { opening: { session: "new", reason }, messages };
   }
 

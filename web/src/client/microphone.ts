@@ -7,11 +7,11 @@ import { canChooseOutput, type Sound } from "./sound";
 import { MICROPHONE_HZ } from "./wire";
 
 const SENTENCES: Readonly<Record<MicrophoneProblem, string>> = {
-  insecure: "This page is not served over https, so the browser gives it no microphone. You can type instead.",
-  denied: "The microphone is blocked. Allow it for this page in the browser's settings, or type instead.",
+  insecure: "This page is not served over HTTPS, so the browser does not let it use the microphone. You can type instead.",
+  denied: "Microphone access is blocked. Allow it for this page in your browser's settings, or type instead.",
   missing: "No microphone was found. Plug one in, or type instead.",
-  busy: "The microphone cannot be opened; another program may be using it. Close that and try again, or type instead.",
-  unsupported: "This browser cannot record sound. You can type instead.",
+  busy: "The microphone could not be opened. Another program may be using it: close that program and try again, or type instead.",
+  unsupported: "This browser cannot record audio. You can type instead.",
 };
 
 /** The system's default under other names, which browsers list beside the devices. */

@@ -97,7 +97,7 @@ export function createSession(
     try {
       socket = new around.Socket(url);
     } catch {
-      end(GIVEN_UP, `${url} is no address of a socket. One is like wss://example.org/ws.`);
+      end(GIVEN_UP, `"${url}" is not a WebSocket address. It should look like wss://example.org/ws.`);
       return;
     }
     const current = socket;
@@ -106,7 +106,7 @@ export function createSession(
     current.onmessage = (event: MessageEvent<string | ArrayBuffer>) => receive(event.data);
     current.onclose = (event) => leave(event.code, event.reason);
     later(OPEN_LIMIT_MS, () => {
-      if (!isIntroduced) giveUp("The server does not answer.");
+      if (!isIntroduced) giveUp("The server is not responding.");
     });
   }
 
@@ -139,7 +139,7 @@ export function createSession(
   function pass(incoming: Incoming): void {
     if (incoming.type !== "speech") outbox.saw(incoming);
     if (incoming.type === "go_away") {
-      later(incoming.time_left_ms + GO_AWAY_GRACE_MS, () => giveUp("The server restarts."));
+      later(incoming.time_left_ms + GO_AWAY_GRACE_MS, () => giveUp("The server is restarting."));
     }
     hooks.told(incoming);
   }
@@ -153,7 +153,7 @@ export function createSession(
     const before = heard;
     outbox.send({ type: "ping", t: around.now() });
     later(limitMs, () => {
-      if (heard === before) giveUp("The server does not answer.");
+      if (heard === before) giveUp("The server is not responding.");
     });
   }
 
@@ -170,7 +170,7 @@ export function createSession(
     bookmark.close().forEach(hooks.told);
     if (code === ENDED) bookmark.forget();
     if (!isWanted) return;
-    const unsaid = isIntroduced ? "The connection was lost." : "The server cannot be reached.";
+    const unsaid = isIntroduced ? "Connection lost." : "The server cannot be reached.";
     const why = reason || CLOSES[code]?.reason || unsaid;
     if (!comeBack) {
       end(code, why);
@@ -235,7 +235,7 @@ export function createSession(
       const last = socket;
       outbox.clear();
       bookmark.forget();
-      if (isWanted) end(ENDED, "The session is over.");
+      if (isWanted) end(ENDED, "The session has ended.");
       last?.close(ENDED);
     },
   };

@@ -7,8 +7,8 @@ const HERE = import.meta.url;
 const WORKLETS = import.meta.env.DEV ? "worklets.ts" : "antiphon-worklets.js";
 const GESTURES = ["pointerdown", "keydown"] as const;
 
-const INSECURE = "This page is not served over https, so the browser plays no speech. Answers can be read.";
-const UNSUPPORTED = "This browser cannot play speech. Answers can be read.";
+const INSECURE = "This page is not served over HTTPS, so the browser cannot play speech. You can still read the answers.";
+const UNSUPPORTED = "This browser cannot play speech. You can still read the answers.";
 
 export interface Sound {
   /** Lets sound out, if it may: browsers want a click or a key. Rejects where there is no sound at all. */

@@ -7,7 +7,7 @@ import { usePage, usePart } from "./context";
 import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
-const TOKEN_REFUSED = "This token was not accepted: it is wrong, or no longer valid. Enter another one.";
+const TOKEN_REFUSED = "This token was not accepted. It may be wrong or expired. Enter another one.";
 /** How long the page says that it is back. */
 const BACK_MS = 4000;
 
@@ -38,7 +38,7 @@ function BlockCountdown({ until, message }: { until: number; message: string }) 
   return (
     <div class="banner" data-tone="bad" role="alert">
       <p>
-        {message} <span class="quiet">You can write and talk again in </span>
+        {message} <span class="quiet">You can type and talk again in </span>
         <span class="countdown" role="timer">{formatCountdown(left)}</span>
       </p>
     </div>
@@ -69,8 +69,8 @@ function GoingAway({ at, reason }: { at: number; reason: string }) {
   return (
     <div class="banner" data-tone="busy">
       <p>
-        {reason || "The server is about to restart."} The page reconnects by itself in {formatCountdown(left)}, and the
-        conversation goes on.
+        {reason || "The server is about to restart."} Reconnecting in {formatCountdown(left)}; your conversation will
+        continue.
       </p>
     </div>
   );
@@ -83,10 +83,10 @@ function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number 
   return (
     <div class="banner" data-tone="busy">
       <p>
-        {isRestart ? "The server is restarting." : "The connection was lost."}{" "}
+        {isRestart ? "The server is restarting." : "Connection lost."}{" "}
         {isTrying ? "Trying again…" : `Trying again in ${Math.ceil(retryInMs / 1000)} s.`}{" "}
         <span class="quiet">
-          {isInCall ? "You are not heard until then; what you type is kept." : "What you type is kept and sent then."}
+          {isInCall ? "You can't be heard until then, but what you type will be sent." : "What you type will be sent once you are back."}
         </span>
       </p>
       <button type="button" class="button" disabled={isTrying} onClick={() => page.connect()}>Try now</button>
@@ -102,7 +102,7 @@ function Back() {
   }, []);
   return (
     <div class="banner" data-tone="good" role="status">
-      <p>Reconnected. The session goes on.</p>
+      <p>Reconnected. Your session continues.</p>
     </div>
   );
 }
@@ -113,7 +113,7 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
   const isElsewhere = connection.code === TAKEN_OVER;
   return (
     <div class="banner" data-tone="bad" role="alert">
-      <p>{isElsewhere ? "This conversation goes on in another window." : `Disconnected: ${connection.reason}`}</p>
+      <p>{isElsewhere ? "This conversation is open in another window." : `Disconnected: ${connection.reason}`}</p>
       <button type="button" class="button" onClick={() => page.connect()}>
         {isElsewhere ? "Use it here" : "Connect"}
       </button>
@@ -135,7 +135,7 @@ export function TokenForm() {
       }}
     >
       <label for="token">
-        {isRefused ? <span role="alert">{TOKEN_REFUSED}</span> : "This server asks for a token."} Its owner makes one with <code>antiphon token new</code>.
+        {isRefused ? <span role="alert">{TOKEN_REFUSED}</span> : "This server requires a token."} Its owner can create one with <code>antiphon token new</code>.
       </label>
       <span class="banner-line">
         <input
@@ -161,7 +161,7 @@ function ErrorBanner() {
         <div class="banner" data-tone="bad">
           <p>
             {error.text}
-            {error.isRetryable && <span class="quiet"> It may work if you try again.</span>}
+            {error.isRetryable && <span class="quiet"> Trying again may help.</span>}
           </p>
           <Dismiss onClick={() => page.dispatch({ type: "error_dismissed" })} />
         </div>
@@ -202,8 +202,8 @@ function SoundBanner() {
   if (!(isBlocked && isLate) && !isSilent) return null;
   return (
     <div class="banner" data-tone="busy">
-      <p>{sound.state === "failed" ? sound.message : "The browser holds back the sound until you touch the page."}</p>
-      {isBlocked && <button type="button" class="button" onClick={() => page.client().unlockSound()}>Let me hear it</button>}
+      <p>{sound.state === "failed" ? sound.message : "Your browser blocks sound until you interact with this page."}</p>
+      {isBlocked && <button type="button" class="button" onClick={() => page.client().unlockSound()}>Turn on sound</button>}
     </div>
   );
 }

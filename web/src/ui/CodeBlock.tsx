@@ -5,7 +5,7 @@ export function CodeBlock({ text, language }: { text: string; language: string }
     <div class="code-block">
       <div class="code-head">
         <span>{language || "code"}</span>
-        <CopyButton text={() => text} label="Copy the code" />
+        <CopyButton text={() => text} label="Copy code" />
       </div>
       <pre tabIndex={0}>
         <code>{text}</code>

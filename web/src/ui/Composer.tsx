@@ -39,7 +39,7 @@ export function Composer() {
           value={text}
           maxLength={MAX_TEXT}
           disabled={isBlocked}
-          placeholder={isBlocked ? "Paused for now" : isHeld ? "Listening…" : "Type a message"}
+          placeholder={isBlocked ? "Paused" : isHeld ? "Listening…" : "Type a message"}
           aria-label="Message"
           autocomplete="off"
           enterkeyhint="send"

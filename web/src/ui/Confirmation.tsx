@@ -39,12 +39,12 @@ function Dialog({ question }: { question: Question }) {
     >
       <div class="sheet-inside">
         <header class="sheet-head">
-          <h2 id="confirmation-title">Do you want this?</h2>
+          <h2 id="confirmation-title">Approve this action?</h2>
           <span class="countdown" role="timer" aria-label="Time left">{formatCountdown(left)}</span>
         </header>
         <div class="sheet-body">
           <p id="confirmation-preview" class="preview">{question.preview}</p>
-          <p class="tool-label">Exactly this will run: {nameTool(question.tool)}</p>
+          <p class="tool-label">This is exactly what will run: {nameTool(question.tool)}</p>
           <ArgumentTable args={question.args} />
         </div>
         <footer class="sheet-foot">

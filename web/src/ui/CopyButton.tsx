@@ -4,9 +4,9 @@ import { Icon } from "./Icon";
 const SHOWN_MS = 1600;
 
 export function CopyButton({ text, label }: { text: () => string; label: string }) {
-  const [outcome, setOutcome] = useState<"" | "Copied" | "Not copied">("");
+  const [outcome, setOutcome] = useState<"" | "Copied" | "Copy failed">("");
   async function copy(): Promise<void> {
-    setOutcome((await copyText(text())) ? "Copied" : "Not copied");
+    setOutcome((await copyText(text())) ? "Copied" : "Copy failed");
     setTimeout(() => setOutcome(""), SHOWN_MS);
   }
   return (

@@ -9,14 +9,14 @@ const BUTTONS: readonly { sheet: SheetName; label: string; icon: IconName }[] = 
   { sheet: "history", label: "Conversations and calls", icon: "history" },
   { sheet: "status", label: "Energy, latency and notices", icon: "pulse" },
   { sheet: "settings", label: "Settings", icon: "settings" },
-  { sheet: "keys", label: "Keys", icon: "keys" },
+  { sheet: "keys", label: "Keyboard shortcuts", icon: "keys" },
 ];
 
 export function Header({ open }: { open: (sheet: SheetName) => void }) {
   return (
     <header class="top">
       <h1 class="brand">Antiphon</h1>
-      <div class="states" role="status" aria-label="States">
+      <div class="states" role="status" aria-label="Status">
         <State label="Connection" describe={describeConnection} />
         <State label="Microphone" describe={describeMicrophone} />
         <State label="Assistant" describe={describeAssistant} />

@@ -73,8 +73,8 @@ export function QueuedTurn({ message }: { message: QueuedText }) {
         <span class="visually-hidden">You: </span>
         <span class="bubble-text">{message.text}</span>
         <span class="bubble-foot">
-          <span class="note">Waiting for the answer</span>
-          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Take back</button>
+          <span class="note">Sent after this answer</span>
+          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Unsend</button>
         </span>
       </div>
     </div>
@@ -93,17 +93,17 @@ function Answer({ item }: { item: AssistantItem }) {
 }
 
 function describeCut({ status, heardChars }: AssistantItem): string {
-  if (status === "dropped") return "Left unfinished";
+  if (status === "dropped") return "Not finished";
   return heardChars === null ? "Interrupted" : "Interrupted. The dotted part was not heard";
 }
 
 function Picture({ item }: { item: ImageItem }) {
   const url = imageUrl(item.url, location.href);
-  if (url === null) return <p class="event">A picture could not be shown: its address is not safe.</p>;
+  if (url === null) return <p class="event">This picture was not loaded because its address is not safe.</p>;
   return (
     <figure class="picture">
       <a href={url} target="_blank" rel="noopener noreferrer">
-        <img src={url} alt={item.caption ?? "Picture without a description"} loading="lazy" referrerPolicy="no-referrer" />
+        <img src={url} alt={item.caption ?? "Image without a description"} loading="lazy" referrerPolicy="no-referrer" />
       </a>
       {item.caption !== null && <figcaption>{item.caption}</figcaption>}
     </figure>

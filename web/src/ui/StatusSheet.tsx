@@ -8,7 +8,7 @@ import { Sheet } from "./Sheet";
 
 const REASONS: Readonly<Record<EnergyReason, string>> = {
   "rate-limit-exceeded": "lowered by a rate limit",
-  "session-reset": "fresh",
+  "session-reset": "restored",
   manual: "set by the operator",
 };
 
@@ -27,10 +27,10 @@ function EnergyMeters() {
   return (
     <section class="group">
       <h3>Energy</h3>
-      <p class="quiet">How good the models in use are. It sinks when a provider refuses for a while.</p>
+      <p class="quiet">The quality level of the models in use. It drops while a provider's limits are exceeded.</p>
       {voice !== null && <Meter label="Voice" energy={voice} />}
       {text !== null && <Meter label="Text" energy={text} />}
-      {voice === null && text === null && <p class="quiet">The server has not said.</p>}
+      {voice === null && text === null && <p class="quiet">This server does not report it.</p>}
     </section>
   );
 }
@@ -68,7 +68,7 @@ function Latency() {
     <section class="group">
       <h3>Latency</h3>
       {metrics.length === 0 ? (
-        <p class="quiet">It is measured at each answer.</p>
+        <p class="quiet">Measured with each answer.</p>
       ) : (
         <table class="figures">
           <thead>
@@ -98,7 +98,7 @@ function RecentNotices() {
   return (
     <section class="group">
       <h3>Recent notices</h3>
-      {notices.length === 0 && <p class="quiet">None.</p>}
+      {notices.length === 0 && <p class="quiet">No notices yet.</p>}
       <ul class="list">
         {notices.toReversed().map(({ key, kind, text, at }) => (
           <li key={key} class="notice-row" data-kind={kind}>

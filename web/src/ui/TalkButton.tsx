@@ -46,8 +46,8 @@ export function TalkButton({ size }: { size: "large" | "small" }) {
       class={`talk talk-${size}`}
       data-talk={talk}
       aria-pressed={isOn}
-      aria-label={isOn ? "In a call; press to cut in" : "Talk hands-free; hold to talk while it is down"}
-      title={isOn ? "Click to cut in" : "Click to talk hands-free, hold to talk"}
+      aria-label={isOn ? "In a call. Press to interrupt" : "Start a hands-free call, or hold to talk"}
+      title={isOn ? "Click to interrupt" : "Click to start a call, or hold to talk"}
       disabled={isBlocked}
       onPointerDown={(event) => {
         if (event.button === 0) down();

@@ -66,7 +66,7 @@ export function Thread() {
       >
         <div class="column">
           <div class="thread-tools">
-            <CopyButton text={() => toMarkdown(page.state.value.items)} label="Copy the whole conversation" />
+            <CopyButton text={() => toMarkdown(page.state.value.items)} label="Copy conversation" />
             <button type="button" class="quiet-button" onClick={() => download(toMarkdown(page.state.value.items))}>
               <Icon name="download" />
               <span>Download</span>
@@ -79,7 +79,7 @@ export function Thread() {
             <i /><i /><i />
           </div>
           {queue.length > 0 && (
-            <div class="log queue" role="log" aria-label="Waiting for the answer">
+            <div class="log queue" role="log" aria-label="Queued messages">
               {queue.map((message) => <QueuedTurn key={message.id} message={message} />)}
             </div>
           )}

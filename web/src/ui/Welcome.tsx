@@ -21,8 +21,8 @@ export function Welcome() {
   return (
     <div class="welcome">
       {canTalk && <TalkButton size="large" />}
-      <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me something")}</p>
-      <p class="quiet">{isInCall ? "Speak whenever you like. You can cut in at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
+      <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me anything")}</p>
+      <p class="quiet">{isInCall ? "Just start talking. You can interrupt at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
       {remark !== undefined && <p class="event" role="status">{remark}</p>}
       {!isInCall && !isClosed && <Examples />}
     </div>
@@ -33,7 +33,7 @@ function HowToTalk() {
   const { talkKey } = usePage().settings.value;
   return (
     <>
-      Tap the circle and speak, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you speak, or
+      Tap the circle and talk, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you talk. Or
       type below.
     </>
   );

@@ -5,10 +5,10 @@ import type { TurnMetricsMessage } from "../client/antiphon";
 export type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
 
 export const STAGES: readonly { stage: Stage; label: string }[] = [
-  { stage: "end_of_turn_ms", label: "Noticing that you stopped" },
-  { stage: "stt_ms", label: "Recognising your words" },
-  { stage: "first_token_ms", label: "First word of the answer" },
-  { stage: "first_audio_ms", label: "First sound of it" },
+  { stage: "end_of_turn_ms", label: "Detecting the end of your turn" },
+  { stage: "stt_ms", label: "Speech recognition" },
+  { stage: "first_token_ms", label: "First word" },
+  { stage: "first_audio_ms", label: "First audio" },
   { stage: "total_ms", label: "You stopped → it spoke" },
 ];
 

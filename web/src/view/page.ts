@@ -236,13 +236,13 @@ export function createPage(around: Surroundings): Page {
     clear() {
       client.clearConversation();
       dispatch({ type: "cleared" });
-      dispatch({ type: "noticed", kind: "success", text: "The conversation is cleared.", code: null });
+      dispatch({ type: "noticed", kind: "success", text: "Conversation cleared.", code: null });
     },
     begin: () => start({}),
     continueFrom(call) {
       const initialMessages = toContext(call);
       start(initialMessages.length > 0 ? { initialMessages } : {});
-      dispatch({ type: "remarked", text: `This conversation goes on from a call. ${call.summary}`.trim() });
+      dispatch({ type: "remarked", text: `Continued from a call. ${call.summary}`.trim() });
     },
   };
 }

@@ -40,7 +40,7 @@ export interface Records {
   models(): Promise<ModelEntry[]>;
 }
 
-const UNREACHABLE = "The server cannot be reached. Try again when the page is connected.";
+const UNREACHABLE = "The server cannot be reached. Try again once the page is connected.";
 
 export function createRecords(base: string, token: () => string | null): Records {
   async function request(method: "GET" | "DELETE", path: string): Promise<unknown> {

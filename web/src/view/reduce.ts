@@ -15,7 +15,7 @@ const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" 
 const UNSPOKEN: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
 /** The code of the notice that comes where a session could not be resumed. */
 const NEW_SESSION = "new_session";
-const BACK = "Reconnected. The session goes on.";
+const BACK = "Reconnected. Your session continues.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
   if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyTold(state, event as ServerMessage, now);
@@ -66,7 +66,7 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "end_voice_session":
       return thread.tell({ ...state, talk: "off", mode: "text" }, farewell(state, message.final_message), now);
     case "voice_session_start":
-      return thread.tell({ ...state, mode: "voice" }, "The conversation goes on in voice.", now);
+      return thread.tell({ ...state, mode: "voice" }, "Switched to voice.", now);
     case "timeout":
       return { ...state, block: { until: message.until, message: message.message }, talk: "off" };
     case "confirmation_request":
@@ -107,7 +107,7 @@ function named({ text, turn }: { text: string; turn?: number | null }): { text: 
 /** The last words, unless the assistant has just said them. */
 function farewell({ items }: PageState, words: string | null): string {
   const last = items.findLast((item) => item.kind === "assistant");
-  return !words || last?.text.trim() === words.trim() ? "The call is over." : words;
+  return !words || last?.text.trim() === words.trim() ? "Call ended." : words;
 }
 
 function enter(before: PageState, server: State): PageState {
@@ -208,5 +208,5 @@ function connect(state: PageState, connection: Connection, hasToken: boolean, no
   const over = thread.drop(tools.expireTools(tools.loseTools(open)));
   const fresh = { ...thread.forgetTurns(typed.loseTyped(over, now)), lastN: 0, confirmations: [] };
   if (connection.session === "first") return fresh;
-  return thread.tell(fresh, `This is a new session. ${connection.reason ?? ""}`.trim(), now);
+  return thread.tell(fresh, `A new session has started. ${connection.reason ?? ""}`.trim(), now);
 }

@@ -23,7 +23,7 @@ export function describeConnection({ connection, goAway, isTokenRefused }: PageS
       return { text: "Reconnecting…", tone: "busy" };
     case "closed":
       if (connection.code !== TOKEN_NEEDED) return { text: "Disconnected", tone: "bad" };
-      return { text: isTokenRefused ? "Wrong token" : "Token needed", tone: "bad" };
+      return { text: isTokenRefused ? "Wrong token" : "Token required", tone: "bad" };
     case "open":
       return goAway === null ? { text: "Connected", tone: "good" } : { text: "Restarting", tone: "busy" };
   }
@@ -31,8 +31,8 @@ export function describeConnection({ connection, goAway, isTokenRefused }: PageS
 
 export function describeMicrophone(state: PageState): Status {
   const { microphone, hasVoice } = state;
-  if (hasVoice === false) return { text: "No voice", tone: "calm" };
-  if (microphone.state === "on" && isLost(state)) return { text: "Not heard", tone: "busy" };
+  if (hasVoice === false) return { text: "Text only", tone: "calm" };
+  if (microphone.state === "on" && isLost(state)) return { text: "Mic on hold", tone: "busy" };
   switch (microphone.state) {
     case "off":
       return { text: "Mic off", tone: "calm" };

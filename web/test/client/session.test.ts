@@ -173,7 +173,7 @@ describe("a lost connection", () => {
 
   test("and a server that cannot be reached are told apart", () => {
     talk().drop();
-    expect(now()).toMatchObject({ reason: "The connection was lost." });
+    expect(now()).toMatchObject({ reason: "Connection lost." });
     vi.advanceTimersByTime(500);
     FakeSocket.last.drop();
     expect(now()).toMatchObject({ reason: "The server cannot be reached." });
@@ -183,7 +183,7 @@ describe("a lost connection", () => {
     session.connect();
     vi.advanceTimersByTime(10_000);
     expect(FakeSocket.all[0]!.closedWith).toBe(4000);
-    expect(now()).toMatchObject({ state: "waiting", reason: "The server does not answer." });
+    expect(now()).toMatchObject({ state: "waiting", reason: "The server is not responding." });
   });
 
   test("is noticed by a ping that nothing answers", () => {
@@ -281,7 +281,7 @@ test("a server that goes away is left with its handle when its time is over", ()
   socket.tell({ type: "pong", n: 7, t: 1 });
   expect(now().state).toBe("open");
   vi.advanceTimersByTime(3000);
-  expect(now()).toMatchObject({ state: "waiting", reason: "The server restarts." });
+  expect(now()).toMatchObject({ state: "waiting", reason: "The server is restarting." });
   comeBack();
   expect(FakeSocket.last.sent[0]).toMatchObject({ resume: "handle-x" });
 });

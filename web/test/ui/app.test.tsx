@@ -70,10 +70,10 @@ describe("the thread", () => {
   test("is emptied by clearing the conversation, after a second question", async () => {
     await drawn.tell(finalText("Hi"));
     await drawn.click('[aria-label="Conversations and calls"]');
-    const clear = [...drawn.root.querySelectorAll("button")].find((button) => button.textContent === "Clear this conversation")!;
+    const clear = [...drawn.root.querySelectorAll("button")].find((button) => button.textContent === "Clear conversation")!;
     await act(() => clear.click());
     expect(asked()).not.toContain("clearConversation");
-    await drawn.click('[aria-label="Clear this conversation: sure?"]');
+    await drawn.click('.danger');
     expect(asked()).toContain("clearConversation");
     expect(find(".bubble")).toBeNull();
   });
@@ -139,7 +139,7 @@ describe("the connection", () => {
   test("that is going to close is announced", async () => {
     await act(() => drawn.client().emit("connection", OPEN));
     await drawn.tell({ type: "go_away", time_left_ms: 9000, reason: "The server restarts.", resume: null });
-    expect(drawn.text(".banner")).toContain("The server restarts. The page reconnects by itself in 0:09");
+    expect(drawn.text(".banner")).toContain("The server restarts. Reconnecting in 0:09");
   });
 });
 

@@ -65,7 +65,7 @@ describe("a session", () => {
 
   test("that is new counts from one again, and says so", () => {
     const state = see([...numbered, open("new", "The handle has expired."), { ...finalText("Hi"), n: 1 }]);
-    expect(outline(state).slice(-2)).toEqual(["event: This is a new session. The handle has expired.", "user final: Hi"]);
+    expect(outline(state).slice(-2)).toEqual(["event: A new session has started. The handle has expired.", "user final: Hi"]);
   });
 
   test("brings the energy of both pools", () => {
@@ -251,13 +251,13 @@ describe("without a connection", () => {
     const lost = see([{ type: "connection", connection: WAITING }], inCall);
     const states = [describeConnection, describeMicrophone, describeAssistant].map((describe) => describe(lost));
     expect(states).toEqual([
-      { text: "Reconnecting…", tone: "busy" }, { text: "Not heard", tone: "busy" }, { text: "Call on hold", tone: "busy" },
+      { text: "Reconnecting…", tone: "busy" }, { text: "Mic on hold", tone: "busy" }, { text: "Call on hold", tone: "busy" },
     ]);
   });
 
   test("a token that was refused is told apart from one that is missing", () => {
     const closed = { state: "closed", code: 4401, reason: "" } as const;
-    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token needed");
+    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token required");
     expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: true }])).text).toBe("Wrong token");
   });
 });
@@ -334,7 +334,7 @@ describe("the rest", () => {
 
   test("the last words of a call are not told twice", () => {
     const end: Told = { type: "end_voice_session", reason: "done", final_message: "Goodbye." };
-    expect(outline(see([whole("Goodbye."), end])).at(-1)).toBe("event: The call is over.");
+    expect(outline(see([whole("Goodbye."), end])).at(-1)).toBe("event: Call ended.");
     expect(outline(see([end]))).toEqual(["event: Goodbye."]);
   });
 

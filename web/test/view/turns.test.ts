@@ -141,7 +141,7 @@ describe("a turn without a transcript", () => {
 describe("the numbers of another session", () => {
   test("have nothing to do with those before", () => {
     const state = see([at("processing"), QUESTION, ...ANSWER, open("new"), at("processing"), inTurn(1, whole("Hello.")), inTurn(1, finalText("Hi"))]);
-    expect(outline(state)).toEqual([...ANSWERED, "event: This is a new session.", "user final: Hi", "assistant final: Hello."]);
+    expect(outline(state)).toEqual([...ANSWERED, "event: A new session has started.", "user final: Hi", "assistant final: Hello."]);
   });
 
   test("go on after a reload, below the history in its own order", () => {
