@@ -120,9 +120,9 @@ def test_no_flyout_breaks_a_rule_gravely(visitor: Visitor, wire: Wire, kind: str
 def test_what_is_said_is_a_log_and_the_states_are_one_status(visitor: Visitor, wire: Wire) -> None:
     wire.tell("response", text="Good morning.")
     expect(visitor.find("log")).to_have_count(1)
-    expect(visitor.find("status", "States")).to_have_count(1)
-    expect(visitor.find("status", "States")).to_contain_text("Connected")
-    expect(visitor.find("status", "States")).to_contain_text("Idle")
+    expect(visitor.find("status", "Status")).to_have_count(1)
+    expect(visitor.find("status", "Status")).to_contain_text("Connected")
+    expect(visitor.find("status", "Status")).to_contain_text("Idle")
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { Antiphon } from "./client/antiphon";
 import { App } from "./ui/App";
-import { PageContext } from "./ui/context";
+import { PageContext } from "./ui/hooks";
 import "./ui/themes.css";
 import "./ui/base.css";
 import "./ui/page.css";

@@ -3,7 +3,7 @@
 import { createBargeIn, createVoiceGate } from "./barge-in";
 import type { CapturedFrame } from "./capture";
 import type { AntiphonEvents, Connection, Devices, Level, MicrophoneState, Playing, SoundState } from "./events";
-import { createEmitter } from "./events";
+import { createEmitter, VOICE_UNAVAILABLE } from "./events";
 import { encodeMicrophone, type Incoming } from "./frames";
 import { createListening } from "./listening";
 import { createMicrophone, listDevices } from "./microphone";
@@ -32,8 +32,6 @@ export { MAX_PENDING_REQUEST, MAX_TEXT } from "./wire";
 const HERE = import.meta.url;
 const SOCKET = import.meta.env.DEV ? "/ws" : "ws";
 const CLIENT = "antiphon-web/1";
-/** The code of the notice that says why there is no call. */
-const VOICE_UNAVAILABLE = "voice_unavailable";
 
 export interface AntiphonOptions {
   /** The server's socket, such as "wss://example.org/ws". Absent: that of the server that this module comes from. */

@@ -2,13 +2,12 @@
 
 import { createResampler } from "./resampler";
 
-export const FRAME_MS = 20;
+const FRAME_MS = 20;
 
 export interface CapturedFrame {
   pcm: Int16Array;
-  /** Of the frame, from 0 to 1: root mean square, and the largest sample. */
+  /** The root mean square of the frame, from 0 to 1. */
   rms: number;
-  peak: number;
 }
 
 /** Takes blocks of any length and calls `give` with each frame that is full. */
@@ -22,18 +21,16 @@ export function createCapture(
   let pcm = new Int16Array(frameSamples);
   let filled = 0;
   let energy = 0;
-  let peak = 0;
 
   function add(sample: number): void {
     const clipped = Math.max(-1, Math.min(1, sample));
     pcm[filled++] = Math.round(clipped * 0x7fff);
     energy += clipped * clipped;
-    peak = Math.max(peak, Math.abs(clipped));
     if (filled < frameSamples) return;
-    const full = { pcm, rms: Math.sqrt(energy / frameSamples), peak };
+    const full = { pcm, rms: Math.sqrt(energy / frameSamples) };
     // A new one for each frame: the full one goes to another thread without being copied.
     pcm = new Int16Array(frameSamples);
-    filled = energy = peak = 0;
+    filled = energy = 0;
     give(full);
   }
 

@@ -2,6 +2,9 @@
 
 import type { ServerMessage, ServerMessages } from "./wire";
 
+/** The code of the notice that says why there is no call. */
+export const VOICE_UNAVAILABLE = "voice_unavailable";
+
 /** How the client fares with its connection. */
 export type Connection =
   | { state: "connecting"; /** How many tries there were since the last connection that held; 0 at the very first. */ attempt: number }

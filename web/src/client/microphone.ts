@@ -1,7 +1,7 @@
 /** The microphone: asked for, opened, changed, and lost. */
 
 import type { CapturedFrame } from "./capture";
-import type { CaptureOptions } from "./capture-worklet";
+import type { CaptureOptions } from "./worklets";
 import { type Device, type Devices, MicrophoneError, type MicrophoneProblem, type MicrophoneState } from "./events";
 import { canChooseOutput, type Sound } from "./sound";
 import { MICROPHONE_HZ } from "./wire";
@@ -175,7 +175,7 @@ async function ask(device: string): Promise<MediaStream> {
 }
 
 /** What the browser means by the name of its error. */
-export function problemOf(error: unknown): MicrophoneProblem {
+function problemOf(error: unknown): MicrophoneProblem {
   const name = error instanceof Error || error instanceof DOMException ? error.name : "";
   if (name === "NotAllowedError" || name === "SecurityError") return "denied";
   if (name === "NotFoundError" || name === "OverconstrainedError") return "missing";

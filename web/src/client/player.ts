@@ -1,7 +1,7 @@
 /** Plays pieces of speech, and tells how far it has come. */
 
 import type { Piece, Progress } from "./playout";
-import type { FromPlayer, ToPlayer } from "./player-worklet";
+import type { FromPlayer, ToPlayer } from "./worklets";
 import type { Sound } from "./sound";
 
 /** How loud speech is while somebody seems to speak over it. */
@@ -112,7 +112,7 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
 }
 
 /** Where there is no sound, an answer takes its time all the same, so that the conversation goes on as usual. */
-export function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
+function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
   let turn = -1;
   let playedMs = 0;
   let until = 0;
@@ -125,7 +125,7 @@ export function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"
       playedMs += lengthMs;
       until = Math.max(until, performance.now()) + lengthMs;
       clearTimeout(timer);
-      const end: Progress = { turn, playedMs, ended: true };
+      const end: Progress = { turn, playedMs };
       timer = setTimeout(() => hooks.ended(end), until - performance.now());
     },
     flush() {

@@ -17,8 +17,6 @@ export interface Progress {
   turn: number;
   /** Of the turn, since its beginning. */
   playedMs: number;
-  /** All that has come of the turn was played. More may come. */
-  ended: boolean;
 }
 
 export interface Playout {
@@ -67,7 +65,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
       at = 0;
       playedMs += (piece.samples.length * 1000) / piece.hz;
       pieces.shift();
-      if (pieces === queue && pieces[0]?.turn !== turn) tell({ turn, playedMs, ended: true });
+      if (pieces === queue && pieces[0]?.turn !== turn) tell({ turn, playedMs });
     }
     return sample;
   }
@@ -118,7 +116,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
       const piece = queue[0];
       if (piece === undefined || fading !== null) return null;
       const beforeMs = piece.turn === turn ? playedMs : 0;
-      return { turn: piece.turn, playedMs: beforeMs + (at * 1000) / piece.hz, ended: false };
+      return { turn: piece.turn, playedMs: beforeMs + (at * 1000) / piece.hz };
     },
   };
 }

@@ -1,12 +1,16 @@
 /** The session with the server: one socket at a time, opened again whenever it is lost. */
 
-import { retryDelayMs, STEADY_MS } from "./backoff";
 import { createBookmark } from "./bookmark";
 import type { Connection } from "./events";
 import { type Incoming, parseMessage, parseSpeech } from "./frames";
 import { createOutbox } from "./outbox";
 import { type ClientMessage, CLOSES, type HelloMessage } from "./wire";
 
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+
+/** A connection that held this long was a good one, so the next loss starts from the shortest wait again. */
+const STEADY_MS = 10_000;
 const OPEN_LIMIT_MS = 10_000;
 const PING_MS = 20_000;
 /** After a ping, any message will do as a sign of life. */
@@ -244,4 +248,11 @@ export function createSession(
 function comesBack(code: number): boolean {
   // A code of the server's own that is not known here is no invitation to come back.
   return CLOSES[code]?.comeBack ?? code < GIVEN_UP;
+}
+
+/** Before the `attempt`th try, which counts from 1: between the half and the whole of what doubles each time. */
+function retryDelayMs(attempt: number, random: () => number): number {
+  const wholeMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 32));
+  // The clients of a server that restarts must not all come back in the same moment.
+  return wholeMs * (0.5 + 0.5 * random());
 }

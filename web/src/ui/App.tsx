@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Banners } from "./Banners";
 import { Confirmation } from "./Confirmation";
-import { usePage, usePart } from "./context";
+import { usePage, usePart, useTheme } from "./hooks";
 import { Dock } from "./Dock";
 import { Flyout } from "./Flyout";
 import { Header, type SheetName } from "./Header";
@@ -12,7 +12,6 @@ import { Notices } from "./Notices";
 import { Reminders } from "./Reminders";
 import { SettingsSheet } from "./SettingsSheet";
 import { StatusSheet } from "./StatusSheet";
-import { useTheme } from "./theme";
 import { Thread } from "./Thread";
 import type { PageState } from "../view/state";
 import { Welcome } from "./Welcome";

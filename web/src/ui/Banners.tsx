@@ -2,8 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
 import { TOKEN_NEEDED } from "../view/state";
 import { formatCountdown } from "../view/words";
-import { useCountdown } from "./clock";
-import { usePage, usePart } from "./context";
+import { useCountdown, usePage, usePart } from "./hooks";
 import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
@@ -121,7 +120,7 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
   );
 }
 
-export function TokenForm() {
+function TokenForm() {
   const page = usePage();
   const isRefused = usePart((state) => state.isTokenRefused);
   const [token, setToken] = useState("");

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { MAX_TEXT } from "../client/wire";
 import { isBusy } from "../view/words";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { Icon } from "./Icon";
 
 export const COMPOSER_ID = "composer";

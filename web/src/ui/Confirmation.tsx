@@ -1,9 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Confirmation as Question } from "../view/state";
 import { formatCountdown, nameTool } from "../view/words";
-import { useCountdown } from "./clock";
-import { usePage, usePart } from "./context";
-import { useModal } from "./modal";
+import { useCountdown, useModal, usePage, usePart } from "./hooks";
 import { ArgumentTable } from "./ToolCard";
 
 /** One question at a time, the oldest first. */

@@ -17,7 +17,7 @@ export function CopyButton({ text, label }: { text: () => string; label: string 
   );
 }
 
-export async function copyText(text: string): Promise<boolean> {
+async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

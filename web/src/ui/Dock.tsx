@@ -1,5 +1,5 @@
 import { Composer } from "./Composer";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { Icon } from "./Icon";
 import { TalkButton } from "./TalkButton";
 

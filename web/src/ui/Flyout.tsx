@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Flyout as Shown } from "../view/state";
 import { frameUrl } from "../view/urls";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 

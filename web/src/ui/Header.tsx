@@ -1,6 +1,6 @@
 import type { PageState } from "../view/state";
 import { describeAssistant, describeConnection, describeMicrophone, type Status } from "../view/words";
-import { usePart } from "./context";
+import { usePart } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 
 export type SheetName = "history" | "status" | "settings" | "keys";

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CallRecord, ConversationEntry } from "../view/records";
 import { formatDuration } from "../view/words";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { Icon } from "./Icon";
 import { Sheet } from "./Sheet";
 

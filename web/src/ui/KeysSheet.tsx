@@ -1,5 +1,5 @@
-import { usePage, usePart } from "./context";
-import { nameKey } from "./SettingsSheet";
+import { nameKey } from "../view/words";
+import { usePage, usePart } from "./hooks";
 import { Sheet } from "./Sheet";
 
 export function KeysSheet({ close }: { close: () => void }) {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Block, type Inline, parseMarkdown } from "../view/markdown";
-import { CodeBlock } from "./CodeBlock";
+import { CopyButton } from "./CopyButton";
 
 interface MarkdownProps {
   text: string;
@@ -107,4 +107,18 @@ function countText(blocks: readonly (Block | Inline)[]): number {
     if (node.type === "table") return sum + [node.head, ...node.rows].flat().reduce((all, cell) => all + countText(cell), 0);
     return "children" in node ? sum + countText(node.children) : sum;
   }, 0);
+}
+
+function CodeBlock({ text, language }: { text: string; language: string }) {
+  return (
+    <div class="code-block">
+      <div class="code-head">
+        <span>{language || "code"}</span>
+        <CopyButton text={() => text} label="Copy code" />
+      </div>
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </div>
+  );
 }

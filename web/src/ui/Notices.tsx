@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { Notice } from "../view/state";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { Icon } from "./Icon";
 
 /** The newest first. Each of them stays in the list of notices after it has passed. */

@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import type { QueuedText } from "../client/antiphon";
 import type { AssistantItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
 import { imageUrl } from "../view/urls";
-import { usePage } from "./context";
+import { usePage } from "./hooks";
 import { Icon } from "./Icon";
 import { Markdown } from "./Markdown";
 import { ToolCard } from "./ToolCard";

@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Device, Devices } from "../client/antiphon";
 import type { VoiceEntry } from "../view/records";
 import { type Settings, type Theme, THEMES } from "../view/settings";
-import { usePage, usePart } from "./context";
+import { nameKey } from "../view/words";
+import { usePage, usePart } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -227,8 +228,4 @@ function Range({ setting, label, least, most, step }: RangeProps) {
       />
     </label>
   );
-}
-
-export function nameKey(code: string): string {
-  return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
 }

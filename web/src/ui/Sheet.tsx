@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { CallControls } from "./Dock";
 import { Icon } from "./Icon";
-import { useModal } from "./modal";
+import { useModal } from "./hooks";
 
 interface SheetProps {
   title: string;

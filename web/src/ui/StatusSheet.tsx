@@ -2,8 +2,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { EnergyReason } from "../client/antiphon";
 import { summarizeLatency } from "../view/latency";
 import type { Energy } from "../view/state";
-import { formatDuration } from "../view/words";
-import { usePart } from "./context";
+import { formatDuration, formatTime } from "../view/words";
+import { usePart } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const REASONS: Readonly<Record<EnergyReason, string>> = {
@@ -103,7 +103,7 @@ function RecentNotices() {
         {notices.toReversed().map(({ key, kind, text, at }) => (
           <li key={key} class="notice-row" data-kind={kind}>
             <span>{text}</span>
-            <time class="quiet">{new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}</time>
+            <time class="quiet">{formatTime(at)}</time>
           </li>
         ))}
       </ul>

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { toMarkdown } from "../view/export";
+import { toMarkdown } from "../view/words";
 import { isOfNewestTurn, type PageState } from "../view/state";
-import { usePage, usePart } from "./context";
+import { usePage, usePart } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 import { QueuedTurn, Row } from "./Row";

@@ -1,4 +1,4 @@
-import { findCitations } from "../view/citations";
+import { findCitations } from "../view/urls";
 import type { ToolItem } from "../view/state";
 import { formatDuration, formatValue, nameTool } from "../view/words";
 import { CopyButton } from "./CopyButton";

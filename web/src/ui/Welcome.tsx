@@ -1,6 +1,5 @@
-import { describeAssistant } from "../view/words";
-import { usePage, usePart } from "./context";
-import { nameKey } from "./SettingsSheet";
+import { describeAssistant, nameKey } from "../view/words";
+import { usePage, usePart } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
 /** What the assistant that every server has can answer by itself. */

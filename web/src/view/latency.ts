@@ -2,9 +2,9 @@
 
 import type { TurnMetricsMessage } from "../client/antiphon";
 
-export type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
+type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
 
-export const STAGES: readonly { stage: Stage; label: string }[] = [
+const STAGES: readonly { stage: Stage; label: string }[] = [
   { stage: "end_of_turn_ms", label: "Detecting the end of your turn" },
   { stage: "stt_ms", label: "Speech recognition" },
   { stage: "first_token_ms", label: "First word" },
@@ -12,7 +12,7 @@ export const STAGES: readonly { stage: Stage; label: string }[] = [
   { stage: "total_ms", label: "You stopped → it spoke" },
 ];
 
-export interface StageLatency {
+interface StageLatency {
   stage: Stage;
   label: string;
   lastMs: number | null;

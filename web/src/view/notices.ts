@@ -9,6 +9,7 @@ const DURATION_MS: Readonly<Record<NoticeKind, number>> = { info: 5000, success:
 /** Longer than this nobody waits for; shorter than this nobody reads. */
 const LONGEST_MS = 60_000;
 const SHORTEST_MS = 1500;
+
 export function notify(
   state: PageState,
   notice: { kind: NoticeKind; text: string; code: string | null; durationMs?: number | null },
@@ -43,5 +44,5 @@ export function note(state: PageState, text: string, code: string | null, now: n
 /** Stands until it is dismissed, and in the list after that. */
 export function fail(state: PageState, text: string, isRetryable: boolean, code: string | null, now: number): PageState {
   const noted = note(state, text, code, now);
-  return { ...noted, error: { key: noted.notices.at(-1)!.key, text, isRetryable } };
+  return { ...noted, error: { text, isRetryable } };
 }

@@ -2,13 +2,13 @@
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
+import { VOICE_UNAVAILABLE } from "../client/events";
 import { MAX_TEXT } from "../client/wire";
-import type { ViewEvent } from "./events";
 import type { CallRecord, Records } from "./records";
-import { reduce } from "./reduce";
+import { reduce, type ViewEvent } from "./reduce";
 import * as kept from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
-import { initialState, type PageState, VOICE_UNAVAILABLE } from "./state";
+import { initialState, type PageState } from "./state";
 
 /** More of a call does not fit into the first message. */
 const MAX_TURNS = 4;

@@ -1,12 +1,48 @@
 /** The page's one rule of change: state and event in, state out. No DOM, no clock, no network. */
 
-import type { Connection, EnergyMessage, ServerMessage, SessionMessage, State } from "../client/antiphon";
-import type { LocalEvent, ViewEvent } from "./events";
+import type {
+  Connection, EnergyMessage, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
+} from "../client/antiphon";
+import { VOICE_UNAVAILABLE } from "../client/events";
+import { SERVER_TYPES } from "../client/wire";
 import { fail, note, notify, passNotice } from "./notices";
-import { append, type PageState, TOKEN_NEEDED, VOICE_UNAVAILABLE } from "./state";
+import { append, type PageState, type Talk, TOKEN_NEEDED } from "./state";
 import * as thread from "./thread";
 import * as tools from "./tools";
 import * as typed from "./typed";
+
+/** What happens on the page itself, besides the server's messages. */
+export type LocalEvent =
+  /** `hasToken`: whether one was sent. */
+  | { type: "connection"; connection: Connection; hasToken?: boolean }
+  | { type: "microphone"; microphone: MicrophoneState }
+  | { type: "sound"; sound: SoundState }
+  | { type: "playing"; playing: Playing }
+  | { type: "talk"; talk: Talk }
+  /** Typed, and on its way. */
+  | { type: "said"; text: string }
+  /** A question that failed is asked again. */
+  | { type: "said_again"; key: string }
+  | { type: "drafted"; text: string }
+  | { type: "taken_back"; ids: readonly string[] }
+  | { type: "voice_known"; hasVoice: boolean }
+  | { type: "back_noticed" }
+  | { type: "confirmation_answered"; token: string; approved: boolean }
+  | { type: "confirmation_expired"; token: string }
+  | { type: "flyout_opened"; flyout: string }
+  | { type: "flyout_closed" }
+  | { type: "reminder_dismissed"; id: string }
+  | { type: "notice_passed"; key: string }
+  | { type: "noticed"; kind: NoticeKind; text: string; code: string | null }
+  /** Worth a line in the thread. */
+  | { type: "remarked"; text: string }
+  | { type: "failed"; text: string }
+  | { type: "error_dismissed" }
+  | { type: "block_over" }
+  /** The thread is emptied: cleared, or another conversation begins. */
+  | { type: "cleared" };
+
+export type ViewEvent = ServerMessage | LocalEvent;
 
 const KEPT_METRICS = 50;
 const POOL_MAX = { voice: 3, text: 2 } as const;
@@ -26,15 +62,8 @@ export function reduce(state: PageState, event: ViewEvent, now: number): PageSta
   return applyTold(counted, event, now);
 }
 
-const LOCAL: ReadonlySet<string> = new Set<LocalEvent["type"]>([
-  "connection", "microphone", "sound", "playing", "talk", "said", "said_again", "drafted", "taken_back", "voice_known",
-  "back_noticed", "confirmation_answered", "confirmation_expired",
-  "flyout_opened", "flyout_closed", "reminder_dismissed", "notice_passed", "noticed", "remarked", "failed", "error_dismissed",
-  "block_over", "cleared",
-]);
-
 function isLocal(event: ViewEvent): event is LocalEvent {
-  return LOCAL.has(event.type);
+  return !SERVER_TYPES.has(event.type);
 }
 
 function applyTold(state: PageState, message: ServerMessage, now: number): PageState {
@@ -64,9 +93,9 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "go_away":
       return { ...state, goAway: { at: now + message.time_left_ms, reason: message.reason } };
     case "end_voice_session":
-      return thread.tell({ ...state, talk: "off", mode: "text" }, farewell(state, message.final_message), now);
+      return thread.tell({ ...state, talk: "off" }, farewell(state, message.final_message), now);
     case "voice_session_start":
-      return thread.tell({ ...state, mode: "voice" }, "Switched to voice.", now);
+      return thread.tell(state, "Switched to voice.", now);
     case "timeout":
       return { ...state, block: { until: message.until, message: message.message }, talk: "off" };
     case "confirmation_request":
@@ -90,8 +119,6 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
         `Reminder: ${message.message}`,
         now,
       );
-    case "settings_updated":
-      return { ...state, settings: message };
     case "error":
       return UNSPOKEN.has(message.code) ? state : typed.refuse(state, message, now);
     default:
@@ -130,7 +157,6 @@ function introduce(state: PageState, message: SessionMessage): PageState {
   return {
     ...state,
     conversationId: message.conversation_id,
-    mode: message.mode,
     energy: { voice: pool("voice"), text: pool("text") },
   };
 }
@@ -152,7 +178,7 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "playing": {
       const { playing: isPlaying, complete: isComplete, turn, playedMs, receivedMs } = event.playing;
       if (turn === 0) return state;
-      return { ...state, heard: { turn, playedMs, receivedMs, isComplete, isPlaying } };
+      return { ...state, heard: { playedMs, receivedMs, isComplete, isPlaying } };
     }
     case "talk":
       return { ...state, talk: event.talk, error: event.talk === "off" ? state.error : null };

@@ -8,7 +8,6 @@ import type {
   Mode,
   NoticeKind,
   QueuedText,
-  SettingsUpdatedMessage,
   SoundState,
   State,
   TurnMetricsMessage,
@@ -140,7 +139,6 @@ export interface PageState {
   sound: SoundState;
   talk: Talk;
   server: State;
-  mode: Mode;
   conversationId: string | null;
   items: readonly Item[];
   /** Typed, and waiting for the end of the answer under way. */
@@ -165,10 +163,9 @@ export interface PageState {
   isTokenRefused: boolean;
   /** Whether the server can talk; null as long as that is not known. */
   hasVoice: boolean | null;
-  error: { key: string; text: string; isRetryable: boolean } | null;
-  settings: SettingsUpdatedMessage | null;
+  error: { text: string; isRetryable: boolean } | null;
   /** How far the newest answer was heard, and how much there is to hear of it. */
-  heard: { turn: number; playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
+  heard: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
   /** Milliseconds of speech a character, learned from answers of which all has come. */
   msPerChar: number;
   answer: number;
@@ -180,8 +177,6 @@ export interface PageState {
   keys: number;
 }
 
-/** The code of the notice that says why there is no call. */
-export const VOICE_UNAVAILABLE = "voice_unavailable";
 /** How a server closes that wants a token, or another one. */
 export const TOKEN_NEEDED = 4401;
 
@@ -197,7 +192,6 @@ export function initialState(): PageState {
     sound: { state: "off" },
     talk: "off",
     server: "idle",
-    mode: "text",
     conversationId: null,
     items: [],
     queue: [],
@@ -216,8 +210,7 @@ export function initialState(): PageState {
     isTokenRefused: false,
     hasVoice: null,
     error: null,
-    settings: null,
-    heard: { turn: 0, ...UNHEARD },
+    heard: UNHEARD,
     msPerChar: MS_PER_CHAR,
     answer: 0,
     turn: 0,

@@ -132,7 +132,7 @@ export function answer(before: PageState, { text, turn }: Answer, isFirst: boole
 function beginAnswer(state: PageState, turn: number | null): PageState {
   // An answer to another turn may still be coming.
   const isReplaced = (item: AssistantItem) => turn === null || item.turn === null || item.turn === turn;
-  return { ...drop(state, isReplaced), answer: state.answer + 1, heard: { turn: state.heard.turn, ...UNHEARD } };
+  return { ...drop(state, isReplaced), answer: state.answer + 1, heard: UNHEARD };
 }
 
 function appendStretch(

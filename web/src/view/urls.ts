@@ -24,3 +24,27 @@ function absolute(text: unknown, schemes: ReadonlySet<string>): string | null {
   const url = new URL(text.trim());
   return schemes.has(url.protocol) ? url.href : null;
 }
+
+interface CitedSource {
+  title: string;
+  url: string;
+}
+
+const CITATION_FIELDS = ["citations", "sources", "results"] as const;
+const MAX_CITATIONS = 8;
+
+/** Where a tool's answer comes from, if its data says so. */
+export function findCitations(result: unknown): CitedSource[] {
+  if (typeof result !== "object" || result === null) return [];
+  const found = new Map<string, CitedSource>();
+  for (const field of CITATION_FIELDS) {
+    const list: unknown = (result as Record<string, unknown>)[field];
+    if (!Array.isArray(list)) continue;
+    for (const each of list as unknown[]) {
+      const { title, url: address } = (each ?? {}) as { title?: unknown; url?: unknown };
+      const url = linkUrl(address);
+      if (url !== null) found.set(url, { url, title: typeof title === "string" && title !== "" ? title : new URL(url).host });
+    }
+  }
+  return [...found.values()].slice(0, MAX_CITATIONS);
+}

@@ -1,6 +1,6 @@
 /** The three states in words: the connection, the microphone, the assistant. */
 
-import { type PageState, TOKEN_NEEDED } from "./state";
+import { type Item, type PageState, TOKEN_NEEDED } from "./state";
 
 /** Which colour it has. */
 export type Tone = "calm" | "good" | "busy" | "bad";
@@ -103,7 +103,46 @@ export function formatCountdown(ms: number): string {
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(total % 60)}` : `${minutes}:${pad(total % 60)}`;
 }
 
+/** The time of day, as in "14:05". */
+export function formatTime(ms: number): string {
+  return new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** A `KeyboardEvent.code` as people name the key: "KeyT" is "T". */
+export function nameKey(code: string): string {
+  return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
+}
+
 /** A value of a tool as one line, or as many as it has. */
 export function formatValue(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+/** The thread as Markdown, to copy or to save. */
+export function toMarkdown(items: readonly Item[]): string {
+  return `${items.map(writeItem).filter((text) => text !== "").join("\n\n")}\n`;
+}
+
+function writeItem(item: Item): string {
+  switch (item.kind) {
+    case "user":
+      return item.status === "interim" ? "" : `**You:** ${item.text}`;
+    case "assistant":
+      return `**Antiphon:** ${item.text}${item.status === "interrupted" ? " *(interrupted)*" : ""}`;
+    case "tool":
+      return `${fence(`${nameTool(item.name)} (${item.status})\n${formatValue(item.args)}\n${formatValue(item.result)}`)}`;
+    case "image":
+      return `![${item.caption ?? "Picture"}](${item.url})`;
+    case "event":
+      return `*${item.text}*`;
+    case "flyout":
+      return "";
+  }
+}
+
+/** Longer than any in the text, so that the text cannot end it. */
+function fence(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const ticks = "`".repeat(longest + 1);
+  return `${ticks}\n${text}\n${ticks}`;
 }

@@ -55,12 +55,12 @@ async function speak(turn = 1, playedMs = 500): Promise<void> {
   tell("state", { state: "speaking" });
   FakeSocket.last.tellBytes(speechFrame(++n, turn, 0, [1, 2, 3]));
   await settle();
-  player().post({ position: { turn, playedMs: playedMs + 20, ended: false }, level: 0.2 });
+  player().post({ position: { turn, playedMs: playedMs + 20 }, level: 0.2 });
 }
 
 function hear(rms: number, ms: number): void {
   for (let heardMs = 0; heardMs < ms; heardMs += 20) {
-    FakeNode.named("antiphon-capture").post({ pcm: new Int16Array(320).fill(7), rms, peak: rms });
+    FakeNode.named("antiphon-capture").post({ pcm: new Int16Array(320).fill(7), rms });
   }
 }
 
@@ -382,7 +382,7 @@ describe("playing", () => {
     await call();
     await speak(1, 480);
     tell("generation_complete", { turn: 1 });
-    player().post({ ended: { turn: 1, playedMs: 600, ended: true } });
+    player().post({ ended: { turn: 1, playedMs: 600 } });
     expect(said("playback_done")).toEqual([]);
     vi.advanceTimersByTime(20);
     expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
@@ -410,7 +410,7 @@ describe("playing", () => {
     tell("audio", { data: btoa(wav), turn: 1, seq: 0, last: true });
     await settle();
     expect(player().told).toEqual([{ push: { turn: 1, hz: 22_050, samples: Float32Array.of(0.5) } }]);
-    player().post({ ended: { turn: 1, playedMs: 1, ended: true } });
+    player().post({ ended: { turn: 1, playedMs: 1 } });
     vi.advanceTimersByTime(20);
     expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
   });
@@ -419,7 +419,7 @@ describe("playing", () => {
     await call();
     await speak();
     antiphon.setVolume(0.5);
-    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    player().post({ position: { turn: 1, playedMs: 600 }, level: 0.2 });
     expect(antiphon.level.output).toBeCloseTo(0.1);
   });
 
@@ -427,7 +427,7 @@ describe("playing", () => {
     await call();
     await speak();
     antiphon.interrupt();
-    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    player().post({ position: { turn: 1, playedMs: 600 }, level: 0.2 });
     expect(antiphon.level.output).toBe(0);
   });
 

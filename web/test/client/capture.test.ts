@@ -25,13 +25,12 @@ test.each([16_000, 44_100, 48_000])("a microphone at %i Hz gives frames of 20 ms
 test("a frame knows how loud it is", () => {
   const frame = capture([sine(1000, 48_000, 0.2)], 48_000).at(-1)!;
   expect(frame.rms).toBeCloseTo(0.5 / Math.SQRT2, 2);
-  expect(frame.peak).toBeCloseTo(0.5, 2);
 });
 
 test("channels are mixed", () => {
   const left = sine(440, 48_000, 0.2);
   const frames = capture([left, left.map((sample) => -sample)], 48_000);
-  expect(Math.max(...frames.map(({ peak }) => peak))).toBe(0);
+  expect(Math.max(...frames.map(({ rms }) => rms))).toBe(0);
 });
 
 test("what is too loud is clipped and does not wrap around", () => {

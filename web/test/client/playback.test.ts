@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 
 const piece = (turn: number) => ({ turn, hz: 22_050, samples: new Int16Array(1) });
-const at = (turn: number, playedMs: number) => ({ turn, playedMs, ended: false });
+const at = (turn: number, playedMs: number) => ({ turn, playedMs });
 
 function play(turn: number, playedMs: number): void {
   playback.hear(0, piece(turn));

@@ -56,7 +56,7 @@ test("the end of a turn is told once, when its last sample was played, with its 
   render(playout, 90);
   expect(ends).toEqual([]);
   render(playout, 100);
-  expect(ends).toEqual([{ turn: 7, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 7, playedMs: 100 }]);
 });
 
 test("each of two turns is counted for itself", () => {
@@ -64,7 +64,7 @@ test("each of two turns is counted for itself", () => {
   playout.push(piece(1, tone(0.1)));
   playout.push(piece(2, tone(0.2)));
   render(playout, 150);
-  expect(ends).toEqual([{ turn: 1, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 1, playedMs: 100 }]);
   expect(playout.position()).toMatchObject({ turn: 2 });
   expect(playout.position()!.playedMs).toBeCloseTo(50, -1);
 });
@@ -84,7 +84,7 @@ test("where speech does not come in time there is silence, and playing goes on",
   playout.push(piece(1, tone(0.1)));
   expect(rmsOf(render(playout, 100))).toBeGreaterThan(0.3);
   render(playout, 20);
-  expect(ends.at(-1)).toEqual({ turn: 1, playedMs: 200, ended: true });
+  expect(ends.at(-1)).toEqual({ turn: 1, playedMs: 200 });
 });
 
 test("a flush is silent after 10 ms, and does not click", () => {
@@ -115,7 +115,7 @@ test("what is pushed after a flush is played, from its beginning", () => {
   playout.flush();
   playout.push(piece(2, tone(0.1)));
   render(playout, 150);
-  expect(ends).toEqual([{ turn: 2, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 2, playedMs: 100 }]);
 });
 
 test("a flush of nothing holds nothing up", () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import type { CapturedFrame } from "../../src/client/capture";
-import type { FromPlayer, ToPlayer } from "../../src/client/player-worklet";
+import type { FromPlayer, ToPlayer } from "../../src/client/worklets";
 import { rmsOf, sine } from "./sines";
 
 interface Processor {
@@ -61,7 +61,7 @@ test("the loudspeaker's end plays what it is given on every channel, and tells h
   expect(rmsOf(left!.subarray(480, 9000))).toBeCloseTo(0.35, 1);
   expect(right).toEqual(left);
   const reports = posted as FromPlayer[];
-  expect(reports.at(-1)).toEqual({ ended: { turn: 4, playedMs: 200, ended: true } });
+  expect(reports.at(-1)).toEqual({ ended: { turn: 4, playedMs: 200 } });
   expect(reports.filter((report) => "position" in report)).toHaveLength(5);
 });
 

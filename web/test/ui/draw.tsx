@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { App } from "../../src/ui/App";
-import { PageContext } from "../../src/ui/context";
+import { PageContext } from "../../src/ui/hooks";
 import { setStage, type Stage } from "./fake-client";
 import type { Told } from "../view/told";
 

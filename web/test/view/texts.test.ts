@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { findCitations } from "../../src/view/citations";
-import { toMarkdown } from "../../src/view/export";
-import { frameUrl, imageUrl, linkUrl } from "../../src/view/urls";
-import { formatCountdown, formatDuration, nameTool } from "../../src/view/words";
+import { findCitations, frameUrl, imageUrl, linkUrl } from "../../src/view/urls";
+import { formatCountdown, formatDuration, nameTool, toMarkdown } from "../../src/view/words";
 import { chunk, finalText, interim, see, whole } from "./told";
 
 describe("addresses", () => {

@@ -1,8 +1,7 @@
 /** Server messages as a test writes them, and what becomes of the page. */
 
 import type { ServerMessage } from "../../src/client/wire";
-import type { LocalEvent, ViewEvent } from "../../src/view/events";
-import { reduce } from "../../src/view/reduce";
+import { type LocalEvent, reduce, type ViewEvent } from "../../src/view/reduce";
 import { initialState, type Item, type PageState } from "../../src/view/state";
 
 export const NOW = 1_000_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toMarkdown } from "../../src/view/export";
+import { toMarkdown } from "../../src/view/words";
 import { at, chunk, finalText, inTurn, interim, open, outline, played, see, type Told, whole } from "./told";
 
 const QUESTION = inTurn(1, finalText("What time is it?"));
