@@ -188,7 +188,7 @@ def test_the_word_that_the_page_is_back_goes_by_itself(invite: Invite, wire: Wir
 
 def test_a_conversation_that_goes_on_elsewhere_is_not_taken_back_unasked(visitor: Visitor, wire: Wire) -> None:
     wire.close(4409)
-    expect(visitor.find("alert").filter(has_text="goes on in another window")).to_be_visible()
+    expect(visitor.find("alert").filter(has_text="open in another window")).to_be_visible()
     visitor.sees("Connection", "Disconnected")
     visitor.click("Use it here")
     wire.wait_for_page(count=2)

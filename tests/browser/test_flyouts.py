@@ -61,7 +61,7 @@ def test_a_page_that_refuses_to_be_framed_can_be_opened_by_a_link(visitor: Visit
 @pytest.mark.parametrize("address", ["javascript:window.xss=1", "data:text/html,<p>hello", "file:///etc/passwd", "no"])
 def test_an_address_that_is_no_page_is_not_framed(visitor: Visitor, wire: Wire, address: str) -> None:
     wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
-    expect(panel_of(visitor, "A page")).to_contain_text("no address that can be shown")
+    expect(panel_of(visitor, "A page")).to_contain_text("This address cannot be shown")
     expect(visitor.page.locator("iframe")).to_have_count(0)
     expect(panel_of(visitor, "A page").get_by_role("link")).to_have_count(0)
 

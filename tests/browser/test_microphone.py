@@ -38,7 +38,7 @@ def test_a_refusal_is_told_and_can_be_changed(invite: Invite, wire: Wire) -> Non
     wire.wait_for_page()
     visitor.talk_button.click()
     visitor.sees("Microphone", "Mic blocked")
-    alert = visitor.find("alert").filter(has_text="The microphone is blocked.")
+    alert = visitor.find("alert").filter(has_text="Microphone access is blocked.")
     expect(alert).to_be_visible()
     assert wire.said("start_voice") == []
     visitor.context.grant_permissions(["microphone"])

@@ -15,7 +15,7 @@ import { createRecords } from "./view/records";
 import { browserStorage } from "./view/settings";
 
 const page = createPage({
-  connectTo: (options) => new Antiphon(options),
+  createClient: (options) => new Antiphon(options),
   now: Date.now,
   local: browserStorage("localStorage"),
   tab: browserStorage("sessionStorage"),

@@ -29,8 +29,8 @@ export type * from "./wire";
 export { MicrophoneError } from "./events";
 export { MAX_PENDING_REQUEST, MAX_TEXT } from "./wire";
 
-const HERE = import.meta.url;
-const SOCKET = import.meta.env.DEV ? "/ws" : "ws";
+const MODULE_URL = import.meta.url;
+const SOCKET_PATH = import.meta.env.DEV ? "/ws" : "ws";
 const CLIENT = "antiphon-web/1";
 
 export interface AntiphonOptions {
@@ -77,9 +77,9 @@ export class Antiphon {
   readonly #session: Session;
   #token: string | undefined;
   /** Of this session, also if nothing was said in it. */
-  #begun: string | null = null;
+  #sessionConversation: string | null = null;
 
-  readonly #sound = createSound((now) => this.#tell("sound", now));
+  readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
     position: (at, level) => {
       this.#playback.position(at);
@@ -92,18 +92,18 @@ export class Antiphon {
     this.#player,
     (message) => this.#session.send(message),
     (now) => {
-      this.#tell("playing", now);
+      this.#update("playing", now);
       if (!now.playing) this.#setLevel({ output: 0 });
-      this.#restIfQuiet();
+      this.#suspendIfQuiet();
     },
   );
   readonly #microphone = createMicrophone(this.#sound, {
-    frame: (frame) => this.#hear(frame),
+    frame: (frame) => this.#frameCaptured(frame),
     changed: (now) => {
-      this.#tell("microphone", now);
+      this.#update("microphone", now);
       if (now.state !== "on") this.#setLevel({ input: 0, speech: false });
-      if (now.state === "failed") this.#listening.lose();
-      this.#restIfQuiet();
+      if (now.state === "failed") this.#listening.microphoneLost();
+      this.#suspendIfQuiet();
     },
   });
   readonly #listening = createListening(this.#microphone, (message) => this.#session.send(message));
@@ -117,8 +117,8 @@ export class Antiphon {
     this.mode = options.mode ?? "text";
     this.conversationId = options.conversationId ?? null;
     this.#session = createSession(options.url ?? socketUrl(), () => this.#hello(), {
-      told: (incoming) => this.#take(incoming),
-      connection: (now) => this.#follow(now),
+      received: (incoming) => this.#receive(incoming),
+      connection: (now) => this.#connectionChanged(now),
     });
     if (typeof window === "undefined") return;
     navigator.mediaDevices?.addEventListener("devicechange", () => {
@@ -169,7 +169,7 @@ export class Antiphon {
   /** From voice to text. Closes the microphone. */
   endVoice(): void {
     this.#listening.end();
-    this.#silence();
+    this.#stopPlayback();
     this.#session.send({ type: "end_voice" });
   }
 
@@ -189,7 +189,7 @@ export class Antiphon {
 
   /** Silence within 50 ms, before the server agrees: the stop button, Escape. Nothing happens if nothing is being made or said. */
   interrupt(): void {
-    const heard = this.#silence();
+    const heard = this.#stopPlayback();
     if (!this.#isBusy) return;
     this.#session.send({ type: "interrupt", ...(heard === null ? {} : { played_ms: heard.playedMs }) });
   }
@@ -250,7 +250,7 @@ export class Antiphon {
 
   #hello(): HelloMessage {
     const { audio = "binary", client = CLIENT, initialMessages } = this.#options;
-    const isStored = this.#begun !== null && this.conversationId === this.#begun;
+    const isStored = this.#sessionConversation !== null && this.conversationId === this.#sessionConversation;
     return {
       type: "hello",
       mode: this.mode,
@@ -263,19 +263,19 @@ export class Antiphon {
     };
   }
 
-  #follow(now: Connection): void {
+  #connectionChanged(now: Connection): void {
     if (now.state === "open" && now.session !== "resumed") {
       this.#playback.reset();
       // The call goes on, in another session.
       if (this.#listening.isOn) this.#session.send({ type: "start_listening" });
     }
     if (now.state === "closed") this.#listening.end();
-    this.#tell("connection", now);
+    this.#update("connection", now);
   }
 
-  #take(incoming: Incoming): void {
+  #receive(incoming: Incoming): void {
     if (incoming.type === "speech") {
-      this.#playback.hear(incoming.seq, { turn: incoming.turn, hz: SPEECH_HZ, samples: incoming.pcm });
+      this.#playback.receive(incoming.seq, { turn: incoming.turn, hz: SPEECH_HZ, samples: incoming.pcm });
       return;
     }
     this.#apply(incoming);
@@ -295,20 +295,20 @@ export class Antiphon {
         break;
       case "session":
         this.mode = message.mode;
-        this.#begun = message.conversation_id;
+        this.#sessionConversation = message.conversation_id;
         break;
       case "transcript":
-        if (message.is_final) this.conversationId = this.#begun;
+        if (message.is_final) this.conversationId = this.#sessionConversation;
         break;
       case "history":
-        this.conversationId = this.#begun = message.conversation_id;
+        this.conversationId = this.#sessionConversation = message.conversation_id;
         break;
       case "error":
         if (message.code === "unknown_conversation") this.conversationId = null;
         break;
       case "audio": {
         const wave = parseWav(fromBase64(message.data) ?? new Uint8Array());
-        if (wave !== null) this.#playback.hear(message.seq, { turn: message.turn, ...wave });
+        if (wave !== null) this.#playback.receive(message.seq, { turn: message.turn, ...wave });
         if (message.last) this.#playback.complete(message.turn);
         break;
       }
@@ -329,33 +329,33 @@ export class Antiphon {
     return this.state === "processing" || this.state === "speaking";
   }
 
-  #silence(): { turn: number; playedMs: number } | null {
+  #stopPlayback(): { turn: number; playedMs: number } | null {
     return this.#isBusy ? this.#playback.interrupt() : this.#playback.stop();
   }
 
-  #hear({ pcm, rms }: CapturedFrame): void {
+  #frameCaptured({ pcm, rms }: CapturedFrame): void {
     const { playing } = this.playing;
     const frameMs = (pcm.length * 1000) / MICROPHONE_HZ;
-    const isLoud = this.#gate.hear(rms, frameMs, playing);
+    const isLoud = this.#gate.process(rms, frameMs, playing);
     this.#setLevel({ input: rms, speech: this.#gate.speech });
     if (!this.#listening.isOn || this.#isMuted) return;
     this.#session.sendAudio(encodeMicrophone(pcm, playing));
     if (this.#options.bargeIn === false) return;
-    const verdict = this.#bargeIn.hear(isLoud, frameMs, playing);
+    const verdict = this.#bargeIn.process(isLoud, frameMs, playing);
     if (verdict === "interrupt") this.interrupt();
     else if (verdict !== null) this.#playback.duck(verdict === "duck");
   }
 
-  #restIfQuiet(): void {
+  #suspendIfQuiet(): void {
     const isAwake = this.microphone.state === "on" || this.microphone.state === "asking" || this.playing.playing;
-    if (!isAwake) this.#sound.rest();
+    if (!isAwake) this.#sound.suspend();
   }
 
   #setLevel(changed: Partial<Level>): void {
-    this.#tell("level", { ...this.level, ...changed });
+    this.#update("level", { ...this.level, ...changed });
   }
 
-  #tell<Type extends "connection" | "microphone" | "sound" | "level" | "playing">(
+  #update<Type extends "connection" | "microphone" | "sound" | "level" | "playing">(
     type: Type,
     now: AntiphonEvents[Type],
   ): void {
@@ -366,7 +366,7 @@ export class Antiphon {
 
 /** Where this module comes from, there is the server too. */
 function socketUrl(): string {
-  const url = new URL(SOCKET, HERE);
+  const url = new URL(SOCKET_PATH, MODULE_URL);
   url.protocol = url.protocol.replace("http", "ws");
   return url.href;
 }

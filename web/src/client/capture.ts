@@ -14,7 +14,7 @@ export interface CapturedFrame {
 export function createCapture(
   fromHz: number,
   toHz: number,
-  give: (frame: CapturedFrame) => void,
+  emit: (frame: CapturedFrame) => void,
 ): (channels: readonly Float32Array[]) => void {
   const resampler = createResampler(fromHz, toHz);
   const frameSamples = (toHz * FRAME_MS) / 1000;
@@ -31,7 +31,7 @@ export function createCapture(
     // A new one for each frame: the full one goes to another thread without being copied.
     pcm = new Int16Array(frameSamples);
     filled = energy = 0;
-    give(full);
+    emit(full);
   }
 
   return (channels) => {

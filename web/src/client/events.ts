@@ -113,12 +113,12 @@ export interface ClientEvents {
 
 export type AntiphonEvents = ServerMessages & ClientEvents;
 
-type Handler<T> = (told: T) => void;
+type Handler<T> = (event: T) => void;
 
 export interface Emitter<Events> {
   /** Gives a function that ends it. */
   on<Type extends keyof Events>(type: Type, handler: Handler<Events[Type]>): () => void;
-  emit<Type extends keyof Events>(type: Type, told: Events[Type]): void;
+  emit<Type extends keyof Events>(type: Type, event: Events[Type]): void;
 }
 
 export function createEmitter<Events>(): Emitter<Events> {
@@ -129,11 +129,11 @@ export function createEmitter<Events>(): Emitter<Events> {
       handlers.set(type, all.add(handler));
       return () => void all.delete(handler);
     },
-    emit(type, told) {
+    emit(type, event) {
       for (const handler of [...(handlers.get(type) ?? [])]) {
         // One that fails must not keep the others, or the connection, from going on.
         try {
-          (handler as Handler<typeof told>)(told);
+          (handler as Handler<typeof event>)(event);
         } catch (error) {
           reportError(error);
         }

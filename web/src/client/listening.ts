@@ -6,7 +6,7 @@ import type { ClientMessage } from "./wire";
 /** What was said as the key went up is still on its way through the sound card. */
 const TAIL_MS = 100;
 /** Push-to-talk would lose its first words if the microphone had to be opened for each of them. */
-const LINGER_MS = 10_000;
+const CLOSE_DELAY_MS = 10_000;
 
 export interface Listening {
   /** Whether what is heard is sent. */
@@ -14,13 +14,13 @@ export interface Listening {
   /** Whether nobody has asked to be heard. While the microphone is being opened it is neither on nor off. */
   readonly isOff: boolean;
   /** Opens the microphone, then says so. Rejects with a `MicrophoneError`. */
-  start(begin: ClientMessage): Promise<void>;
+  start(message: ClientMessage): Promise<void>;
   /** What was said so far is the user's turn. The microphone is closed soon after. */
   stop(): void;
   /** Closes the microphone. */
   end(): void;
   /** The microphone is gone. */
-  lose(): void;
+  microphoneLost(): void;
 }
 
 export function createListening(microphone: Microphone, send: (message: ClientMessage) => void): Listening {
@@ -28,13 +28,13 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
   let isWanted = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function later(delayMs: number, task: () => void): void {
+  function schedule(delayMs: number, task: () => void): void {
     clearTimeout(timer);
     timer = setTimeout(task, delayMs);
   }
 
-  function linger(): void {
-    later(LINGER_MS, () => microphone.close());
+  function closeLater(): void {
+    schedule(CLOSE_DELAY_MS, () => microphone.close());
   }
 
   return {
@@ -44,7 +44,7 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
     get isOff() {
       return !isOn && !isWanted;
     },
-    async start(begin) {
+    async start(message) {
       clearTimeout(timer);
       const wasWanted = isWanted;
       isWanted = true;
@@ -61,19 +61,19 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
       // The key may be up again, or the call over, before the person has answered the browser.
       if (!microphone.isOpen) return;
       if (!isWanted) {
-        linger();
+        closeLater();
         return;
       }
       isOn = true;
-      send(begin);
+      send(message);
     },
     stop() {
       isWanted = false;
       if (!isOn) return;
-      later(TAIL_MS, () => {
+      schedule(TAIL_MS, () => {
         isOn = false;
         send({ type: "stop_listening" });
-        linger();
+        closeLater();
       });
     },
     end() {
@@ -81,7 +81,7 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
       isWanted = isOn = false;
       microphone.close();
     },
-    lose() {
+    microphoneLost() {
       clearTimeout(timer);
       if (isOn) send({ type: "stop_listening" });
       isWanted = isOn = false;

@@ -5,7 +5,7 @@ import type { FromPlayer, ToPlayer } from "./worklets";
 import type { Sound } from "./sound";
 
 /** How loud speech is while somebody seems to speak over it. */
-const DUCKED = 0.2;
+const DUCKED_GAIN = 0.2;
 /** Of changes in volume: about 30 ms to the ear. */
 const SMOOTHING_S = 0.01;
 
@@ -36,9 +36,9 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
   let isDucked = false;
   /** Counts flushes: what was on its way to the ear before one is void. */
   let generation = 0;
-  const silence = createSilence(hooks);
+  const silentPlayer = createSilentPlayer(hooks);
 
-  const loudness = () => volume * (isDucked ? DUCKED : 1);
+  const loudness = () => volume * (isDucked ? DUCKED_GAIN : 1);
 
   async function open(): Promise<void> {
     try {
@@ -48,29 +48,29 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
       node.port.onmessage = (event: MessageEvent<FromPlayer>) => report(event.data);
       node.connect(gain).connect(context.destination);
       latencyMs = () => 1000 * (context.outputLatency || context.baseLatency || 0);
-      waiting.forEach((piece) => tell({ push: piece }));
+      waiting.forEach((piece) => post({ push: piece }));
     } catch {
-      waiting.forEach(silence.push);
+      waiting.forEach(silentPlayer.push);
       opening = null;
     }
     waiting = [];
   }
 
   function report(message: FromPlayer): void {
-    const told = generation;
+    const startedIn = generation;
     // What has left the worklet is heard a little later: on Bluetooth, a fifth of a second.
-    const lateMs = latencyMs();
+    const delayMs = latencyMs();
     if ("position" in message) {
       const { position, level } = message;
-      hooks.position({ ...position, playedMs: Math.max(0, position.playedMs - lateMs) }, level * loudness());
+      hooks.position({ ...position, playedMs: Math.max(0, position.playedMs - delayMs) }, level * loudness());
     } else {
       setTimeout(() => {
-        if (told === generation) hooks.ended(message.ended);
-      }, lateMs);
+        if (startedIn === generation) hooks.ended(message.ended);
+      }, delayMs);
     }
   }
 
-  function tell(message: ToPlayer): void {
+  function post(message: ToPlayer): void {
     node?.port.postMessage(message, "push" in message ? [message.push.samples.buffer] : []);
   }
 
@@ -83,7 +83,7 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
       // It may be resting, or asleep since before the person touched the page.
       if (node !== null) {
         sound.open().catch(() => undefined);
-        tell({ push: piece });
+        post({ push: piece });
         return;
       }
       waiting.push(piece);
@@ -92,8 +92,8 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
     flush() {
       generation += 1;
       waiting = [];
-      silence.flush();
-      tell({ flush: true });
+      silentPlayer.flush();
+      post({ flush: true });
     },
     setVolume(next) {
       volume = Math.max(0, Math.min(1, next));
@@ -112,7 +112,7 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
 }
 
 /** Where there is no sound, an answer takes its time all the same, so that the conversation goes on as usual. */
-function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
+function createSilentPlayer(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
   let turn = -1;
   let playedMs = 0;
   let until = 0;

@@ -30,7 +30,7 @@ export interface Playout {
 }
 
 /** `tell` is called whenever a turn has come to the end of what there is of it. */
-export function createPlayout(contextHz: number, tell: (end: Progress) => void): Playout {
+export function createPlayout(contextHz: number, onEnded: (end: Progress) => void): Playout {
   const fadeSamples = Math.round((contextHz * FADE_MS) / 1000);
   const tailSamples = Math.round((contextHz * TAIL_MS) / 1000);
   let hz = contextHz;
@@ -40,12 +40,12 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
   let fadeLeft = 0;
   let tailLeft = 0;
   /** The next sample of the first piece. */
-  let at = 0;
+  let offset = 0;
   let turn = -1;
   /** Of the turn, without the first piece. */
   let playedMs = 0;
 
-  function begin(piece: Piece): void {
+  function startPiece(piece: Piece): void {
     if (piece.turn !== turn) playedMs = 0;
     turn = piece.turn;
     if (piece.hz === hz) return;
@@ -54,25 +54,25 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
   }
 
   /** The next sample of the pieces; 0 after the last. */
-  function next(pieces: Piece[]): number {
+  function nextSample(pieces: Piece[]): number {
     const piece = pieces[0];
     if (piece === undefined) return 0;
-    if (at === 0) begin(piece);
+    if (offset === 0) startPiece(piece);
     tailLeft = tailSamples;
-    const sample = piece.samples instanceof Int16Array ? piece.samples[at]! / 0x8000 : piece.samples[at]!;
-    at += 1;
-    if (at === piece.samples.length) {
-      at = 0;
+    const sample = piece.samples instanceof Int16Array ? piece.samples[offset]! / 0x8000 : piece.samples[offset]!;
+    offset += 1;
+    if (offset === piece.samples.length) {
+      offset = 0;
       playedMs += (piece.samples.length * 1000) / piece.hz;
       pieces.shift();
-      if (pieces === queue && pieces[0]?.turn !== turn) tell({ turn, playedMs });
+      if (pieces === queue && pieces[0]?.turn !== turn) onEnded({ turn, playedMs });
     }
     return sample;
   }
 
   function endFade(): void {
     fading = null;
-    at = 0;
+    offset = 0;
     turn = -1;
     resampler.reset();
   }
@@ -101,7 +101,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
           continue;
         }
         while (!resampler.ready) {
-          const sample = next(pieces);
+          const sample = nextSample(pieces);
           resampler.feed(sample);
         }
         if (tailLeft > 0) tailLeft -= 1;
@@ -116,7 +116,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
       const piece = queue[0];
       if (piece === undefined || fading !== null) return null;
       const beforeMs = piece.turn === turn ? playedMs : 0;
-      return { turn: piece.turn, playedMs: beforeMs + (at * 1000) / piece.hz };
+      return { turn: piece.turn, playedMs: beforeMs + (offset * 1000) / piece.hz };
     },
   };
 }

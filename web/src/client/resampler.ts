@@ -25,7 +25,7 @@ export function createResampler(fromHz: number, toHz: number): Resampler {
   const taps = 2 * half;
   const kernel = makeKernel(up, half, CUTOFF * Math.min(1, toHz / fromHz));
   // Written twice, so that the newest `taps` samples always lie in one piece.
-  const seen = new Float32Array(2 * taps);
+  const history = new Float32Array(2 * taps);
   let newest = 0;
   let phase = up;
 
@@ -35,17 +35,17 @@ export function createResampler(fromHz: number, toHz: number): Resampler {
     },
     feed(sample) {
       newest = newest === 0 ? taps - 1 : newest - 1;
-      seen[newest] = seen[newest + taps] = sample;
+      history[newest] = history[newest + taps] = sample;
       phase -= up;
     },
     take() {
       let sum = 0;
-      for (let tap = 0, at = phase * taps; tap < taps; tap++) sum += kernel[at + tap]! * seen[newest + tap]!;
+      for (let tap = 0, at = phase * taps; tap < taps; tap++) sum += kernel[at + tap]! * history[newest + tap]!;
       phase += down;
       return sum;
     },
     reset() {
-      seen.fill(0);
+      history.fill(0);
       phase = up;
     },
   };

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Banners } from "./Banners";
 import { Confirmation } from "./Confirmation";
-import { usePage, usePart, useTheme } from "./hooks";
+import { usePage, useSelector, useTheme } from "./hooks";
 import { Dock } from "./Dock";
 import { Flyout } from "./Flyout";
 import { Header, type SheetName } from "./Header";
@@ -26,7 +26,7 @@ function hasWords({ items, queue, talk }: PageState): boolean {
 
 export function App() {
   const page = usePage();
-  const hasThread = usePart(hasWords);
+  const hasThread = useSelector(hasWords);
   const [sheet, setSheet] = useState<SheetName | null>(null);
   const { reducedMotion } = page.settings.value;
   const theme = useTheme();

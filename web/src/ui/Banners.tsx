@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
 import { TOKEN_NEEDED } from "../view/state";
-import { formatCountdown } from "../view/words";
-import { useCountdown, usePage, usePart } from "./hooks";
+import { formatCountdown } from "../view/format";
+import { useCountdown, usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
@@ -24,14 +24,14 @@ export function Banners() {
 }
 
 function Blocked() {
-  const block = usePart((state) => state.block);
+  const block = useSelector((state) => state.block);
   return block === null ? null : <BlockCountdown key={block.until} {...block} />;
 }
 
 function BlockCountdown({ until, message }: { until: number; message: string }) {
   const page = usePage();
   const left = useCountdown(until, () => {
-    page.dispatch({ type: "block_over" });
+    page.dispatch({ type: "block_ended" });
     page.connect();
   });
   return (
@@ -46,10 +46,10 @@ function BlockCountdown({ until, message }: { until: number; message: string }) 
 
 /** How the connection fares, in one place: it goes, it is gone, it is back. */
 function ConnectionBanner() {
-  const connection = usePart((state) => state.connection);
-  const goAway = usePart((state) => state.goAway);
-  const isBlocked = usePart((state) => state.block !== null);
-  const isBack = usePart((state) => state.isBack);
+  const connection = useSelector((state) => state.connection);
+  const goAway = useSelector((state) => state.goAway);
+  const isBlocked = useSelector((state) => state.block !== null);
+  const isBack = useSelector((state) => state.isReconnected);
   switch (connection.state) {
     case "closed":
       return isBlocked ? null : <Closed connection={connection} />;
@@ -77,7 +77,7 @@ function GoingAway({ at, reason }: { at: number; reason: string }) {
 
 function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number }) {
   const page = usePage();
-  const isInCall = usePart((state) => state.talk !== "off");
+  const isInCall = useSelector((state) => state.talk !== "off");
   const isTrying = retryInMs === 0;
   return (
     <div class="banner" data-tone="busy">
@@ -96,7 +96,7 @@ function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number 
 function Back() {
   const page = usePage();
   useEffect(() => {
-    const timer = setTimeout(() => page.dispatch({ type: "back_noticed" }), BACK_MS);
+    const timer = setTimeout(() => page.dispatch({ type: "reconnection_seen" }), BACK_MS);
     return () => clearTimeout(timer);
   }, []);
   return (
@@ -122,7 +122,7 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
 
 function TokenForm() {
   const page = usePage();
-  const isRefused = usePart((state) => state.isTokenRefused);
+  const isRefused = useSelector((state) => state.isTokenRefused);
   const [token, setToken] = useState("");
   return (
     <form
@@ -153,7 +153,7 @@ function TokenForm() {
 
 function ErrorBanner() {
   const page = usePage();
-  const error = usePart((state) => state.error);
+  const error = useSelector((state) => state.error);
   return (
     <div role="alert">
       {error !== null && (
@@ -171,7 +171,7 @@ function ErrorBanner() {
 
 function MicrophoneBanner() {
   const page = usePage();
-  const error = usePart(({ microphone }) => (microphone.state === "failed" ? microphone.error : null));
+  const error = useSelector(({ microphone }) => (microphone.state === "failed" ? microphone.error : null));
   const [dismissed, setDismissed] = useState<Error | null>(null);
   if (error === null || dismissed === error) return null;
   const canRetry = error.code !== "insecure" && error.code !== "unsupported";
@@ -187,8 +187,8 @@ function MicrophoneBanner() {
 /** Why nothing is heard. The answers are there to read in any case. */
 function SoundBanner() {
   const page = usePage();
-  const sound = usePart((state) => state.sound);
-  const isSpeaking = usePart((state) => state.server === "speaking");
+  const sound = useSelector((state) => state.sound);
+  const isSpeaking = useSelector((state) => state.server === "speaking");
   const [isLate, setLate] = useState(false);
   const isBlocked = sound.state === "blocked";
   useEffect(() => {

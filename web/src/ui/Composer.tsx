@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { MAX_TEXT } from "../client/wire";
-import { isBusy } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { isBusy } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 export const COMPOSER_ID = "composer";
@@ -9,13 +9,13 @@ export const COMPOSER_ID = "composer";
 /** Text can be written at any time: in a call, while an answer is made, and without a connection. */
 export function Composer() {
   const page = usePage();
-  const isBlocked = usePart((state) => state.block !== null);
-  const isHeld = usePart((state) => state.talk === "held");
-  const canStop = usePart(isBusy);
-  const text = usePart((state) => state.draft);
+  const isBlocked = useSelector((state) => state.block !== null);
+  const isHeld = useSelector((state) => state.talk === "held");
+  const canStop = useSelector(isBusy);
+  const text = useSelector((state) => state.draft);
   const area = useRef<HTMLTextAreaElement>(null);
 
-  const setText = (draft: string) => page.dispatch({ type: "drafted", text: draft });
+  const setText = (draft: string) => page.dispatch({ type: "draft_changed", text: draft });
 
   function send(): void {
     page.say(text);

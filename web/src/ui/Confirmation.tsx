@@ -1,12 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Confirmation as Question } from "../view/state";
-import { formatCountdown, nameTool } from "../view/words";
-import { useCountdown, useModal, usePage, usePart } from "./hooks";
+import { formatCountdown, nameTool } from "../view/format";
+import { useCountdown, useModal, usePage, useSelector } from "./hooks";
 import { ArgumentTable } from "./ToolCard";
 
 /** One question at a time, the oldest first. */
 export function Confirmation() {
-  const question = usePart((state) => state.confirmations[0]);
+  const question = useSelector((state) => state.confirmations[0]);
   return question === undefined ? null : <Dialog key={question.token} question={question} />;
 }
 

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Flyout as Shown } from "../view/state";
 import { frameUrl } from "../view/urls";
-import { usePage, usePart } from "./hooks";
+import { usePage, useSelector } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
@@ -10,13 +10,13 @@ const WIDEST = 70;
 const STEP = 4;
 
 export function Flyout() {
-  const flyout = usePart((state) => state.flyouts.find((each) => each.key === state.openFlyout));
+  const flyout = useSelector((state) => state.flyouts.find((each) => each.key === state.openFlyout));
   return flyout === undefined ? null : <Panel flyout={flyout} />;
 }
 
 function Panel({ flyout }: { flyout: Shown }) {
   const page = usePage();
-  const flyouts = usePart((state) => state.flyouts);
+  const flyouts = useSelector((state) => state.flyouts);
   const panel = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(42);
 

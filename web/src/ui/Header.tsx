@@ -1,6 +1,6 @@
 import type { PageState } from "../view/state";
-import { describeAssistant, describeConnection, describeMicrophone, type Status } from "../view/words";
-import { usePart } from "./hooks";
+import { describeAssistant, describeConnection, describeMicrophone, type Status } from "../view/format";
+import { useSelector } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 
 export type SheetName = "history" | "status" | "settings" | "keys";
@@ -33,8 +33,8 @@ export function Header({ open }: { open: (sheet: SheetName) => void }) {
 }
 
 function State({ label, describe }: { label: string; describe: (state: PageState) => Status }) {
-  const text = usePart((state) => describe(state).text);
-  const tone = usePart((state) => describe(state).tone);
+  const text = useSelector((state) => describe(state).text);
+  const tone = useSelector((state) => describe(state).tone);
   return (
     <span class="state" data-tone={tone}>
       <span class="visually-hidden">{label}: </span>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CallRecord, ConversationEntry } from "../view/records";
-import { formatDuration } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { formatDuration } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 import { Sheet } from "./Sheet";
 
@@ -13,7 +13,7 @@ export function HistorySheet({ close }: { close: () => void }) {
         type="button"
         class="button primary wide"
         onClick={() => {
-          page.begin();
+          page.startNew();
           close();
         }}
       >
@@ -27,7 +27,7 @@ export function HistorySheet({ close }: { close: () => void }) {
 
 function Conversations({ close }: { close: () => void }) {
   const page = usePage();
-  const current = usePart((state) => state.conversationId);
+  const current = useSelector((state) => state.conversationId);
   const [list, setList] = useState<ConversationEntry[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
@@ -47,7 +47,7 @@ function Conversations({ close }: { close: () => void }) {
     page.records.deleteConversation(id).then(
       () => {
         setList((shown) => (shown ?? []).filter((each) => each.id !== id));
-        if (id === current) page.begin();
+        if (id === current) page.startNew();
       },
       (error: Error) => setProblem(error.message),
     );

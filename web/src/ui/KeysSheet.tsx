@@ -1,10 +1,10 @@
-import { nameKey } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 export function KeysSheet({ close }: { close: () => void }) {
   const talkKey = nameKey(usePage().settings.value.talkKey);
-  const canTalk = usePart((state) => state.hasVoice !== false);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
   const talking = [
     [`Hold ${talkKey}`, "Push-to-talk"],
     ["M", "Mute or unmute the microphone"],

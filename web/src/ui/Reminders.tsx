@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
-import { formatTime } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { formatTime } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 /** Two soft notes. They are synthesised: a sound file would have to be fetched, and might be refused. */
@@ -11,7 +11,7 @@ const TIMES = 5;
 
 export function Reminders() {
   const page = usePage();
-  const reminders = usePart((state) => state.reminders);
+  const reminders = useSelector((state) => state.reminders);
   const newest = reminders.at(-1)?.id;
   useEffect(() => (newest === undefined ? undefined : ring()), [newest]);
   if (reminders.length === 0) return null;

@@ -48,16 +48,16 @@ function Time({ at }: { at: number }) {
 
 function UserTurn({ item }: { item: UserItem }) {
   const page = usePage();
-  const isOpen = item.status === "interim" || item.goesOn !== null;
+  const isOpen = item.status === "interim" || item.continuation !== null;
   return (
     <div class="bubble" data-status={item.status} aria-busy={isOpen}>
       <span class="visually-hidden">You: </span>
-      <span class="bubble-text">{item.goesOn ?? item.text}</span>
+      <span class="bubble-text">{item.continuation ?? item.text}</span>
       {item.status === "sending" && <span class="note">Sending…</span>}
       {(item.status === "unsent" || item.status === "failed") && (
         <span class="bubble-foot">
           <span class="problem">{item.reason}</span>
-          <button type="button" class="button" onClick={() => page.sayAgain(item.key)}>Try again</button>
+          <button type="button" class="button" onClick={() => page.retry(item.key)}>Try again</button>
         </span>
       )}
     </div>
@@ -74,7 +74,7 @@ export function QueuedTurn({ message }: { message: QueuedText }) {
         <span class="bubble-text">{message.text}</span>
         <span class="bubble-foot">
           <span class="note">Sent after this answer</span>
-          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Unsend</button>
+          <button type="button" class="quiet-button" onClick={() => page.unqueue(message.id)}>Unsend</button>
         </span>
       </div>
     </div>

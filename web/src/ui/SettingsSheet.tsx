@@ -2,8 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Device, Devices } from "../client/antiphon";
 import type { VoiceEntry } from "../view/records";
 import { type Settings, type Theme, THEMES } from "../view/settings";
-import { nameKey } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -20,7 +20,7 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
 };
 
 export function SettingsSheet({ close }: { close: () => void }) {
-  const canTalk = usePart((state) => state.hasVoice !== false);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
   return (
     <Sheet title="Settings" side="right" close={close}>
       <Appearance />

@@ -2,8 +2,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { EnergyReason } from "../client/antiphon";
 import { summarizeLatency } from "../view/latency";
 import type { Energy } from "../view/state";
-import { formatDuration, formatTime } from "../view/words";
-import { usePart } from "./hooks";
+import { formatDuration, formatTime } from "../view/format";
+import { useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const REASONS: Readonly<Record<EnergyReason, string>> = {
@@ -23,7 +23,7 @@ export function StatusSheet({ close }: { close: () => void }) {
 }
 
 function EnergyMeters() {
-  const { voice, text } = usePart((state) => state.energy);
+  const { voice, text } = useSelector((state) => state.energy);
   return (
     <section class="group">
       <h3>Energy</h3>
@@ -63,7 +63,7 @@ function Meter({ label, energy }: { label: string; energy: Energy }) {
 }
 
 function Latency() {
-  const metrics = usePart((state) => state.metrics);
+  const metrics = useSelector((state) => state.metrics);
   return (
     <section class="group">
       <h3>Latency</h3>
@@ -94,7 +94,7 @@ function Latency() {
 }
 
 function RecentNotices() {
-  const notices = usePart((state) => state.notices);
+  const notices = useSelector((state) => state.notices);
   return (
     <section class="group">
       <h3>Recent notices</h3>

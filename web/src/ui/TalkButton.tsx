@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
-import { type Activity, findActivity } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { type Activity, findActivity } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 
 /** Longer than a click takes. */
 const HOLD_MS = 280;
@@ -13,9 +13,9 @@ const STILL = 0.004;
 /** A click begins a hands-free call, and silences the assistant in one; holding it is push-to-talk. */
 export function TalkButton({ size }: { size: "large" | "small" }) {
   const page = usePage();
-  const talk = usePart((state) => state.talk);
-  const activity = usePart(findActivity);
-  const isBlocked = usePart((state) => state.block !== null);
+  const talk = useSelector((state) => state.talk);
+  const activity = useSelector(findActivity);
+  const isBlocked = useSelector((state) => state.block !== null);
   const hold = useRef({ timer: 0, isHeld: false, wasHeld: false });
 
   function down(): void {

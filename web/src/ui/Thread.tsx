@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { toMarkdown } from "../view/words";
+import { toMarkdown } from "../view/format";
 import { isOfNewestTurn, type PageState } from "../view/state";
-import { usePage, usePart } from "./hooks";
+import { usePage, useSelector } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 import { QueuedTurn, Row } from "./Row";
@@ -11,9 +11,9 @@ const NEAR_PX = 64;
 
 export function Thread() {
   const page = usePage();
-  const items = usePart((state) => state.items);
-  const queue = usePart((state) => state.queue);
-  const isThinking = usePart(isWaitingForWords);
+  const items = useSelector((state) => state.items);
+  const queue = useSelector((state) => state.queue);
+  const isThinking = useSelector(isWaitingForWords);
   const { timestamps } = page.settings.value;
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);

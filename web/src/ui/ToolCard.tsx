@@ -1,6 +1,6 @@
 import { findCitations } from "../view/urls";
 import type { ToolItem } from "../view/state";
-import { formatDuration, formatValue, nameTool } from "../view/words";
+import { formatDuration, formatValue, nameTool } from "../view/format";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 

@@ -1,5 +1,5 @@
-import { describeAssistant, nameKey } from "../view/words";
-import { usePage, usePart } from "./hooks";
+import { describeAssistant, nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
 /** What the assistant that every server has can answer by itself. */
@@ -12,11 +12,11 @@ const EXAMPLES = [
 
 /** The first screen: an invitation to talk, where the server can, and to write. */
 export function Welcome() {
-  const canTalk = usePart((state) => state.hasVoice !== false);
-  const isInCall = usePart((state) => state.talk !== "off");
-  const isClosed = usePart((state) => state.connection.state === "closed");
-  const title = usePart((state) => (state.talk === "off" ? null : describeAssistant(state).text));
-  const remark = usePart((state) => state.items.findLast((item) => item.kind === "event")?.text);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
+  const isInCall = useSelector((state) => state.talk !== "off");
+  const isClosed = useSelector((state) => state.connection.state === "closed");
+  const title = useSelector((state) => (state.talk === "off" ? null : describeAssistant(state).text));
+  const remark = useSelector((state) => state.items.findLast((item) => item.kind === "event")?.text);
   return (
     <div class="welcome">
       {canTalk && <TalkButton size="large" />}

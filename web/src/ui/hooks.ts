@@ -16,9 +16,9 @@ export function usePage(): Page {
 }
 
 /** A part of the state; the component is drawn again only if that part changes. `part` must not depend on props. */
-export function usePart<T>(part: (state: PageState) => T): T {
+export function useSelector<T>(selector: (state: PageState) => T): T {
   const page = usePage();
-  return useMemo(() => page.select(part), [page]).value;
+  return useMemo(() => page.select(selector), [page]).value;
 }
 
 /** Milliseconds until then, drawn again as they pass; 0 when it is over. */

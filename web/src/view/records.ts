@@ -44,12 +44,12 @@ const UNREACHABLE = "The server cannot be reached. Try again once the page is co
 
 export function createRecords(base: string, token: () => string | null): Records {
   async function request(method: "GET" | "DELETE", path: string): Promise<unknown> {
-    const held = token();
-    const headers: Record<string, string> = held === null ? {} : { authorization: `Bearer ${held}` };
+    const bearer = token();
+    const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
     const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
     if (response === null) throw new Error(UNREACHABLE);
     const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw new Error(readFault(body) ?? `The server refused (status ${response.status}).`);
+    if (!response.ok) throw new Error(readError(body) ?? `The server refused (status ${response.status}).`);
     return body;
   }
 
@@ -79,7 +79,7 @@ export function createRecords(base: string, token: () => string | null): Records
   };
 }
 
-function readFault(body: unknown): string | null {
+function readError(body: unknown): string | null {
   const message = (body as { error?: { message?: unknown } } | null)?.error?.message;
   return typeof message === "string" ? message : null;
 }

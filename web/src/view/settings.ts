@@ -59,28 +59,28 @@ const TOKEN = "antiphon.token";
 /** Storage may be full, forbidden, or filled by somebody else. */
 export function loadSettings(store: Storage | null): Settings {
   try {
-    const kept: unknown = JSON.parse(store?.getItem(KEY) ?? "{}");
-    return typeof kept === "object" && kept !== null ? sanitize(kept as Record<string, unknown>) : { ...DEFAULTS };
+    const stored: unknown = JSON.parse(store?.getItem(KEY) ?? "{}");
+    return typeof stored === "object" && stored !== null ? sanitize(stored as Record<string, unknown>) : { ...DEFAULTS };
   } catch {
     return { ...DEFAULTS };
   }
 }
 
-function sanitize(kept: Record<string, unknown>): Settings {
+function sanitize(stored: Record<string, unknown>): Settings {
   const text = (key: "voice" | "input" | "output" | "talkKey") => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "string" && value.length <= 256 ? value : DEFAULTS[key];
   };
   const flag = (key: "captions" | "greeting" | "timestamps" | "reducedMotion") => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "boolean" ? value : DEFAULTS[key];
   };
   const number = (key: "speed" | "volume", least: number, most: number) => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "number" && value >= least && value <= most ? Math.round(value) : DEFAULTS[key];
   };
   return {
-    theme: THEMES.find((theme) => theme === kept["theme"]) ?? DEFAULTS.theme,
+    theme: THEMES.find((theme) => theme === stored["theme"]) ?? DEFAULTS.theme,
     voice: text("voice"),
     speed: number("speed", 50, 200),
     volume: number("volume", 0, 100),

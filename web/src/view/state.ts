@@ -34,7 +34,7 @@ export interface UserItem extends ItemBase {
   /** not_yet: there was no connection. queued: it waited for the end of an answer, and does so no longer. */
   sent: "not_yet" | "sent" | "queued";
   /** What is being said now, if it goes on from `text`. */
-  goesOn: string | null;
+  continuation: string | null;
 }
 
 /** A stretch of an answer. What tools do in between splits an answer into several. */
@@ -144,7 +144,7 @@ export interface PageState {
   /** Typed, and waiting for the end of the answer under way. */
   queue: readonly QueuedText[];
   /** Ids of those that the person wants back. */
-  takingBack: readonly string[];
+  unqueuing: readonly string[];
   /** What is being typed. */
   draft: string;
   flyouts: readonly Flyout[];
@@ -158,14 +158,14 @@ export interface PageState {
   block: { until: number; message: string } | null;
   goAway: { at: number; reason: string } | null;
   /** Whether the page has just come back to its session. */
-  isBack: boolean;
+  isReconnected: boolean;
   /** Whether the token that was sent was refused, rather than none. */
   isTokenRefused: boolean;
   /** Whether the server can talk; null as long as that is not known. */
   hasVoice: boolean | null;
   error: { text: string; isRetryable: boolean } | null;
   /** How far the newest answer was heard, and how much there is to hear of it. */
-  heard: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
+  playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
   /** Milliseconds of speech a character, learned from answers of which all has come. */
   msPerChar: number;
   answer: number;
@@ -174,7 +174,7 @@ export interface PageState {
   /** How many keys were taken when the newest turn began: items with later keys came since then. */
   turnStart: number;
   lastN: number;
-  keys: number;
+  keyCount: number;
 }
 
 /** How a server closes that wants a token, or another one. */
@@ -183,7 +183,7 @@ export const TOKEN_NEEDED = 4401;
 /** Of a calm voice, before all of an answer has come. */
 const MS_PER_CHAR = 80;
 
-export const UNHEARD = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
+export const NOT_PLAYED = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
 
 export function initialState(): PageState {
   return {
@@ -195,7 +195,7 @@ export function initialState(): PageState {
     conversationId: null,
     items: [],
     queue: [],
-    takingBack: [],
+    unqueuing: [],
     draft: "",
     flyouts: [],
     openFlyout: null,
@@ -206,30 +206,30 @@ export function initialState(): PageState {
     metrics: [],
     block: null,
     goAway: null,
-    isBack: false,
+    isReconnected: false,
     isTokenRefused: false,
     hasVoice: null,
     error: null,
-    heard: UNHEARD,
+    playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,
     answer: 0,
     turn: 0,
     turnStart: 0,
     lastN: 0,
-    keys: 0,
+    keyCount: 0,
   };
 }
 
 /** A key that no other item of this page has. */
-export function takeKey(state: PageState): [PageState, string] {
-  return [{ ...state, keys: state.keys + 1 }, `k${state.keys + 1}`];
+export function nextKey(state: PageState): [PageState, string] {
+  return [{ ...state, keyCount: state.keyCount + 1 }, `k${state.keyCount + 1}`];
 }
 
 type NewItem<T> = T extends Item ? Omit<T, "key" | "turn"> & { turn?: number | null } : never;
 
 /** Adds an item at the end of the thread or, if later turns are shown already, at the end of its own turn. */
 export function append(state: PageState, item: NewItem<Item>): PageState {
-  const [next, key] = takeKey(state);
+  const [next, key] = nextKey(state);
   return inTurnOrder({ ...next, items: [...next.items, { turn: null, ...item, key } as Item] }, key);
 }
 

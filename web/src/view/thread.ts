@@ -2,13 +2,13 @@
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
 import {
-  append, type AssistantItem, inTurnOrder, isOfNewestTurn, type Item, type PageState, replace, UNHEARD, type UserItem,
+  append, type AssistantItem, inTurnOrder, isOfNewestTurn, type Item, type PageState, replace, NOT_PLAYED, type UserItem,
 } from "./state";
-import { askAgain, expireTools, loseTools, showCalls } from "./tools";
+import { restoreConfirmations, expireUnapproved, markCallsLost, addHistoryCalls } from "./tools";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
-const HEARD = { kind: "user", goesOn: null, reason: null, sent: "sent" } as const;
+const TRANSCRIBED = { kind: "user", continuation: null, reason: null, sent: "sent" } as const;
 
 interface Transcript {
   text: string;
@@ -18,7 +18,7 @@ interface Transcript {
 
 /** The server has begun to work on a turn. Its number may become known later, or never. */
 export function beginTurn(state: PageState): PageState {
-  return { ...state, turnStart: state.keys };
+  return { ...state, turnStart: state.keyCount };
 }
 
 /** The number of the newest turn is known now: what has come of it so far gets that number. */
@@ -32,37 +32,37 @@ function learnTurn(state: PageState, turn: number | null): PageState {
 /** Another session numbers its turns from 1 again. */
 export function forgetTurns(state: PageState): PageState {
   const items = state.items.map((item) => (item.turn === null ? item : { ...item, turn: null }));
-  return { ...state, items, turn: 0, turnStart: state.keys };
+  return { ...state, items, turn: 0, turnStart: state.keyCount };
 }
 
-export function hearInterim(state: PageState, { text, turn }: Transcript, now: number): PageState {
+export function addInterimTranscript(state: PageState, { text, turn }: Transcript, now: number): PageState {
   const interim = findInterim(state, turn);
   if (interim !== undefined) return replace(state, interim, { text });
-  const before = openTurn(state, turn);
-  if (before !== undefined && continues(text, before.text)) return replace(state, before, { goesOn: text });
+  const before = findUnanswered(state, turn);
+  if (before !== undefined && continues(text, before.text)) return replace(state, before, { continuation: text });
   if (text.trim() === "" || findFinal(state, turn) !== undefined) return state;
-  return append(state, { ...HEARD, text, status: "interim", at: now, turn });
+  return append(state, { ...TRANSCRIBED, text, status: "interim", at: now, turn });
 }
 
 /** A model that hears speech itself may answer before the transcript comes: the transcript is put before that answer. */
-export function hearFinal(before: PageState, { text, turn }: Transcript, now: number): PageState {
+export function addFinalTranscript(before: PageState, { text, turn }: Transcript, now: number): PageState {
   const state = learnTurn(before, turn);
   const known = findFinal(state, turn);
-  if (known !== undefined) return replace(withoutDropped(state, known), known, { text, goesOn: null });
+  if (known !== undefined) return replace(withoutDropped(state, known), known, { text, continuation: null });
   const typed = findTyped(state, text.trim());
-  if (typed !== undefined) return settle(state, typed, { text, turn });
+  if (typed !== undefined) return finalize(state, typed, { text, turn });
   const interim = findInterim(state, turn);
   const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
-  const open = openTurn(rest, turn);
+  const open = findUnanswered(rest, turn);
   // The person went on speaking: this is the whole turn, and the answer to its first part was dropped.
   if (open !== undefined && continues(text, open.text)) {
-    return replace(withoutDropped(rest, open), open, { text, goesOn: null, turn });
+    return replace(withoutDropped(rest, open), open, { text, continuation: null, turn });
   }
-  if (interim !== undefined) return settle(state, interim, { text, turn });
-  return append(state, { ...HEARD, text, status: "final", at: now, turn });
+  if (interim !== undefined) return finalize(state, interim, { text, turn });
+  return append(state, { ...TRANSCRIBED, text, status: "final", at: now, turn });
 }
 
-function settle(state: PageState, item: UserItem, { text, turn }: Transcript): PageState {
+function finalize(state: PageState, item: UserItem, { text, turn }: Transcript): PageState {
   return inTurnOrder(replace(state, item, { text, turn, status: "final", reason: null }), item.key);
 }
 
@@ -85,7 +85,7 @@ function findTyped(state: PageState, text: string): UserItem | undefined {
 }
 
 /** The newest turn of the person, as long as nothing was answered to it, and if `turn` is not an earlier one. */
-function openTurn(state: PageState, turn: number | null): UserItem | undefined {
+function findUnanswered(state: PageState, turn: number | null): UserItem | undefined {
   for (const item of state.items.toReversed()) {
     if (item.kind === "user" && item.status === "final") return turn !== null && turn < (item.turn ?? 0) ? undefined : item;
     if (item.kind === "assistant" && item.status !== "dropped") return undefined;
@@ -113,7 +113,7 @@ interface Answer {
   turn: number | null;
 }
 
-export function answer(before: PageState, { text, turn }: Answer, isFirst: boolean, now: number): PageState {
+export function addAnswerChunk(before: PageState, { text, turn }: Answer, isFirst: boolean, now: number): PageState {
   const state = learnTurn(before, turn);
   const streaming = isFirst ? null : findStreaming(state, turn);
   const begun = streaming === null ? beginAnswer(state, turn) : state;
@@ -126,16 +126,16 @@ export function answer(before: PageState, { text, turn }: Answer, isFirst: boole
   if (last !== undefined && isOfAnswer(last, number) && last.status === "streaming") {
     return replace(begun, last, { text: last.text + text });
   }
-  return appendStretch(begun, { text, turn }, number, "streaming", now);
+  return appendSegment(begun, { text, turn }, number, "streaming", now);
 }
 
 function beginAnswer(state: PageState, turn: number | null): PageState {
   // An answer to another turn may still be coming.
   const isReplaced = (item: AssistantItem) => turn === null || item.turn === null || item.turn === turn;
-  return { ...drop(state, isReplaced), answer: state.answer + 1, heard: UNHEARD };
+  return { ...dropStreaming(state, isReplaced), answer: state.answer + 1, playback: NOT_PLAYED };
 }
 
-function appendStretch(
+function appendSegment(
   state: PageState, { text, turn }: Answer, number: number, status: AssistantItem["status"], now: number,
 ): PageState {
   return append(state, { kind: "assistant", answer: number, text, turn, status, heardChars: null, at: now });
@@ -159,16 +159,16 @@ export function finishAnswer(before: PageState, { text, turn }: Answer, now: num
   if (number === null) {
     if (text.trim() === "") return state;
     const begun = beginAnswer(state, turn);
-    return appendStretch(begun, { text, turn }, begun.answer, "final", now);
+    return appendSegment(begun, { text, turn }, begun.answer, "final", now);
   }
-  const stretches = state.items.filter((item) => isOfAnswer(item, number));
+  const segments = state.items.filter((item) => isOfAnswer(item, number));
   let rest = text;
   const texts = new Map<Item, string>();
-  stretches.forEach((stretch, index) => {
-    const isLast = index === stretches.length - 1;
-    const isKept = rest.startsWith(stretch.text);
-    texts.set(stretch, isLast ? rest : isKept ? stretch.text : "");
-    if (isKept) rest = rest.slice(stretch.text.length);
+  segments.forEach((segment, index) => {
+    const isLast = index === segments.length - 1;
+    const isKept = rest.startsWith(segment.text);
+    texts.set(segment, isLast ? rest : isKept ? segment.text : "");
+    if (isKept) rest = rest.slice(segment.text.length);
   });
   const items = state.items
     .map((item) => (texts.has(item) ? { ...item, text: texts.get(item)!, status: "final" as const } : item))
@@ -177,7 +177,7 @@ export function finishAnswer(before: PageState, { text, turn }: Answer, now: num
 }
 
 /** What was being made is not finished any more. */
-export function drop(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
+export function dropStreaming(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
   const isDropped = (item: Item) => item.kind === "assistant" && item.status === "streaming" && matches(item);
   if (!state.items.some(isDropped)) return state;
   return { ...state, items: state.items.map((item) => (isDropped(item) ? { ...item, status: "dropped" } as Item : item)) };
@@ -191,8 +191,8 @@ function withoutDropped(state: PageState, asked: UserItem): PageState {
 }
 
 /** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
-export function interrupt(state: PageState, isSpoken: boolean): PageState {
-  const { playedMs, receivedMs, isComplete } = state.heard;
+export function markInterrupted(state: PageState, isSpoken: boolean): PageState {
+  const { playedMs, receivedMs, isComplete } = state.playback;
   // Of an answer of which all has come, the part that was played is the part that was heard. Until then, its pace is that
   // of the answers before.
   const msPerChar = isComplete && receivedMs > 0 ? receivedMs / lengthOf(state) : state.msPerChar;
@@ -201,7 +201,7 @@ export function interrupt(state: PageState, isSpoken: boolean): PageState {
   const items = state.items.map((item, index) => {
     const isCut = index >= asked && isOfAnswer(item, state.answer) && isOfNewestTurn(state, item);
     if (!isCut || item.status === "dropped") return item;
-    const heardChars = left >= item.text.length ? null : wordEnd(item.text, left);
+    const heardChars = left >= item.text.length ? null : endOfWord(item.text, left);
     left = Math.max(0, left - item.text.length);
     return { ...item, status: "interrupted" as const, heardChars };
   });
@@ -209,7 +209,7 @@ export function interrupt(state: PageState, isSpoken: boolean): PageState {
 }
 
 /** A word that was begun counts as heard. */
-function wordEnd(text: string, at: number): number {
+function endOfWord(text: string, at: number): number {
   if (at <= 0) return 0;
   const end = text.slice(at).search(/\s/);
   return end < 0 ? text.length : at + end;
@@ -220,8 +220,8 @@ function lengthOf(state: PageState): number {
 }
 
 /** An answer is over: so many milliseconds a character. */
-export function learnPace(state: PageState): PageState {
-  const { receivedMs, isComplete } = state.heard;
+export function learnSpeechRate(state: PageState): PageState {
+  const { receivedMs, isComplete } = state.playback;
   const length = lengthOf(state);
   const msPerChar = receivedMs / length;
   // Beyond these the answer was too short to tell, or much of it is not said aloud, such as code.
@@ -241,7 +241,7 @@ export function openFlyout(
     const flyouts = state.flyouts.map((each) => (each === terminal ? grown : each));
     return { ...state, flyouts, openFlyout: terminal.key };
   }
-  const key = `f${state.keys + 1}`;
+  const key = `f${state.keyCount + 1}`;
   const shown = append(state, { kind: "flyout", flyout: key, title, at: now });
   const made = { key, type: flyout.type, title, language: flyout.language ?? null, content: flyout.content };
   return { ...shown, flyouts: [...shown.flyouts, made], openFlyout: key };
@@ -257,23 +257,23 @@ export function loadHistory(state: PageState, message: HistoryMessage): PageStat
   let next: PageState = { ...clear(state), conversationId: message.conversation_id };
   for (const { role, content: text, at, calls } of message.turns) {
     if (role === "user") {
-      next = append(next, { ...HEARD, text, status: "final", at });
+      next = append(next, { ...TRANSCRIBED, text, status: "final", at });
       continue;
     }
-    next = { ...showCalls(next, calls ?? [], at), answer: next.answer + 1 };
+    next = { ...addHistoryCalls(next, calls ?? [], at), answer: next.answer + 1 };
     if (text === "") continue;
     next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
   }
-  next = expireTools(loseTools(next));
+  next = expireUnapproved(markCallsLost(next));
   // Questions of another conversation were left with it.
-  next = message.conversation_id === state.conversationId ? askAgain(next) : { ...next, confirmations: [] };
+  next = message.conversation_id === state.conversationId ? restoreConfirmations(next) : { ...next, confirmations: [] };
   return { ...next, items: [...next.items, ...waiting] };
 }
 
 export function clear(state: PageState): PageState {
-  return { ...state, items: [], queue: [], takingBack: [], flyouts: [], openFlyout: null };
+  return { ...state, items: [], queue: [], unqueuing: [], flyouts: [], openFlyout: null };
 }
 
-export function tell(state: PageState, text: string, now: number): PageState {
+export function addEvent(state: PageState, text: string, now: number): PageState {
   return append(state, { kind: "event", text, at: now });
 }

@@ -16,7 +16,7 @@ function listen(...stretches: [rms: number, ms: number][]): [Verdict, number][] 
   for (const [rms, ms] of stretches) {
     for (let heardMs = 0; heardMs < ms; heardMs += FRAME_MS) {
       atMs += FRAME_MS;
-      const verdict = bargeIn.hear(gate.hear(rms, FRAME_MS, playing), FRAME_MS, playing);
+      const verdict = bargeIn.process(gate.process(rms, FRAME_MS, playing), FRAME_MS, playing);
       if (verdict === "interrupt") playing = false;
       if (verdict !== null) verdicts.push([verdict, atMs]);
     }
@@ -68,21 +68,21 @@ describe("over the assistant's speech", () => {
 
 test("without the assistant's speech there is nothing to interrupt", () => {
   const bargeIn = createBargeIn();
-  expect(Array.from({ length: 50 }, () => bargeIn.hear(true, FRAME_MS, false))).toEqual(Array(50).fill(null));
+  expect(Array.from({ length: 50 }, () => bargeIn.process(true, FRAME_MS, false))).toEqual(Array(50).fill(null));
 });
 
 test("speech that began before the assistant's counts from its beginning", () => {
   const bargeIn = createBargeIn();
-  for (let i = 0; i < 50; i++) bargeIn.hear(true, FRAME_MS, false);
-  expect(bargeIn.hear(true, FRAME_MS, true)).toBeNull();
+  for (let i = 0; i < 50; i++) bargeIn.process(true, FRAME_MS, false);
+  expect(bargeIn.process(true, FRAME_MS, true)).toBeNull();
 });
 
 test("the gate shows speech for a moment longer than it is loud", () => {
   const gate = createVoiceGate();
   expect(gate.speech).toBe(false);
-  gate.hear(VOICE, FRAME_MS, false);
-  for (let i = 0; i < 9; i++) gate.hear(ROOM, FRAME_MS, false);
+  gate.process(VOICE, FRAME_MS, false);
+  for (let i = 0; i < 9; i++) gate.process(ROOM, FRAME_MS, false);
   expect(gate.speech).toBe(true);
-  gate.hear(ROOM, FRAME_MS, false);
+  gate.process(ROOM, FRAME_MS, false);
   expect(gate.speech).toBe(false);
 });

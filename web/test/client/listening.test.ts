@@ -115,8 +115,8 @@ test("a call that is over before the microphone is open says nothing", async () 
 
 test("a microphone that is lost while it listens is told, once", async () => {
   await press();
-  listening.lose();
-  listening.lose();
+  listening.microphoneLost();
+  listening.microphoneLost();
   expect([sent, listening.isOn, listening.isOff]).toEqual([["start_listening", "stop_listening"], false, true]);
 });
 

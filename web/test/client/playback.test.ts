@@ -27,14 +27,14 @@ const piece = (turn: number) => ({ turn, hz: 22_050, samples: new Int16Array(1) 
 const at = (turn: number, playedMs: number) => ({ turn, playedMs });
 
 function play(turn: number, playedMs: number): void {
-  playback.hear(0, piece(turn));
+  playback.receive(0, piece(turn));
   playback.position(at(turn, playedMs));
   sent.length = done.length = 0;
 }
 
 describe("the server is told", () => {
   test("how much was heard, four times a second at most", () => {
-    playback.hear(0, piece(1));
+    playback.receive(0, piece(1));
     for (nowMs = 0; nowMs < 1000; nowMs += 33) playback.position(at(1, nowMs + 0.4));
     expect(sent).toEqual([0, 264, 528, 792].map((ms) => ({ type: "playback", turn: 1, played_ms: ms })));
   });
@@ -59,7 +59,7 @@ describe("the server is told", () => {
   test("nothing when more of the answer is on its way", () => {
     play(1, 100);
     playback.ended(at(1, 200));
-    playback.hear(1, piece(1));
+    playback.receive(1, piece(1));
     playback.complete(1);
     expect(sent).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe("the server is told", () => {
     play(1, 100);
     playback.complete(1);
     playback.ended(at(1, 200));
-    playback.hear(1, piece(1));
+    playback.receive(1, piece(1));
     playback.ended(at(1, 400));
     expect(sent.filter((each) => each.type === "playback_done")).toHaveLength(2);
   });
@@ -94,7 +94,7 @@ describe("an interruption", () => {
   test("voids what is still on its way of the answer", () => {
     play(3, 100);
     playback.interrupt();
-    playback.hear(1, piece(3));
+    playback.receive(1, piece(3));
     playback.ended(at(3, 100));
     playback.position(at(3, 120));
     expect([done, sent]).toEqual([["flush"], []]);
@@ -102,9 +102,9 @@ describe("an interruption", () => {
 
   test("voids an answer of which nothing has come yet", () => {
     playback.interrupt();
-    playback.hear(0, piece(3));
+    playback.receive(0, piece(3));
     playback.followState("interrupted");
-    playback.hear(1, piece(3));
+    playback.receive(1, piece(3));
     expect(done).not.toContain("push 3");
   });
 
@@ -113,14 +113,14 @@ describe("an interruption", () => {
     playback.interrupt();
     playback.followState("interrupted");
     playback.followState("listening");
-    playback.hear(0, piece(4));
+    playback.receive(0, piece(4));
     expect(done.at(-1)).toBe("push 4");
   });
 
   test("leaves samples of voices alone", () => {
     play(3, 100);
     playback.interrupt();
-    playback.hear(0, piece(0));
+    playback.receive(0, piece(0));
     expect(done.at(-1)).toBe("push 0");
   });
 
@@ -136,7 +136,7 @@ describe("an interruption", () => {
 
   test("of an answer that waits behind another one has heard none of it", () => {
     play(3, 500);
-    playback.hear(0, piece(4));
+    playback.receive(0, piece(4));
     expect(playback.interrupt()).toEqual({ turn: 4, playedMs: 0 });
   });
 });
@@ -145,31 +145,31 @@ describe("how much there is to hear", () => {
   const second = (turn: number) => ({ turn, hz: 1000, samples: new Int16Array(1000) });
 
   test("is counted by the samples that have come of the turn", () => {
-    playback.hear(0, second(1));
-    playback.hear(1, second(1));
+    playback.receive(0, second(1));
+    playback.receive(1, second(1));
     playback.ended(at(1, 2000));
     expect(events.at(-1)).toMatchObject({ turn: 1, playedMs: 2000, receivedMs: 2000, complete: false });
   });
 
   test("is all there is once the server has said so", () => {
-    playback.hear(0, second(1));
+    playback.receive(0, second(1));
     playback.complete(1);
     expect(events.at(-1)).toMatchObject({ receivedMs: 1000, complete: true });
   });
 
   test("is told with the last word of an answer that is stopped", () => {
-    playback.hear(0, second(1));
+    playback.receive(0, second(1));
     playback.position(at(1, 300));
-    playback.hear(1, second(1));
+    playback.receive(1, second(1));
     playback.complete(1);
     playback.interrupt();
     expect(events.at(-1)).toMatchObject({ playing: false, playedMs: 300, receivedMs: 2000, complete: true });
   });
 
   test("is counted apart for an answer that waits behind the one that is heard", () => {
-    playback.hear(0, second(1));
-    playback.hear(0, second(2));
-    playback.hear(1, second(2));
+    playback.receive(0, second(1));
+    playback.receive(0, second(2));
+    playback.receive(1, second(2));
     playback.ended(at(1, 1000));
     expect(events.at(-1)).toMatchObject({ turn: 1, receivedMs: 1000 });
     playback.position(at(2, 100));
@@ -177,21 +177,21 @@ describe("how much there is to hear", () => {
   });
 
   test("begins again with an answer that is made anew, and in another session", () => {
-    playback.hear(0, second(1));
-    playback.hear(0, second(1));
+    playback.receive(0, second(1));
+    playback.receive(0, second(1));
     expect(playback.now.receivedMs).toBe(0);
     playback.ended(at(1, 1000));
     expect(playback.now.receivedMs).toBe(1000);
     playback.reset();
-    playback.hear(0, second(1));
+    playback.receive(0, second(1));
     expect(playback.now.receivedMs).toBe(1000);
   });
 });
 
 test("an answer that is made anew takes the place of the old one", () => {
   play(3, 500);
-  playback.hear(1, piece(3));
-  playback.hear(0, piece(3));
+  playback.receive(1, piece(3));
+  playback.receive(0, piece(3));
   expect(done).toEqual(["push 3", "flush", "push 3"]);
   expect(playback.now).toMatchObject({ playing: true, turn: 3, playedMs: 0 });
 });
@@ -199,7 +199,7 @@ test("an answer that is made anew takes the place of the old one", () => {
 test("the turns of another session are heard, though their numbers were used before", () => {
   play(9, 500);
   playback.reset();
-  playback.hear(0, piece(1));
+  playback.receive(0, piece(1));
   expect(done).toEqual(["flush", "push 1"]);
 });
 

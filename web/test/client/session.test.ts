@@ -22,7 +22,7 @@ beforeEach(() => {
   session = createSession(
     "ws://host/ws",
     () => HELLO,
-    { told: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
+    { received: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
     { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
   );
 });
@@ -244,7 +244,7 @@ describe("the end", () => {
     session = createSession(
       "ws://host/ws",
       () => HELLO,
-      { told: () => session.close(), connection: (each) => states.push(each) },
+      { received: () => session.close(), connection: (each) => states.push(each) },
       { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
     );
     talk();
@@ -257,7 +257,7 @@ describe("the end", () => {
     session = createSession(
       "nonsense",
       () => HELLO,
-      { told: () => undefined, connection: (each) => states.push(each) },
+      { received: () => undefined, connection: (each) => states.push(each) },
       {
         Socket: class {
           constructor() {

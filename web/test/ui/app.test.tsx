@@ -2,14 +2,14 @@
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { MicrophoneError } from "../../src/client/events";
-import { at, chunk, finalText, interim, whole } from "../view/told";
-import { draw, type Drawn } from "./draw";
+import { serverState, chunk, transcript, interim, response } from "../view/messages";
+import { renderApp, type RenderedApp } from "./render";
 
-let drawn: Drawn;
+let drawn: RenderedApp;
 let now = 1000;
 beforeEach(async () => {
   now = 1000;
-  drawn = await draw({ now: () => now });
+  drawn = await renderApp({ now: () => now });
 });
 afterEach(() => {
   drawn.end();
@@ -20,7 +20,7 @@ const key = (type: "keydown" | "keyup", init: KeyboardEventInit, target: Element
   act(() => {
     target.dispatchEvent(new KeyboardEvent(type, { bubbles: true, cancelable: true, ...init }));
   });
-const asked = () => drawn.client().asked;
+const asked = () => drawn.client().calls;
 const find = <T extends Element = HTMLElement>(selector: string) => drawn.root.querySelector<T>(selector);
 const WAITING = { state: "waiting", retryInMs: 4200, attempt: 1, reason: "lost" } as const;
 const OPEN = { state: "open", session: "first", reason: null } as const;
@@ -41,20 +41,20 @@ describe("the first screen", () => {
 
 describe("the thread", () => {
   test("is a log in which streamed text grows", async () => {
-    await drawn.tell(finalText("Hi"), chunk("Hel", true), chunk("lo"));
+    await drawn.tell(transcript("Hi"), chunk("Hel", true), chunk("lo"));
     expect(drawn.text("[role=log]")).toBe("You: HiAntiphon: Hello");
     expect(find(".answer")?.getAttribute("aria-busy")).toBe("true");
   });
 
   test("keeps the elements of what does not change", async () => {
-    await drawn.tell(finalText("Hi"));
+    await drawn.tell(transcript("Hi"));
     const before = find(".bubble");
-    await drawn.tell(chunk("Hel", true), whole("Hello"));
+    await drawn.tell(chunk("Hel", true), response("Hello"));
     expect(find(".bubble")).toBe(before);
   });
 
   test("marks what was not heard", async () => {
-    await drawn.tell(finalText("Hi"), whole("One two"), at("speaking"), at("interrupted"));
+    await drawn.tell(transcript("Hi"), response("One two"), serverState("speaking"), serverState("interrupted"));
     expect(drawn.text(".unheard")).toBe("One two");
     expect(drawn.text(".cut")).toContain("Interrupted");
   });
@@ -68,7 +68,7 @@ describe("the thread", () => {
   });
 
   test("is emptied by clearing the conversation, after a second question", async () => {
-    await drawn.tell(finalText("Hi"));
+    await drawn.tell(transcript("Hi"));
     await drawn.click('[aria-label="Conversations and calls"]');
     const clear = [...drawn.root.querySelectorAll("button")].find((button) => button.textContent === "Clear conversation")!;
     await act(() => clear.click());
@@ -190,7 +190,7 @@ describe("writing", () => {
   });
 
   test("can stop an answer while there is nothing to send", async () => {
-    await drawn.tell(at("processing"));
+    await drawn.tell(serverState("processing"));
     await drawn.click('[aria-label="Stop the answer"]');
     expect(asked().at(-1)).toBe("interrupt");
   });
@@ -271,7 +271,7 @@ describe("without", () => {
 
   test("sound the page says why while it would be heard", async () => {
     await act(() => drawn.client().emit("sound", { state: "failed", message: "No sound here." }));
-    await drawn.tell(at("speaking"));
+    await drawn.tell(serverState("speaking"));
     expect(drawn.text(".banner")).toBe("No sound here.");
   });
 });
@@ -312,7 +312,7 @@ describe("settings", () => {
   });
 
   test("every control has a name", async () => {
-    await drawn.tell(finalText("Hi"), { type: "flyout", flyout_type: "terminal", content: "x" });
+    await drawn.tell(transcript("Hi"), { type: "flyout", flyout_type: "terminal", content: "x" });
     await drawn.click('[aria-label="Settings"]');
     const nameless = [...drawn.root.querySelectorAll("button, input, select, textarea, summary, [role=separator]")].filter(
       (control) => !control.getAttribute("aria-label") && !control.closest("label")?.textContent && !control.textContent?.trim(),

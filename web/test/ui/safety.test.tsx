@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { act } from "preact/test-utils";
-import { draw, type Drawn } from "./draw";
-import type { Told } from "../view/told";
+import { renderApp, type RenderedApp } from "./render";
+import type { TestMessage } from "../view/messages";
 
 const PAYLOADS = [
   "<script>window.pwned = 1</script>",
@@ -18,7 +18,7 @@ const PAYLOADS = [
 ];
 
 /** Every message of the server with the payload in every field of text. */
-function everywhere(evil: string): Told[] {
+function everywhere(evil: string): TestMessage[] {
   return [
     { type: "transcript", text: evil, is_final: true },
     { type: "response_chunk", text: evil, is_first: true },
@@ -56,9 +56,9 @@ function findMarkup(root: Element): string[] {
   return wrong;
 }
 
-let drawn: Drawn;
+let drawn: RenderedApp;
 beforeEach(async () => {
-  drawn = await draw();
+  drawn = await renderApp();
 });
 afterEach(() => drawn.end());
 

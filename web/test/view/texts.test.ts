@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { findCitations, frameUrl, imageUrl, linkUrl } from "../../src/view/urls";
-import { formatCountdown, formatDuration, nameTool, toMarkdown } from "../../src/view/words";
-import { chunk, finalText, interim, see, whole } from "./told";
+import { formatCountdown, formatDuration, nameTool, toMarkdown } from "../../src/view/format";
+import { chunk, transcript, interim, reduceAll, response } from "./messages";
 
 describe("addresses", () => {
   test.each(["javascript:alert(1)", " javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:https://e.org/x", "", "x", null, 7, {}])(
@@ -46,12 +46,12 @@ describe("citations", () => {
 
 describe("the thread as Markdown", () => {
   test("has what was said, and by whom", () => {
-    const state = see([finalText("Hi"), chunk("Hel", true), whole("Hello."), interim("and")]);
+    const state = reduceAll([transcript("Hi"), chunk("Hel", true), response("Hello."), interim("and")]);
     expect(toMarkdown(state.items)).toBe("**You:** Hi\n\n**Antiphon:** Hello.\n");
   });
 
   test("has results that cannot end their own fence", () => {
-    const state = see([{ type: "tool_result", name: "t", id: "a", ok: true, result: "```\n# x", duration_ms: 1 }]);
+    const state = reduceAll([{ type: "tool_result", name: "t", id: "a", ok: true, result: "```\n# x", duration_ms: 1 }]);
     expect(toMarkdown(state.items)).toMatch(/^````\n/);
   });
 });

@@ -6,36 +6,36 @@ import type { HelloMessage, SessionMessage } from "./wire";
 /** How a connection began. `resumedN`: messages with lower numbers repeat what was missed. */
 export type Opening = { session: "first" } | { session: "resumed"; resumedN: number } | { session: "new"; reason: string };
 
-export interface Taken {
+export interface Received {
   /** Told with the message that introduces the session. */
   opening?: Opening;
   /** What to pass on now, in this order: nothing twice. */
   messages: Incoming[];
 }
 
-export interface Bookmark {
+export interface ResumeState {
   /** How to begin the next connection. */
-  open(hello: HelloMessage): HelloMessage;
-  take(message: Incoming): Taken;
+  toHello(hello: HelloMessage): HelloMessage;
+  receive(message: Incoming): Received;
   /** What was held back when the connection went. */
-  close(): Incoming[];
+  takeHeld(): Incoming[];
   /** The session is over: the next one is a first one. */
-  forget(): void;
+  reset(): void;
 }
 
-export function createBookmark(): Bookmark {
+export function createResumeState(): ResumeState {
   let handle: string | null = null;
   let lastN = 0;
-  let introduced: SessionMessage | null = null;
-  let isReturn = false;
-  let isGreeted = false;
+  let latestSession: SessionMessage | null = null;
+  let isResuming = false;
+  let isIntroduced = false;
   let held: Incoming[] = [];
 
-  function greet(session: SessionMessage): Taken {
+  function introduce(session: SessionMessage): Received {
     const before = held;
     held = [];
-    isGreeted = true;
-    introduced = session;
+    isIntroduced = true;
+    latestSession = session;
     handle = session.resume;
     if (session.resumed) {
       // Its number is ahead of what is repeated after it, so it counts only with the message that follows that.
@@ -43,53 +43,53 @@ export function createBookmark(): Bookmark {
     }
     lastN = session.n;
     const messages = [...before, session];
-    if (!isReturn) return { opening: { session: "first" }, messages };
+    if (!isResuming) return { opening: { session: "first" }, messages };
     const refusal = before.find((each) => each.type === "error" && each.code === "resume_rejected");
     const reason = refusal?.type === "error" ? refusal.message : "The server has started a new session.";
     return { opening: { session: "new", reason }, messages };
   }
 
   return {
-    open(hello) {
-      isReturn = handle !== null;
-      isGreeted = false;
+    toHello(hello) {
+      isResuming = handle !== null;
+      isIntroduced = false;
       held = [];
       return handle === null ? hello : { ...hello, resume: handle, last_n: lastN };
     },
 
-    take(message) {
+    receive(message) {
       if (message.type === "session") {
-        if (!isGreeted) return greet(message);
-        if (introduced !== null && message.n < introduced.n) {
+        if (!isIntroduced) return introduce(message);
+        if (latestSession !== null && message.n < latestSession.n) {
           // Repeated from an earlier connection: its handle was used up.
           lastN = Math.max(lastN, message.n);
           return { messages: [] };
         }
-        introduced = message;
+        latestSession = message;
         handle = message.resume;
       } else if (message.type === "go_away") {
         handle = message.resume ?? handle;
       }
-      if (!isGreeted && isReturn) {
+      if (!isIntroduced && isResuming) {
         // Before the introduction, numbers say nothing: they may be those of a new session.
         held.push(message);
         return { messages: [] };
       }
-      if (isGreeted && message.n > 0 && message.n <= lastN) return { messages: [] };
+      if (isIntroduced && message.n > 0 && message.n <= lastN) return { messages: [] };
       lastN = Math.max(lastN, message.n);
       return { messages: [message] };
     },
 
-    close() {
+    takeHeld() {
       const before = held;
       held = [];
       return before;
     },
 
-    forget() {
+    reset() {
       handle = null;
       lastN = 0;
-      isGreeted = false;
+      isIntroduced = false;
     },
   };
 }

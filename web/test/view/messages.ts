@@ -7,9 +7,9 @@ import { initialState, type Item, type PageState } from "../../src/view/state";
 export const NOW = 1_000_000;
 
 /** Fields that do not matter may be left out, as a basic server leaves them out. */
-export type Told = { type: ServerMessage["type"] } & Record<string, unknown>;
+export type TestMessage = { type: ServerMessage["type"] } & Record<string, unknown>;
 
-export function see(events: readonly (Told | LocalEvent)[], from: PageState = initialState(), now = NOW): PageState {
+export function reduceAll(events: readonly (TestMessage | LocalEvent)[], from: PageState = initialState(), now = NOW): PageState {
   return events.reduce((state, event) => reduce(state, event as ViewEvent, now), from);
 }
 
@@ -21,7 +21,7 @@ export function outline(state: PageState): string[] {
 function describe(item: Item): string {
   switch (item.kind) {
     case "user":
-      return `user ${item.status}: ${item.goesOn ?? item.text}`;
+      return `user ${item.status}: ${item.continuation ?? item.text}`;
     case "assistant":
       return `assistant ${item.status}: ${item.text}`;
     case "tool":
@@ -41,12 +41,12 @@ export const open = (session: "first" | "resumed" | "new", reason: string | null
 });
 
 /** The same message, as a server that numbers its turns sends it. */
-export const inTurn = (turn: number, message: Told): Told => ({ ...message, turn });
-export const finalText = (text: string): Told => ({ type: "transcript", text, is_final: true });
-export const interim = (text: string): Told => ({ type: "transcript", text, is_final: false });
-export const chunk = (text: string, is_first = false): Told => ({ type: "response_chunk", text, is_first });
-export const whole = (text: string): Told => ({ type: "response", text });
-export const at = (state: string): Told => ({ type: "state", state });
+export const inTurn = (turn: number, message: TestMessage): TestMessage => ({ ...message, turn });
+export const transcript = (text: string): TestMessage => ({ type: "transcript", text, is_final: true });
+export const interim = (text: string): TestMessage => ({ type: "transcript", text, is_final: false });
+export const chunk = (text: string, is_first = false): TestMessage => ({ type: "response_chunk", text, is_first });
+export const response = (text: string): TestMessage => ({ type: "response", text });
+export const serverState = (state: string): TestMessage => ({ type: "state", state });
 export const played = (playedMs: number, playing = true, receivedMs = playedMs, complete = false): LocalEvent => ({
   type: "playing",
   playing: { playing, turn: 1, playedMs, receivedMs, complete, ducked: false },

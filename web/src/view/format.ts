@@ -48,7 +48,7 @@ export function describeMicrophone(state: PageState): Status {
 export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool" | "offline";
 
 export function findActivity(state: PageState): Activity {
-  const { server, items, heard, microphone } = state;
+  const { server, items, playback: heard, microphone } = state;
   // What has come is still heard to its end.
   if (isLost(state)) return heard.isPlaying ? "speaking" : "offline";
   if (server === "processing" && items.some((item) => item.kind === "tool" && (item.status === "running" || item.status === "approved"))) return "tool";
