@@ -22,7 +22,7 @@ const page = createPage({
   makeRecords: (token) => createRecords(document.baseURI, token),
 });
 
-// Drawn before there is a connection: writing is possible at once, and waits for it.
+// Rendered before there is a connection: typing works at once, and is sent once connected.
 render(
   <PageContext.Provider value={page}>
     <App />

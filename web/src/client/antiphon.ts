@@ -1,4 +1,4 @@
-/** The client of an Antiphon server: `new Antiphon({ … }).connect()`, methods to speak, typed events to listen. */
+/** The client of an Antiphon server: call `new Antiphon({ … }).connect()`, then use its methods and typed events. */
 
 import { createBargeIn, createVoiceGate } from "./barge-in";
 import type { CapturedFrame } from "./capture";
@@ -34,21 +34,21 @@ const SOCKET_PATH = import.meta.env.DEV ? "/ws" : "ws";
 const CLIENT = "antiphon-web/1";
 
 export interface AntiphonOptions {
-  /** The server's socket, such as "wss://example.org/ws". Absent: that of the server that this module comes from. */
+  /** The server's WebSocket address, such as "wss://example.org/ws". Default: the server that served this module. */
   url?: string;
-  /** Where the server asks for one. It travels in the first message, never in the address. */
+  /** Needed if the server requires one. It is sent in the first message, never in the URL. */
   token?: string;
-  /** How to begin. Absent: text. */
+  /** The mode to start in. Default: text. */
   mode?: Mode;
-  /** An earlier conversation to go on in. */
+  /** An earlier conversation to continue. */
   conversationId?: string;
-  /** What was said elsewhere before, oldest first: context of a new conversation. */
+  /** Earlier messages from elsewhere, oldest first, as context for a new conversation. */
   initialMessages?: InitialMessage[];
-  /** Name and version of the program, for the server's log. */
+  /** The name and version of your program, for the server's log. */
   client?: string;
-  /** "json" asks for speech as WAV files in messages. Absent: binary frames, which are a quarter smaller. */
+  /** "json" asks for speech as WAV files inside messages. Default: binary frames, which are a quarter smaller. */
   audio?: AudioForm;
-  /** Whether speech over the assistant turns it down, then stops it, before the server has noticed. Absent: yes. */
+  /** Whether the client itself ducks and then stops the assistant when the user speaks over it. Default: true. */
   bargeIn?: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface DeviceChoice {
 }
 
 export class Antiphon {
-  // How it is now. Each has an event of the same name, with the same value.
+  // The current values. Each has an event of the same name that carries the new value.
   connection: Connection = { state: "closed", code: 1000, reason: "Not connected yet." };
   microphone: MicrophoneState = { state: "off" };
   sound: SoundState = { state: "off" };
@@ -69,21 +69,21 @@ export class Antiphon {
   /** The server's state. */
   state: State = "idle";
   mode: Mode;
-  /** To go on in after a reload; null as long as nothing was said. (The handle of the session is kept in memory only.) */
+  /** Save this to continue after a reload. It is null until something was said. (The resume handle stays in memory.) */
   conversationId: string | null;
 
   readonly #options: AntiphonOptions;
   readonly #events = createEmitter<AntiphonEvents>();
   readonly #session: Session;
   #token: string | undefined;
-  /** Of this session, also if nothing was said in it. */
+  /** The conversation of this session, even if nothing was said in it yet. */
   #sessionConversation: string | null = null;
 
   readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
     position: (at, level) => {
       this.#playback.position(at);
-      // A report of what was stopped may still have been on its way: nothing would lower this level again.
+      // A late report about stopped playback would raise the level, and nothing would lower it again.
       if (this.playing.playing) this.#setLevel({ output: level });
     },
     ended: (at) => this.#playback.ended(at),
@@ -124,24 +124,30 @@ export class Antiphon {
     navigator.mediaDevices?.addEventListener("devicechange", () => {
       this.devices().then((found) => this.#events.emit("devices", found), () => undefined);
     });
-    // A page that is only put aside may come back, and then its session goes on.
+    // A page in the back/forward cache may return, and its session then continues.
     addEventListener("pagehide", (event) => {
       if (!event.persisted) this.close();
     });
   }
 
-  /** Calls the handler at every event of this type: the `type` of a server's message, or one of `ClientEvents`. Gives a function that ends it. */
-  on<Type extends keyof AntiphonEvents>(type: Type, handler: (told: AntiphonEvents[Type]) => void): () => void {
+  /**
+   * Calls the handler for every event of this type: a server message's `type`, or one of `ClientEvents`. Returns a
+   * function that unsubscribes.
+   */
+  on<Type extends keyof AntiphonEvents>(type: Type, handler: (event: AntiphonEvents[Type]) => void): () => void {
     return this.#events.on(type, handler);
   }
 
-  /** Opens the connection, and again whenever it is lost. While it waits for the next try, tries now. */
+  /** Connects, and reconnects whenever the connection is lost. If a retry is pending, it is made now. */
   connect(token?: string): void {
     this.#token = token ?? this.#token;
     this.#session.connect();
   }
 
-  /** Ends the session, the microphone and the sound. `connect()` begins a new session on the same conversation. */
+  /**
+   * Ends the session and closes the microphone and the audio output. `connect()` starts a new session in the same
+   * conversation.
+   */
   close(): void {
     this.#session.close();
     this.#listening.end();
@@ -150,30 +156,39 @@ export class Antiphon {
     this.#sound.close();
   }
 
-  /** Opens the microphone and listens, as long as push-to-talk is pressed. Silences the assistant. Call it from a click or a key. Rejects with a `MicrophoneError`. */
+  /**
+   * Push-to-talk pressed: stops the assistant, opens the microphone and listens. Call it from a click or key handler.
+   * Rejects with a `MicrophoneError`.
+   */
   async startListening(): Promise<void> {
     this.interrupt();
     await this.#listening.start({ type: "start_listening" });
   }
 
-  /** What was said so far is the user's turn. The microphone is closed ten seconds later. */
+  /** Push-to-talk released: what was said so far is the user's turn. The microphone closes ten seconds later. */
   stopListening(): void {
     this.#listening.stop();
   }
 
-  /** From text to voice, hands-free. Call it from a click or a key, or at `voice_session_start` with its request. Rejects with a `MicrophoneError`. */
+  /**
+   * Starts a hands-free call. Call it from a click or key handler, or on `voice_session_start` with its request.
+   * Rejects with a `MicrophoneError`.
+   */
   async startVoice(pendingRequest?: string | null): Promise<void> {
     await this.#listening.start({ type: "start_voice", pending_request: pendingRequest || null });
   }
 
-  /** From voice to text. Closes the microphone. */
+  /** Ends the call: closes the microphone and returns to text. */
   endVoice(): void {
     this.#listening.end();
     this.#stopPlayback();
     this.#session.send({ type: "end_voice" });
   }
 
-  /** Says it in writing, in either mode. Silences the assistant. Waits for the connection if there is none, and for the end of an answer that is being made (`queued`). */
+  /**
+   * Sends a typed message, in either mode, and stops the assistant's speech. Without a connection it is sent later;
+   * while an answer is being generated the server queues it (`queued`).
+   */
   say(text: string): void {
     const trimmed = text.trim();
     if (trimmed === "") return;
@@ -182,29 +197,34 @@ export class Antiphon {
     this.#session.send({ type: "text_message", text: trimmed });
   }
 
-  /** Takes back what waits for the end of an answer: an id from `queued`, which also answers this. */
+  /** Removes a queued message by its id from `queued`. The server replies with a new `queued`. */
   unqueue(id: string): void {
     this.#session.send({ type: "unqueue", id });
   }
 
-  /** Silence within 50 ms, before the server agrees: the stop button, Escape. Nothing happens if nothing is being made or said. */
+  /**
+   * Stops the assistant within 50 ms, without waiting for the server, as for a stop button. Does nothing if it is
+   * neither generating nor speaking.
+   */
   interrupt(): void {
     const heard = this.#stopPlayback();
     if (!this.#isBusy) return;
     this.#session.send({ type: "interrupt", ...(heard === null ? {} : { played_ms: heard.playedMs }) });
   }
 
-  /** The person's answer to a `confirmation_request`. */
+  /** Sends the user's answer to a `confirmation_request`. */
   confirm(confirmationToken: string, approved: boolean): void {
     this.#session.send({ type: "confirm", confirmation_token: confirmationToken, approved });
   }
 
-  /** Answered by `settings_updated`, or by an `error` with the code `bad_settings`. */
+  /**
+   * Changes settings. The server replies with `settings_updated`, or with an `error` that has the code `bad_settings`.
+   */
   settings(changed: Omit<SettingsMessage, "type">): void {
     this.#session.send({ type: "settings", ...changed });
   }
 
-  /** Answered by `history`. */
+  /** Continues an earlier conversation. The server replies with `history`. */
   loadConversation(id: string): void {
     this.#playback.stop();
     this.#session.send({ type: "load_conversation", conversation_id: id });
@@ -214,13 +234,13 @@ export class Antiphon {
     this.#session.send({ type: "clear_conversation" });
   }
 
-  /** One short sentence, to hear a voice and the volume. Call it from a click or a key. */
+  /** Plays one short sentence, to try a voice and the volume. Call it from a click or key handler. */
   testAudio(voice?: string): void {
     this.unlockSound();
     this.#session.send({ type: "test_audio", voice: voice ?? null });
   }
 
-  /** A muted microphone stays open, and nothing of it is sent. The assistant goes on speaking: mute is no pause. */
+  /** A muted microphone stays open, but nothing is sent. The assistant keeps speaking: muting does not pause it. */
   mute(muted: boolean): void {
     this.#isMuted = muted;
     this.#microphone.mute(muted);
@@ -231,20 +251,26 @@ export class Antiphon {
     this.#player.setVolume(volume);
   }
 
-  /** At once, in a call too. Rejects with a `MicrophoneError` if the new microphone cannot be opened; the old one then goes on. */
+  /**
+   * Takes effect at once, even during a call. Rejects with a `MicrophoneError` if the new microphone cannot be opened;
+   * the old one stays in use.
+   */
   async setDevices({ input, output }: DeviceChoice): Promise<void> {
     if (output !== undefined) await this.#sound.setOutput(output);
     if (input !== undefined) await this.#microphone.choose(input);
   }
 
-  /** What there is to choose from. A `devices` event tells when it changes. */
+  /** Lists the devices to choose from. A `devices` event reports changes. */
   async devices(): Promise<Devices> {
     return listDevices();
   }
 
-  /** Lets sound out. Browsers want a click or a key for that; what has to be called from one does it by itself. */
+  /**
+   * Enables sound, for which browsers require a click or a key press. Methods that must be called from one do this
+   * themselves.
+   */
   unlockSound(): void {
-    // Why it failed is told by the event.
+    // The `sound` event reports why it failed.
     this.#sound.open().catch(() => undefined);
   }
 
@@ -257,7 +283,7 @@ export class Antiphon {
       audio,
       client,
       ...(this.#token === undefined ? {} : { token: this.#token }),
-      // If the session cannot be resumed, at least the conversation goes on, and it has what was brought along.
+      // If the session cannot be resumed, the conversation continues, and it already has the initial messages.
       ...(this.conversationId === null ? {} : { conversation_id: this.conversationId }),
       ...(initialMessages === undefined || isStored ? {} : { initial_messages: initialMessages }),
     };
@@ -266,7 +292,7 @@ export class Antiphon {
   #connectionChanged(now: Connection): void {
     if (now.state === "open" && now.session !== "resumed") {
       this.#playback.reset();
-      // The call goes on, in another session.
+      // The call continues in the new session.
       if (this.#listening.isOn) this.#session.send({ type: "start_listening" });
     }
     if (now.state === "closed") this.#listening.end();
@@ -287,10 +313,10 @@ export class Antiphon {
     switch (message.type) {
       case "state":
         this.state = message.state;
-        // Only a call is listened to, and only a call is spoken in.
+        // The server listens and speaks in calls only.
         if (message.state === "listening" || message.state === "speaking") this.mode = "voice";
         this.#playback.followState(message.state);
-        // After an interruption a server listens, and waits for speech that cannot come if the key is up by then.
+        // After an interruption the server listens. If push-to-talk was released by then, no speech can come.
         if (message.state === "listening" && this.#listening.isOff) this.#session.send({ type: "stop_listening" });
         break;
       case "session":
@@ -364,7 +390,7 @@ export class Antiphon {
   }
 }
 
-/** Where this module comes from, there is the server too. */
+/** The server that served this module. */
 function socketUrl(): string {
   const url = new URL(SOCKET_PATH, MODULE_URL);
   url.protocol = url.protocol.replace("http", "ws");

@@ -1,29 +1,29 @@
 /**
- * Whether somebody speaks over the assistant, by loudness alone. The server decides with a real detector, but a quarter
- * of a second later; until then the sound is turned down, not off, so that a cough does not end an answer:
- * 60 ms of loudness duck it, 250 ms stop it, 300 ms without bring it back.
+ * Detects by loudness alone that somebody speaks over the assistant. The server decides with a real voice activity
+ * detector, but a quarter of a second later. Until then playback is ducked rather than stopped, so that a cough does not
+ * end an answer: 60 ms of loudness duck it, 250 ms stop it, and 300 ms of quiet restore it.
  */
 
 const DUCK_MS = 60;
 const INTERRUPT_MS = 250;
 const RELEASE_MS = 300;
-/** Between two syllables it is quiet for so long at most. */
+/** The longest quiet gap between two syllables. */
 const GAP_MS = 100;
 
-/** Root mean squares. Speech into a browser's gain control is about 0.05 to 0.1. */
+/** Levels are root mean squares. Speech after a browser's gain control is at about 0.05 to 0.1. */
 const MIN_SPEECH_RMS = 0.012;
 const FLOOR = { min: 0.0005, max: 0.02, fall: 0.1, rise: 1.002 };
-/** Speech begins so much above the noise of the room, and goes on down to so much. */
+/** How far above the noise floor speech starts, and how far above it speech continues. */
 const START_RATIO = 4;
 const CONTINUE_RATIO = 2;
-/** While the assistant is heard: what an echo canceller leaves of it is not speech. */
+/** Raises the threshold while the assistant plays, since echo cancellation leaves some of its voice. */
 const ECHO_RATIO = 2;
 const HANGOVER_MS = 200;
 
 export interface VoiceGate {
-  /** Takes the loudness of one frame. Gives whether this frame is loud enough for speech. */
+  /** Takes the loudness of one frame and returns whether it is loud enough for speech. */
   process(rms: number, frameMs: number, playing: boolean): boolean;
-  /** As what it is to be shown: goes on for a moment after the last loud frame. */
+  /** Whether to show that the user speaks: stays true for a moment after the last loud frame. */
   readonly speech: boolean;
 }
 
@@ -36,7 +36,7 @@ export function createVoiceGate(): VoiceGate {
       return sinceLoudMs < HANGOVER_MS;
     },
     process(rms, frameMs, playing) {
-      // Falls fast and rises slowly, so it follows the room and not the voice.
+      // The floor falls fast and rises slowly, so it follows the room and not the voice.
       const next = rms < floor ? floor + (rms - floor) * FLOOR.fall : floor * FLOOR.rise;
       floor = Math.min(FLOOR.max, Math.max(FLOOR.min, next));
       const ratio = isLoud ? CONTINUE_RATIO : START_RATIO;
@@ -51,7 +51,7 @@ export function createVoiceGate(): VoiceGate {
 export type Verdict = "duck" | "release" | "interrupt" | null;
 
 export interface BargeIn {
-  /** What to do about it, if something changes with this frame. */
+  /** Returns what to do after this frame; null if nothing changes. */
   process(isLoud: boolean, frameMs: number, playing: boolean): Verdict;
 }
 
@@ -62,7 +62,7 @@ export function createBargeIn(): BargeIn {
   return {
     process(isLoud, frameMs, playing) {
       if (!playing) {
-        // Whatever stopped the sound has also ended the ducking.
+        // Whatever stopped playback has also ended the ducking.
         loudMs = 0;
         isDucked = false;
         return null;

@@ -1,4 +1,4 @@
-/** From what a microphone gives to what the wire takes: 16 kHz, mono, 16 bits, in frames of 20 ms. */
+/** Converts microphone audio to what the wire carries: 16 kHz, mono, 16 bits, in frames of 20 ms. */
 
 import { createResampler } from "./resampler";
 
@@ -10,7 +10,7 @@ export interface CapturedFrame {
   rms: number;
 }
 
-/** Takes blocks of any length and calls `give` with each frame that is full. */
+/** Takes blocks of any length and calls `emit` with each full frame. */
 export function createCapture(
   fromHz: number,
   toHz: number,
@@ -28,7 +28,7 @@ export function createCapture(
     energy += clipped * clipped;
     if (filled < frameSamples) return;
     const full = { pcm, rms: Math.sqrt(energy / frameSamples) };
-    // A new one for each frame: the full one goes to another thread without being copied.
+    // Each frame gets a new buffer, since the full one is transferred to another thread.
     pcm = new Int16Array(frameSamples);
     filled = energy = 0;
     emit(full);

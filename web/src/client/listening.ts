@@ -1,25 +1,25 @@
-/** When the microphone is open, and when what it hears is sent. */
+/** Decides when the microphone is open, and when its audio is sent. */
 
 import type { Microphone } from "./microphone";
 import type { ClientMessage } from "./wire";
 
-/** What was said as the key went up is still on its way through the sound card. */
+/** What was said just before the key was released is still on its way through the sound card. */
 const TAIL_MS = 100;
-/** Push-to-talk would lose its first words if the microphone had to be opened for each of them. */
+/** The microphone stays open between presses, since opening it each time would lose the first words. */
 const CLOSE_DELAY_MS = 10_000;
 
 export interface Listening {
-  /** Whether what is heard is sent. */
+  /** Whether the microphone's audio is sent. */
   readonly isOn: boolean;
-  /** Whether nobody has asked to be heard. While the microphone is being opened it is neither on nor off. */
+  /** Whether nobody has asked to listen. While the microphone is being opened, it is neither on nor off. */
   readonly isOff: boolean;
-  /** Opens the microphone, then says so. Rejects with a `MicrophoneError`. */
+  /** Opens the microphone, then sends the message. Rejects with a `MicrophoneError`. */
   start(message: ClientMessage): Promise<void>;
-  /** What was said so far is the user's turn. The microphone is closed soon after. */
+  /** Ends the user's turn. The microphone is closed some seconds later. */
   stop(): void;
   /** Closes the microphone. */
   end(): void;
-  /** The microphone is gone. */
+  /** The microphone was lost. */
   microphoneLost(): void;
 }
 
@@ -48,9 +48,9 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
       clearTimeout(timer);
       const wasWanted = isWanted;
       isWanted = true;
-      // Pressed again before the tail was over: it is one turn.
+      // Pressed again before the tail was sent: both presses are one turn.
       if (isOn && !wasWanted) return;
-      // Asked for twice while the browser asks the person: the first will say so.
+      // Started twice while the browser asks for permission: the first call sends the message.
       if (wasWanted && !isOn) return microphone.open();
       try {
         await microphone.open();
@@ -58,7 +58,7 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
         isWanted = isOn = false;
         throw error;
       }
-      // The key may be up again, or the call over, before the person has answered the browser.
+      // The key may be released, or the call ended, before the user has answered the browser.
       if (!microphone.isOpen) return;
       if (!isWanted) {
         closeLater();

@@ -1,4 +1,4 @@
-/** The microphone: asked for, opened, changed, and lost. */
+/** Opens, changes and closes the microphone, and notices when it is lost. */
 
 import type { CapturedFrame } from "./capture";
 import type { CaptureOptions } from "./worklets";
@@ -14,7 +14,7 @@ const MESSAGES: Readonly<Record<MicrophoneProblem, string>> = {
   unsupported: "This browser cannot record audio. You can type instead.",
 };
 
-/** The system's default under other names, which browsers list beside the devices. */
+/** Browsers list the system's default under these ids, in addition to the device itself. */
 const DEFAULT_DEVICE_IDS: ReadonlySet<string> = new Set(["", "default", "communications"]);
 
 export interface MicrophoneHooks {
@@ -24,11 +24,11 @@ export interface MicrophoneHooks {
 
 export interface Microphone {
   readonly isOpen: boolean;
-  /** Rejects with a `MicrophoneError`. Does nothing if it is open. */
+  /** Does nothing if it is open. Rejects with a `MicrophoneError`. */
   open(): Promise<void>;
   close(): void;
   mute(muted: boolean): void;
-  /** Changes at once if it is open. "" is the system's default. */
+  /** Selects a device; "" is the system's default. Takes effect at once if the microphone is open. */
   choose(id: string): Promise<void>;
 }
 
@@ -43,11 +43,11 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
   let opening: Promise<void> | null = null;
   let device = "";
   let isMuted = false;
-  /** Counts closings: what is opened for an earlier one is closed again. */
+  /** Counts how often it was closed. An input that was requested before the last close is released again. */
   let generation = 0;
 
   async function openInput(): Promise<Input> {
-    // At once, as long as it is still the person's click.
+    // Before the first await, so that it still counts as part of the user's click.
     const context = sound.open();
     context.catch(() => undefined);
     const stream = await requestStream(device);
@@ -56,7 +56,7 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
       const processorOptions: CaptureOptions = { toHz: MICROPHONE_HZ };
       const node = new AudioWorkletNode(source.context, "antiphon-capture", { processorOptions });
       node.port.onmessage = (event: MessageEvent<CapturedFrame>) => hooks.frame(event.data);
-      // It gives silence. A node that leads nowhere is not run at all in some browsers.
+      // It outputs silence. Some browsers do not run a node that is connected to nothing.
       source.connect(node).connect(source.context.destination);
       return { stream, source, node };
     } catch {
@@ -86,7 +86,7 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
     if (input !== null) release(input);
     input = opened;
     const track = opened.stream.getAudioTracks()[0];
-    // Pulled out. There may be another one.
+    // The device was unplugged. There may be another one.
     if (track !== undefined) track.onended = () => void reopen().catch(() => undefined);
     report();
   }
@@ -146,7 +146,7 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
 }
 
 export async function listDevices(): Promise<Devices> {
-  // There is none on a page without https.
+  // `mediaDevices` does not exist on a page without HTTPS.
   const all = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
   const of = (kind: MediaDeviceKind): Device[] =>
     all
@@ -165,7 +165,7 @@ async function requestStream(device: string): Promise<MediaStream> {
         noiseSuppression: true,
         autoGainControl: true,
         channelCount: { ideal: 1 },
-        // Not exact: a device that was remembered may be gone, and then any other will do.
+        // Not `exact`: a remembered device may be gone, and any other will do then.
         ...(device === "" ? {} : { deviceId: { ideal: device } }),
       },
     });
@@ -174,7 +174,7 @@ async function requestStream(device: string): Promise<MediaStream> {
   }
 }
 
-/** What the browser means by the name of its error. */
+/** Maps the name of a browser's error to a problem. */
 function classifyError(error: unknown): MicrophoneProblem {
   const name = error instanceof Error || error instanceof DOMException ? error.name : "";
   if (name === "NotAllowedError" || name === "SecurityError") return "denied";

@@ -1,31 +1,34 @@
-/** Which speech is to be heard, and what the server is told about it. No audio here: pieces in, pieces and messages out. */
+/**
+ * Decides which speech is played, and reports progress to the server. There is no audio here: pieces in, pieces and
+ * messages out.
+ */
 
 import type { Playing } from "./events";
 import type { Player } from "./player";
 import type { Piece, Progress } from "./playout";
 import type { ClientMessage, State } from "./wire";
 
-/** The server takes at most four reports a second. */
+/** The server accepts at most four reports a second. */
 const REPORT_MS = 250;
-/** Belongs to no answer: a sample of a voice. */
+/** The turn number of a voice sample, which belongs to no answer. */
 const VOICE_SAMPLE = 0;
 
 export interface Playback {
   readonly now: Playing;
-  /** A piece of speech has come. */
+  /** Takes a piece of speech from the server. */
   receive(seq: number, piece: Piece): void;
-  /** The server makes no more of this turn. */
+  /** The server sends no more speech of this turn. */
   complete(turn: number): void;
-  /** The player's reports. */
+  /** Reports from the player. */
   position(at: Progress): void;
   ended(at: Progress): void;
-  /** Silence at once. Gives how much was heard of the answer; null if none was being heard. */
+  /** Stops at once. Returns how much of the answer was played; null if none was playing. */
   stop(): { turn: number; playedMs: number } | null;
-  /** As `stop`, and nothing more is heard until the server has changed its state. */
+  /** Like `stop`, and discards what still arrives until the server has changed its state. */
   interrupt(): { turn: number; playedMs: number } | null;
   duck(ducked: boolean): void;
   followState(state: State): void;
-  /** Another session: its turns count from 1 again. */
+  /** A new session started, which counts its turns from 1 again. */
   reset(): void;
 }
 
@@ -36,17 +39,17 @@ export function createPlayback(
   clock: () => number = () => performance.now(),
 ): Playback {
   let now: Playing = { playing: false, turn: VOICE_SAMPLE, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
-  /** The newest turn of which speech has come, and its newest piece. */
+  /** The newest turn that has speech, and its newest piece. */
   let newest = { turn: VOICE_SAMPLE, seq: -1 };
-  /** How much speech has come, by the turn: of the one that is heard, and of those that wait behind it. */
+  /** How much speech has arrived, by turn: for the one that is playing and those queued behind it. */
   const received = new Map<number, number>();
-  /** Of the newest piece, a sample's too. */
+  /** The turn of the newest piece, including voice samples. */
   let lastTurn = VOICE_SAMPLE;
-  /** This turn and those before it are not to be heard any more. */
+  /** This turn and earlier ones must not be played any more. */
   let stoppedTurn = 0;
   let isDiscarding = false;
   let completeTurn = 0;
-  /** All that has come of it was heard. */
+  /** The turn of which everything that has arrived was played. */
   let endedTurn = 0;
   let reportedAt = -Infinity;
 
@@ -62,7 +65,7 @@ export function createPlayback(
     for (const known of received.keys()) if (known < Math.min(turn, now.turn)) received.delete(known);
   }
 
-  /** Reports of what was stopped may still be on their way. */
+  /** Late reports about stopped playback are ignored. */
   function isStopped(turn: number): boolean {
     return !now.playing || (turn !== VOICE_SAMPLE && turn <= stoppedTurn);
   }
@@ -80,7 +83,7 @@ export function createPlayback(
   function stop(): { turn: number; playedMs: number } | null {
     const { turn } = newest;
     const wasHeard = now.playing && turn !== VOICE_SAMPLE;
-    // Of a newer answer that waits behind the one that is heard, nothing was heard yet.
+    // If a newer answer is queued behind the one that is playing, none of it was played yet.
     const heard = wasHeard ? { turn, playedMs: now.turn === turn ? Math.round(now.playedMs) : 0 } : null;
     stoppedTurn = Math.max(stoppedTurn, turn);
     player.flush();
@@ -99,7 +102,7 @@ export function createPlayback(
         if (isDiscarding) stoppedTurn = Math.max(stoppedTurn, turn);
         if (turn <= stoppedTurn) return;
         if (turn === newest.turn && seq <= newest.seq) {
-          // The answer is made anew, after a server was lost: what is left of the old one must not be heard before it.
+          // The answer is generated again after a server was lost, and replaces what is left of the old one.
           player.flush();
           received.delete(turn);
           change({ playedMs: 0 });
@@ -143,7 +146,7 @@ export function createPlayback(
     },
     followState(state) {
       if (state === "interrupted") stop();
-      // What was sent before the server knew has come by now.
+      // Everything sent before the server knew of the interruption has arrived by now.
       if (state !== "speaking" && state !== "processing") isDiscarding = false;
     },
     reset() {

@@ -1,10 +1,10 @@
-/** Speech on its way to the ear: pieces in, samples out, without gaps between them, counted by the turn. */
+/** The playout buffer: pieces of speech in, gapless samples out, with the progress of each turn. */
 
 import { createResampler } from "./resampler";
 
-/** So long a sound that is stopped takes to fade: a sudden end clicks. */
+/** The length of the fade-out when playback is stopped: a sudden end clicks. */
 const FADE_MS = 10;
-/** Silence after which nothing of the last sound is left in the resampler. */
+/** The silence after which nothing of the last piece is left in the resampler. */
 const TAIL_MS = 5;
 
 export interface Piece {
@@ -15,21 +15,21 @@ export interface Piece {
 
 export interface Progress {
   turn: number;
-  /** Of the turn, since its beginning. */
+  /** How much of the turn was played, since its beginning. */
   playedMs: number;
 }
 
 export interface Playout {
   push(piece: Piece): void;
-  /** Fades out, and forgets all that has come. What is pushed from now on is played after it. */
+  /** Fades out and drops everything queued. What is pushed from now on is played after the fade. */
   flush(): void;
-  /** Fills the block: with silence where there is nothing to play. Gives its root mean square. */
+  /** Fills the block, with silence if there is nothing to play, and returns its root mean square. */
   render(block: Float32Array): number;
-  /** Where it stands; null while nothing plays. */
+  /** The current position; null while nothing plays. */
   position(): Progress | null;
 }
 
-/** `tell` is called whenever a turn has come to the end of what there is of it. */
+/** `onEnded` is called whenever everything that has arrived of a turn was played. */
 export function createPlayout(contextHz: number, onEnded: (end: Progress) => void): Playout {
   const fadeSamples = Math.round((contextHz * FADE_MS) / 1000);
   const tailSamples = Math.round((contextHz * TAIL_MS) / 1000);
@@ -39,10 +39,10 @@ export function createPlayout(contextHz: number, onEnded: (end: Progress) => voi
   let fading: Piece[] | null = null;
   let fadeLeft = 0;
   let tailLeft = 0;
-  /** The next sample of the first piece. */
+  /** The index of the next sample in the first piece. */
   let offset = 0;
   let turn = -1;
-  /** Of the turn, without the first piece. */
+  /** How much of the turn was played, without the first piece. */
   let playedMs = 0;
 
   function startPiece(piece: Piece): void {
@@ -53,7 +53,7 @@ export function createPlayout(contextHz: number, onEnded: (end: Progress) => voi
     resampler = createResampler(hz, contextHz);
   }
 
-  /** The next sample of the pieces; 0 after the last. */
+  /** Takes the next sample of the pieces; 0 after the last. */
   function nextSample(pieces: Piece[]): number {
     const piece = pieces[0];
     if (piece === undefined) return 0;

@@ -1,25 +1,28 @@
-/** Where a client stands in its session: the handle to come back with, and the last message that it has seen. Both stay in memory. */
+/**
+ * What a client needs to resume its session: the handle, and the number of the last message it has seen. Both stay in
+ * memory.
+ */
 
 import type { Incoming } from "./frames";
 import type { HelloMessage, SessionMessage } from "./wire";
 
-/** How a connection began. `resumedN`: messages with lower numbers repeat what was missed. */
+/** How a connection began. Messages with numbers below `resumedN` repeat what was missed. */
 export type Opening = { session: "first" } | { session: "resumed"; resumedN: number } | { session: "new"; reason: string };
 
 export interface Received {
-  /** Told with the message that introduces the session. */
+  /** Set with the message that introduces the session. */
   opening?: Opening;
-  /** What to pass on now, in this order: nothing twice. */
+  /** The messages to deliver now, in this order and without duplicates. */
   messages: Incoming[];
 }
 
 export interface ResumeState {
-  /** How to begin the next connection. */
+  /** Adds to `hello` what resumes the session, for the next connection. */
   toHello(hello: HelloMessage): HelloMessage;
   receive(message: Incoming): Received;
-  /** What was held back when the connection went. */
+  /** Returns the messages that were held back when the connection closed. */
   takeHeld(): Incoming[];
-  /** The session is over: the next one is a first one. */
+  /** Forgets the session, so that the next one is a first one. */
   reset(): void;
 }
 
@@ -38,7 +41,7 @@ export function createResumeState(): ResumeState {
     latestSession = session;
     handle = session.resume;
     if (session.resumed) {
-      // Its number is ahead of what is repeated after it, so it counts only with the message that follows that.
+      // Its number is ahead of the replay that follows, so it does not count as seen yet.
       return { opening: { session: "resumed", resumedN: session.n }, messages: [session, ...before] };
     }
     lastN = session.n;
@@ -61,7 +64,7 @@ export function createResumeState(): ResumeState {
       if (message.type === "session") {
         if (!isIntroduced) return introduce(message);
         if (latestSession !== null && message.n < latestSession.n) {
-          // Repeated from an earlier connection: its handle was used up.
+          // A replayed message from an earlier connection, whose handle has been used.
           lastN = Math.max(lastN, message.n);
           return { messages: [] };
         }
@@ -71,7 +74,7 @@ export function createResumeState(): ResumeState {
         handle = message.resume ?? handle;
       }
       if (!isIntroduced && isResuming) {
-        // Before the introduction, numbers say nothing: they may be those of a new session.
+        // Until the session is introduced, the numbers may be those of a new session.
         held.push(message);
         return { messages: [] };
       }

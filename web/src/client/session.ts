@@ -1,4 +1,4 @@
-/** The session with the server: one socket at a time, opened again whenever it is lost. */
+/** The session with the server: one socket at a time, reopened whenever it is lost. */
 
 import { createResumeState } from "./resume-state";
 import type { Connection } from "./events";
@@ -9,24 +9,24 @@ import { type ClientMessage, CLOSES, type HelloMessage } from "./wire";
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 
-/** A connection that held this long was a good one, so the next loss starts from the shortest wait again. */
+/** After a connection that lasted this long, the retry delay starts from the shortest again. */
 const STEADY_MS = 10_000;
 const OPEN_LIMIT_MS = 10_000;
 const PING_MS = 20_000;
-/** After a ping, any message will do as a sign of life. */
+/** Any message counts as an answer to a ping. */
 const ANSWER_LIMIT_MS = 10_000;
-/** A server that has said when it closes is given a little longer. */
+/** How much longer than announced a server may take to close. */
 const GO_AWAY_GRACE_MS = 3_000;
 const COUNTDOWN_MS = 1_000;
-/** Timers may go off a little early. */
+/** Timers may fire a little early. */
 const TIMER_TOLERANCE_MS = 10;
-/** Two seconds of microphone audio that the network does not take. More would come too late to be of use. */
+/** Two seconds of microphone audio that the network has not accepted yet. More would arrive too late to be useful. */
 const MAX_UNSENT_BYTES = 64 * 1024;
 
-/** Of a socket's `readyState`. */
+/** A `readyState` of sockets. */
 const OPEN = 1;
 const NORMAL_CLOSURE = 1000;
-/** Ours, for a socket that is given up. Anything but 1000 keeps the session. */
+/** The client's own close code for an abandoned socket. Any code but 1000 keeps the session. */
 const ABANDONED = 4000;
 
 export interface SessionHooks {
@@ -34,23 +34,23 @@ export interface SessionHooks {
   connection(now: Connection): void;
 }
 
-/** What is around it: the browser, or a test. */
+/** What the session needs from its environment: the browser, or a test. */
 export interface Environment {
   Socket: new (url: string) => WebSocket;
   random: () => number;
   now: () => number;
-  /** Tells `online` and `offline`. */
+  /** The source of `online` and `offline` events. */
   page: EventTarget | null;
 }
 
 export interface Session {
-  /** Does nothing while there is a connection; while it waits for the next try, tries now. */
+  /** Does nothing while there is a connection. If a retry is pending, it is made now. */
   connect(): void;
-  /** What cannot be sent now waits for a connection, unless it is of no use later. */
+  /** A message that cannot be sent now waits for a connection, unless it would be useless later. */
   send(message: ClientMessage): void;
   /** Dropped if it cannot be sent now. */
   sendAudio(frame: Uint8Array<ArrayBuffer>): void;
-  /** For good: the server ends the session too. */
+  /** Closes for good: the server ends the session too. */
   close(): void;
 }
 
@@ -72,11 +72,11 @@ export function createSession(
   const resumeState = createResumeState();
   const outbox = createOutbox();
   let socket: WebSocket | null = null;
-  /** Between `connect` and the end. A hook may end it at any moment. */
+  /** True between `connect` and the end. A hook may end the session at any moment. */
   let isWanted = false;
   let isIntroduced = false;
   let openedAt = 0;
-  /** Frames of the server. */
+  /** How many frames the server has sent. */
   let framesReceived = 0;
   let attempt = 0;
   const timers = new Set<ReturnType<typeof setTimeout>>();
@@ -161,7 +161,7 @@ export function createSession(
     });
   }
 
-  /** The socket may take long to notice that it is dead, so it is not waited for. */
+  /** Leaves the socket without waiting for its close event: a dead socket may take long to notice. */
   function abandon(reason: string): void {
     const dead = socket;
     handleClose(ABANDONED, reason, true);
@@ -224,7 +224,7 @@ export function createSession(
     open();
   }
 
-  /** A server on this machine can be reached without a network, so this proves nothing yet. */
+  /** Probes the connection instead of closing it: a server on this machine can be reached without a network. */
   function checkConnection(): void {
     if (isIntroduced && socket !== null) probe(ANSWER_LIMIT_MS / 2);
   }
@@ -246,13 +246,13 @@ export function createSession(
 }
 
 function shouldReconnect(code: number): boolean {
-  // A code of the server's own that is not known here is no invitation to come back.
+  // Unknown codes of the server's own are final.
   return CLOSES[code]?.comeBack ?? code < ABANDONED;
 }
 
-/** Before the `attempt`th try, which counts from 1: between the half and the whole of what doubles each time. */
+/** The delay before a retry, counted from 1. It doubles each time, and is shortened by up to half at random. */
 function retryDelayMs(attempt: number, random: () => number): number {
   const wholeMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 32));
-  // The clients of a server that restarts must not all come back in the same moment.
+  // The clients of a server that restarts must not all reconnect at the same moment.
   return wholeMs * (0.5 + 0.5 * random());
 }

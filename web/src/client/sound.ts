@@ -1,9 +1,9 @@
-/** The browser's audio: one context for the microphone and the loudspeaker, with the worklets of both. */
+/** The browser's audio: one context for the microphone and the speaker, with the worklets of both. */
 
 import type { SoundState } from "./events";
 
 const MODULE_URL = import.meta.url;
-// A file of its own beside this one: the page's policy refuses worklets from blob: and data: addresses.
+// A separate file beside this one, since the page's content security policy refuses worklets from blob: and data: URLs.
 const WORKLETS_FILE = import.meta.env.DEV ? "worklets.ts" : "antiphon-worklets.js";
 const GESTURES = ["pointerdown", "keydown"] as const;
 
@@ -11,11 +11,11 @@ const INSECURE = "This page is not served over HTTPS, so the browser cannot play
 const UNSUPPORTED = "This browser cannot play speech. You can still read the answers.";
 
 export interface Sound {
-  /** Lets sound out, if it may: browsers want a click or a key. Rejects where there is no sound at all. */
+  /** Starts audio if it is allowed: browsers require a click or a key press. Rejects if there is no audio at all. */
   open(): Promise<AudioContext>;
-  /** Nothing is heard for now. An open context costs a little all the time. */
+  /** Suspends the context while nothing plays, since a running one uses some CPU all the time. */
   suspend(): void;
-  /** "" is the system's default. Ignored where a page cannot choose. */
+  /** Selects a device; "" is the system's default. Ignored where a page cannot choose. */
   setOutput(id: string): Promise<void>;
   close(): void;
 }
@@ -52,7 +52,7 @@ export function createSound(changed: (now: SoundState) => void): Sound {
   }
 
   async function applyOutput(made: AudioContext): Promise<void> {
-    // A device that was remembered may be gone; then the default is heard, and nothing is wrong.
+    // A remembered device may be gone. The default is used then, which is not an error.
     if (canChooseOutput()) await (made as unknown as SinkSelectable).setSinkId(output).catch(() => undefined);
   }
 
@@ -67,7 +67,7 @@ export function createSound(changed: (now: SoundState) => void): Sound {
   }
 
   function resume(): void {
-    // Refused until the person has touched the page. The state tells.
+    // This is refused until the user has interacted with the page. The context's state says so.
     if (!isSuspended && context?.state !== "running") context?.resume().catch(() => undefined);
   }
 

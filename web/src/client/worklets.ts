@@ -18,12 +18,12 @@ class CaptureProcessor extends AudioWorkletProcessor {
     this.#take = createCapture(sampleRate, toHz, (frame: CapturedFrame) => {
       this.port.postMessage(frame, [frame.pcm.buffer]);
     });
-    // Whatever is said to it, it is the end: a processor that is only disconnected would run on.
+    // Any message ends the processor. One that is only disconnected would keep running.
     this.port.onmessage = () => (this.#isOver = true);
   }
 
   process(inputs: Float32Array[][]): boolean {
-    // A source that is not connected yet, or not any more, gives no channels.
+    // A source that is not connected provides no channels.
     this.#take(inputs[0] ?? []);
     return !this.#isOver;
   }
@@ -32,7 +32,7 @@ class CaptureProcessor extends AudioWorkletProcessor {
 registerProcessor("antiphon-capture", CaptureProcessor);
 
 export type ToPlayer = { push: Piece } | { flush: true };
-/** `level`: root mean square since the last report, before the volume. */
+/** `level` is the root mean square since the last report, before the volume is applied. */
 export type FromPlayer = { position: Progress; level: number } | { ended: Progress };
 
 const REPORTS_A_SECOND = 30;

@@ -18,7 +18,7 @@ import { Welcome } from "./Welcome";
 
 const SHEETS = { history: HistorySheet, status: StatusSheet, settings: SettingsSheet, keys: KeysSheet } as const;
 
-/** Whether there is something to read. In a call, what happens besides does not count: nobody has said anything yet. */
+/** Whether there is something to read. During a call, event lines alone do not count. */
 function hasWords({ items, queue, talk }: PageState): boolean {
   const counted = talk === "hands_free" ? items.filter((item) => item.kind !== "event") : items;
   return counted.length + queue.length > 0;

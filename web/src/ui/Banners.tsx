@@ -7,10 +7,10 @@ import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
 const TOKEN_REFUSED = "This token was not accepted. It may be wrong or expired. Enter another one.";
-/** How long the page says that it is back. */
-const BACK_MS = 4000;
+/** How long the page says that it has reconnected. */
+const RECONNECTED_MS = 4000;
 
-/** What stands between the person and the conversation, and what to do about it. */
+/** What keeps the user from talking or typing, and what to do about it. */
 export function Banners() {
   return (
     <div class="banners">
@@ -44,12 +44,12 @@ function BlockCountdown({ until, message }: { until: number; message: string }) 
   );
 }
 
-/** How the connection fares, in one place: it goes, it is gone, it is back. */
+/** The state of the connection, in one place: about to close, lost, or restored. */
 function ConnectionBanner() {
   const connection = useSelector((state) => state.connection);
   const goAway = useSelector((state) => state.goAway);
   const isBlocked = useSelector((state) => state.block !== null);
-  const isBack = useSelector((state) => state.isReconnected);
+  const isReconnected = useSelector((state) => state.isReconnected);
   switch (connection.state) {
     case "closed":
       return isBlocked ? null : <Closed connection={connection} />;
@@ -59,7 +59,7 @@ function ConnectionBanner() {
       return connection.attempt > 0 ? <Lost isRestart={goAway !== null} retryInMs={0} /> : null;
     case "open":
       if (goAway !== null) return <GoingAway key={goAway.at} {...goAway} />;
-      return isBack ? <Back /> : null;
+      return isReconnected ? <Reconnected /> : null;
   }
 }
 
@@ -93,10 +93,10 @@ function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number 
   );
 }
 
-function Back() {
+function Reconnected() {
   const page = usePage();
   useEffect(() => {
-    const timer = setTimeout(() => page.dispatch({ type: "reconnection_seen" }), BACK_MS);
+    const timer = setTimeout(() => page.dispatch({ type: "reconnection_seen" }), RECONNECTED_MS);
     return () => clearTimeout(timer);
   }, []);
   return (
@@ -184,7 +184,7 @@ function MicrophoneBanner() {
   );
 }
 
-/** Why nothing is heard. The answers are there to read in any case. */
+/** Why nothing can be heard. The answers can be read in any case. */
 function SoundBanner() {
   const page = usePage();
   const sound = useSelector((state) => state.sound);
@@ -193,7 +193,7 @@ function SoundBanner() {
   const isBlocked = sound.state === "blocked";
   useEffect(() => {
     setLate(false);
-    // A context that has just been made is not running for a moment.
+    // A new audio context takes a moment to start.
     const timer = isBlocked ? setTimeout(() => setLate(true), 800) : undefined;
     return () => clearTimeout(timer);
   }, [isBlocked]);

@@ -6,7 +6,7 @@ import { Icon } from "./Icon";
 
 export const COMPOSER_ID = "composer";
 
-/** Text can be written at any time: in a call, while an answer is made, and without a connection. */
+/** The message box. Typing works at any time: in a call, during an answer, and without a connection. */
 export function Composer() {
   const page = usePage();
   const isBlocked = useSelector((state) => state.block !== null);
@@ -45,7 +45,7 @@ export function Composer() {
           enterkeyhint="send"
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
-            // An Enter that ends the choice of a word (IME) does not send.
+            // An Enter that confirms a word in an input method editor does not send.
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
             send();

@@ -4,7 +4,7 @@ import { formatCountdown, nameTool } from "../view/format";
 import { useCountdown, useModal, usePage, useSelector } from "./hooks";
 import { ArgumentTable } from "./ToolCard";
 
-/** One question at a time, the oldest first. */
+/** Shows one confirmation at a time, the oldest first. */
 export function Confirmation() {
   const question = useSelector((state) => state.confirmations[0]);
   return question === undefined ? null : <Dialog key={question.token} question={question} />;
@@ -19,7 +19,7 @@ function Dialog({ question }: { question: Question }) {
 
   useModal(dialog);
   useEffect(() => {
-    // Whoever types on without looking must not approve by it.
+    // Users who keep typing without looking must not approve by accident.
     cancel.current?.focus();
   }, []);
 

@@ -26,7 +26,7 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Pages without https have no clipboard of their own, but may copy what is selected. */
+/** Pages without HTTPS have no clipboard API, but may copy the selection. */
 function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;

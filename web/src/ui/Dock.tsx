@@ -18,7 +18,7 @@ export function Dock({ hasOrb }: { hasOrb: boolean }) {
   );
 }
 
-/** What can be done in a call, wherever the person is. Its place is kept for as long as the call lasts. */
+/** The controls of a call. They are shown for as long as the call lasts, in sheets too. */
 export function CallControls() {
   const page = usePage();
   const isInCall = useSelector((state) => state.talk === "hands_free");

@@ -82,7 +82,7 @@ function Browser({ address, title }: { address: string; title: string }) {
   if (url === null) return <p class="flyout-note">This address cannot be shown: {address}</p>;
   return (
     <>
-      {/* No page is told whether a frame stayed empty, so the person is told what to do then. */}
+      {/* A page cannot detect that a frame stayed empty, so the user is told what to do then. */}
       <p class="flyout-note">
         <span>If this stays empty, the site does not allow embedding. Open it in a new tab instead.</span>
         <a class="button" href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>

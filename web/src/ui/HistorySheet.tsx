@@ -146,7 +146,10 @@ function Calls({ close }: { close: () => void }) {
   );
 }
 
-/** A button for what cannot be undone: it asks once more, in its own place. With a target it is an icon in that row. */
+/**
+ * A button for what cannot be undone: the first click asks for confirmation in place. With a target it is an icon
+ * button.
+ */
 function ConfirmedButton({ label, target, act }: { label: string; target?: string; act: () => void }) {
   const [isAsked, setAsked] = useState(false);
   if (isAsked) {

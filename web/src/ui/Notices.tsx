@@ -3,7 +3,7 @@ import type { Notice } from "../view/state";
 import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
-/** The newest first. Each of them stays in the list of notices after it has passed. */
+/** Toasts, the newest first. The list of notices keeps each of them. */
 export function Notices() {
   const notices = useSelector((state) => state.notices);
   const toasts = notices.filter((notice) => notice.isToast).toReversed();

@@ -3,7 +3,7 @@ import { formatTime } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
-/** Two soft notes. They are synthesised: a sound file would have to be fetched, and might be refused. */
+/** The chime has two soft notes. It is synthesised, so that no sound file has to be loaded. */
 const NOTES_HZ = [660, 880] as const;
 const NOTE_S = 0.45;
 const REPEAT_MS = 4000;
@@ -33,7 +33,7 @@ export function Reminders() {
   );
 }
 
-/** Rings a few times until it is stopped. Without a click before, browsers keep it silent. */
+/** Rings a few times, or until it is stopped. Browsers keep it silent if the user has not interacted with the page. */
 function ring(): () => void {
   if (typeof AudioContext === "undefined") return () => undefined;
   const context = new AudioContext();

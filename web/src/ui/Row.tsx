@@ -7,7 +7,7 @@ import { Icon } from "./Icon";
 import { Markdown } from "./Markdown";
 import { ToolCard } from "./ToolCard";
 
-/** One thing in the thread. It is drawn again only if it is another value. */
+/** One item in the thread. It renders again only if the item changes. */
 export function Row({ item, hasTime }: { item: Item; hasTime: boolean }) {
   return useMemo(
     () => (
@@ -64,7 +64,7 @@ function UserTurn({ item }: { item: UserItem }) {
   );
 }
 
-/** Typed, and waiting for the end of the answer. */
+/** A typed message that is queued behind the current answer. */
 export function QueuedTurn({ message }: { message: QueuedText }) {
   const page = usePage();
   return (

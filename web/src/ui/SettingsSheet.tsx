@@ -214,7 +214,7 @@ function Range({ setting, label, least, most, step }: RangeProps) {
     <label class="field">
       <span class="field-head">
         <span>{label}</span>
-        {/* No <output>: the label would name it instead of the slider. */}
+        {/* Not an <output>: the label would then name it instead of the slider. */}
         <span class="field-value" aria-hidden="true">{value}%</span>
       </span>
       <input

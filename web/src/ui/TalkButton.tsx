@@ -2,15 +2,15 @@ import { useEffect, useRef } from "preact/hooks";
 import { type Activity, findActivity } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 
-/** Longer than a click takes. */
+/** Pressing for longer than this is holding, not clicking. */
 const HOLD_MS = 280;
-/** Speech has a root mean square of about 0.02 to 0.2: the root spreads it over the scale. */
+/** Speech has a root mean square of about 0.02 to 0.2. Its square root, times this, fills the scale. */
 const GAIN = 1.9;
 const RISE = 0.35;
 const FALL = 0.12;
 const STILL = 0.004;
 
-/** A click begins a hands-free call, and silences the assistant in one; holding it is push-to-talk. */
+/** A click starts a hands-free call, or interrupts the assistant during one. Holding is push-to-talk. */
 export function TalkButton({ size }: { size: "large" | "small" }) {
   const page = usePage();
   const talk = useSelector((state) => state.talk);
@@ -33,7 +33,7 @@ export function TalkButton({ size }: { size: "large" | "small" }) {
     now.timer = 0;
     if (!now.isHeld) return;
     now.isHeld = false;
-    // The click that follows belongs to the holding.
+    // The click event that follows is part of holding.
     now.wasHeld = true;
     page.release();
   }
@@ -74,7 +74,9 @@ export function TalkButton({ size }: { size: "large" | "small" }) {
   );
 }
 
-/** Breathes with the real level. Drawn by transforms of three discs, and only while there is something to show. */
+/**
+ * Pulses with the real audio level. It animates transforms of three discs, and only while there is something to show.
+ */
 function Orb({ activity }: { activity: Activity }) {
   const page = usePage();
   const root = useRef<HTMLSpanElement>(null);
@@ -92,11 +94,11 @@ function Orb({ activity }: { activity: Activity }) {
       if (shown > 0 || goal > 0) wake();
     }
     function wake(): void {
-      // A hidden page gets no frames, so it draws none.
+      // A hidden page gets no animation frames.
       if (frame === 0) frame = requestAnimationFrame(draw);
     }
     const end = page.onLevel(({ input, output, speech }) => {
-      // Nobody is heard without a connection.
+      // Without a connection the user is not heard.
       const isHeard = page.state.value.connection.state === "open";
       if (root.current !== null) root.current.dataset["speech"] = String(isHeard && speech);
       goal = Math.min(1, Math.sqrt(Math.max(isHeard ? input : 0, output)) * GAIN);

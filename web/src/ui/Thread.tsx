@@ -6,7 +6,7 @@ import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 import { QueuedTurn, Row } from "./Row";
 
-/** Nearer than this to the end counts as being there. */
+/** Scrolled to within this distance of the end counts as being at the end. */
 const NEAR_PX = 64;
 
 export function Thread() {
@@ -27,20 +27,20 @@ export function Thread() {
 
   useLayoutEffect(() => {
     const last = items.at(-1);
-    // Who has just written wants to see it.
+    // Users want to see what they have just sent.
     const isOwn = last?.kind === "user" && last.status === "sending" && items.length > seen.current;
     if (isAtEnd.current || isOwn) toEnd();
     else if (items.length > seen.current) setNew(true);
     seen.current = items.length;
   }, [items, queue]);
 
-  // The panel beside it, notices above it, the keyboard of a phone and pictures that arrive change its height.
+  // Its height changes with the flyout, with notices, with a phone's keyboard and when pictures load.
   useEffect(() => {
     let height = scroller.current?.clientHeight ?? 0;
     const observer = new ResizeObserver(() => {
       const box = scroller.current;
       if (box === null) return;
-      // What stands at its lower edge stays there, so that nobody loses the line that they read.
+      // The line at the lower edge stays there, so that users do not lose their place.
       const lost = height - box.clientHeight;
       height = box.clientHeight;
       if (isAtEnd.current) toEnd();
@@ -101,7 +101,7 @@ export function Thread() {
   );
 }
 
-/** Whether an answer is being made and there is nothing new to read yet. */
+/** Whether an answer is being generated and there is nothing new to read yet. */
 function isWaitingForWords(state: PageState): boolean {
   const last = state.items.at(-1);
   return state.server === "processing" && !(last?.kind === "assistant" && isOfNewestTurn(state, last));
@@ -113,6 +113,6 @@ function download(text: string): void {
   link.href = url;
   link.download = `conversation-${new Date().toISOString().slice(0, 10)}.md`;
   link.click();
-  // The browser may not have begun to read it.
+  // The browser may not have started to read it yet.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

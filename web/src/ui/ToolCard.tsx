@@ -57,7 +57,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-/** Why it failed, what the person was asked, or the first thing that it was called with. */
+/** Why it failed, what the user was asked, or its first argument. */
 function hint({ args, status, result, question }: ToolItem): string {
   if (status === "failed") return describeFailure(result);
   if (question !== null) return question.preview;

@@ -2,7 +2,7 @@ import { describeAssistant, nameKey } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
-/** What the assistant that every server has can answer by itself. */
+/** Questions that the built-in assistant can answer. */
 const EXAMPLES = [
   "What time is it in Tokyo?",
   "What is 15 percent of 80?",
@@ -10,7 +10,7 @@ const EXAMPLES = [
   "Tell me a joke",
 ] as const;
 
-/** The first screen: an invitation to talk, where the server can, and to write. */
+/** The first screen: an invitation to talk, if the server has a voice, and to type. */
 export function Welcome() {
   const canTalk = useSelector((state) => state.hasVoice !== false);
   const isInCall = useSelector((state) => state.talk !== "off");

@@ -1,4 +1,4 @@
-/** The hooks that components share: the page's state, the time, the theme, modal dialogs. */
+/** The hooks that components share: the page's state, countdowns, the theme, modal dialogs. */
 
 import { createContext, type RefObject } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
@@ -15,13 +15,16 @@ export function usePage(): Page {
   return useContext(PageContext)!;
 }
 
-/** A part of the state; the component is drawn again only if that part changes. `part` must not depend on props. */
+/**
+ * Reads a part of the state; the component renders again only if that part changes. The selector must not depend on
+ * props.
+ */
 export function useSelector<T>(selector: (state: PageState) => T): T {
   const page = usePage();
   return useMemo(() => page.select(selector), [page]).value;
 }
 
-/** Milliseconds until then, drawn again as they pass; 0 when it is over. */
+/** Returns the milliseconds left, and renders again as they pass; 0 when the time is up. */
 export function useCountdown(until: number, whenOver: () => void): number {
   const page = usePage();
   const [left, setLeft] = useState(() => Math.max(0, until - page.now()));
@@ -41,7 +44,7 @@ export function useCountdown(until: number, whenOver: () => void): number {
   return left;
 }
 
-/** The theme to wear: the chosen one, or one that is as light or dark as the system is now. */
+/** Returns the chosen theme, or the one that matches the system's light or dark mode. */
 export function useTheme(): Theme {
   const { theme } = usePage().settings.value;
   const [isLight, setLight] = useState(() => matchMedia(LIGHT).matches);
@@ -55,7 +58,7 @@ export function useTheme(): Theme {
   return theme === "system" ? SYSTEM_THEMES[isLight ? "light" : "dark"] : theme;
 }
 
-/** Shows the dialog above everything, and keeps the focus in it. Its element is gone before it could be closed, so the focus is given back here. */
+/** Shows the dialog as a modal. Its element is removed without being closed, so the focus is restored here. */
 export function useModal(dialog: RefObject<HTMLDialogElement | null>): void {
   useEffect(() => {
     const before = document.activeElement;

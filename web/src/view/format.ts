@@ -1,8 +1,8 @@
-/** The three states in words: the connection, the microphone, the assistant. */
+/** State and values as text: the status line, names, times, and the thread as Markdown. */
 
 import { type Item, type PageState, TOKEN_NEEDED } from "./state";
 
-/** Which colour it has. */
+/** The colour of a status. */
 export type Tone = "calm" | "good" | "busy" | "bad";
 
 export interface Status {
@@ -10,7 +10,7 @@ export interface Status {
   tone: Tone;
 }
 
-/** Whether there was a connection, or a try at one, and there is none now. */
+/** Whether the connection was lost, or an attempt to connect failed. */
 function isLost({ connection }: PageState): boolean {
   return connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
 }
@@ -49,12 +49,12 @@ export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool" |
 
 export function findActivity(state: PageState): Activity {
   const { server, items, playback: heard, microphone } = state;
-  // What has come is still heard to its end.
+  // What has already arrived is still played.
   if (isLost(state)) return heard.isPlaying ? "speaking" : "offline";
   if (server === "processing" && items.some((item) => item.kind === "tool" && (item.status === "running" || item.status === "approved"))) return "tool";
   if (server === "processing") return "thinking";
   if (server === "speaking" || heard.isPlaying) return "speaking";
-  // The server may wait for speech that cannot come: nobody is listened to through a closed microphone.
+  // The server may be listening although the microphone is closed: nobody can be heard then.
   return server === "idle" || microphone.state !== "on" ? "idle" : "listening";
 }
 
@@ -81,7 +81,7 @@ export function describeAssistant(state: PageState): Status {
   }
 }
 
-/** As in "get_weather": "Get weather". */
+/** "get_weather" becomes "Get weather". */
 export function nameTool(name: string): string {
   const words = name.replaceAll(/[_-]+/g, " ").trim();
   return words === "" ? "Tool" : words[0]!.toUpperCase() + words.slice(1);
@@ -94,7 +94,7 @@ export function formatDuration(ms: number): string {
   return formatCountdown(ms);
 }
 
-/** As in "0:42" and "1:02:03". */
+/** Formats as "0:42" or "1:02:03". */
 export function formatCountdown(ms: number): string {
   const total = Math.max(0, Math.ceil(ms / 1000));
   const pad = (value: number) => String(value).padStart(2, "0");
@@ -108,12 +108,12 @@ export function formatTime(ms: number): string {
   return new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 }
 
-/** A `KeyboardEvent.code` as people name the key: "KeyT" is "T". */
+/** The name of the key with this `KeyboardEvent.code`: "KeyT" becomes "T". */
 export function nameKey(code: string): string {
   return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
 }
 
-/** A value of a tool as one line, or as many as it has. */
+/** A tool's argument or result as text, in one or more lines. */
 export function formatValue(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
@@ -140,7 +140,7 @@ function writeItem(item: Item): string {
   }
 }
 
-/** Longer than any in the text, so that the text cannot end it. */
+/** The fence is longer than any in the text, so that the text cannot end it. */
 function fence(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const ticks = "`".repeat(longest + 1);

@@ -1,4 +1,4 @@
-/** How long the person waits for an answer, and for what. */
+/** How long the user waits for an answer, by stage. */
 
 import type { TurnMetricsMessage } from "../client/antiphon";
 
@@ -21,7 +21,7 @@ interface StageLatency {
 
 export function summarizeLatency(metrics: readonly TurnMetricsMessage[]): StageLatency[] {
   return STAGES.map(({ stage, label }) => {
-    // Who types has not stopped speaking.
+    // The total starts when the user stops speaking, so typed turns do not count.
     const counted = stage === "total_ms" ? metrics.filter(isSpoken) : metrics;
     const known = counted.map((each) => each[stage]).filter((ms): ms is number => typeof ms === "number");
     return { stage, label, lastMs: counted.at(-1)?.[stage] ?? null, medianMs: median(known) };

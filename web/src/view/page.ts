@@ -1,4 +1,4 @@
-/** The page's state behind signals, and what a person can do with it. The one place where the client and the view meet. */
+/** The page's state as signals, and the user's actions. The only place where the client and the view meet. */
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
@@ -10,13 +10,13 @@ import * as storage from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
 import { initialState, type PageState } from "./state";
 
-/** More of a call does not fit into the first message. */
+/** How many turns of a call fit into the first message. */
 const MAX_TURNS = 4;
 
 export interface Environment {
   createClient(options: AntiphonOptions): Antiphon;
   now(): number;
-  /** Over visits, and over reloads of this tab. */
+  /** Storage that lasts across visits, and storage that lasts as long as this tab. */
   local: Storage | null;
   tab: Storage | null;
   makeRecords(token: () => string | null): Records;
@@ -26,24 +26,24 @@ export interface Page {
   readonly state: ReadonlySignal<PageState>;
   readonly settings: ReadonlySignal<Settings>;
   readonly records: Records;
-  /** A part of the state. Whoever shows it is drawn again only if that part changes. */
+  /** Selects a part of the state. Components that read it render again only if that part changes. */
   select<T>(part: (state: PageState) => T): ReadonlySignal<T>;
   dispatch(event: ViewEvent): void;
   now(): number;
-  /** Many times a second: it goes round the state. */
+  /** Levels arrive many times a second, so they bypass the state. */
   onLevel(listener: (level: Level) => void): () => void;
   client(): Antiphon;
   connect(token?: string): void;
   toggleTalk(): void;
-  /** Push-to-talk. In a hands-free call it silences the assistant and lifts a mute. */
+  /** Push-to-talk. In a hands-free call it interrupts the assistant and unmutes while held. */
   press(): void;
   release(): void;
   toggleMute(): void;
   interrupt(): void;
   say(text: string): void;
-  /** Asks what failed, or was not taken, again: the key of its item. */
+  /** Sends a failed or rejected message again, by the key of its item. */
   retry(key: string): void;
-  /** What waits for the end of the answer, back into the field: an id from the queue. */
+  /** Moves a queued message back into the message box, by its id. */
   unqueue(id: string): void;
   confirm(token: string, approved: boolean): void;
   change(changed: Partial<Settings>): void;
@@ -88,7 +88,7 @@ export function createPage(environment: Environment): Page {
     ];
     created.setVolume(settings.value.volume / 100);
     const { input, output } = settings.value;
-    // A device that was remembered may be gone; the default is used then.
+    // A remembered device may be gone; the default is used then.
     if (input !== "" || output !== "") created.setDevices({ input, output }).catch(() => undefined);
     return created;
   }
@@ -97,10 +97,10 @@ export function createPage(environment: Environment): Page {
     dispatch(message);
     saveConversation(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
-    // It may be missing for a moment only.
+    // The voice may be unavailable for a moment only.
     if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) checkVoice();
     if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
-      // A voice that was remembered may be gone.
+      // A remembered voice may be gone.
       settings.value = { ...settings.value, voice: "" };
       storage.saveSettings(local, settings.value);
     }
@@ -109,7 +109,7 @@ export function createPage(environment: Environment): Page {
   function checkVoice(): void {
     records.models().then(
       (models) => dispatch({ type: "voice_checked", hasVoice: models.some(({ mode }) => mode === "voice") }),
-      // Who cannot be asked is not said to have none.
+      // If the server cannot be asked, nothing is known about its voice.
       () => undefined,
     );
   }
@@ -131,7 +131,7 @@ export function createPage(environment: Environment): Page {
 
   function talk(pendingRequest?: string | null): void {
     dispatch({ type: "talk", talk: "hands_free" });
-    // Why it failed is told by the microphone's own state.
+    // The microphone's state says why it failed.
     client.startVoice(pendingRequest).catch(() => dispatch({ type: "talk", talk: "off" }));
   }
 
@@ -154,7 +154,7 @@ export function createPage(environment: Environment): Page {
     connect(given) {
       token = given ?? token;
       if (given !== undefined) storage.saveToken(tab, given);
-      // A session belongs to whoever began it: another token begins another one.
+      // A session belongs to the token that started it, so another token starts a new session.
       if (given !== undefined && state.value.connection.state === "open") client.close();
       client.connect(given);
     },
@@ -190,7 +190,7 @@ export function createPage(environment: Environment): Page {
       if (microphone.state === "on") client.mute(!microphone.muted);
     },
     interrupt() {
-      // It empties the queue. What is being typed has the field; the queue then stays in the thread.
+      // An interruption empties the queue. If the message box is in use, the queued messages stay in the thread.
       if (state.value.draft.trim() === "") markUnqueuing(state.value.queue.map(({ id }) => id));
       client.interrupt();
     },
@@ -247,7 +247,7 @@ export function createPage(environment: Environment): Page {
   };
 }
 
-/** Its summary; without one, its last turns. */
+/** The call's summary or, if it has none, its last turns. */
 function toContext({ summary, transcript }: CallRecord): InitialMessage[] {
   const turns: InitialMessage[] = transcript.map(({ role, content }) => ({ role, content }));
   const known = summary.trim() === "" ? turns : [{ role: "assistant" as const, content: `Summary of our earlier call: ${summary.trim()}` }];
@@ -267,12 +267,12 @@ function toWire(changed: Partial<Settings>): Omit<SettingsMessage, "type"> {
   };
 }
 
-/** Only what was chosen: the rest is the server's to decide. */
+/** Sends only what the user has changed; the server decides the rest. */
 function sendSettings(client: Antiphon, settings: Settings): void {
   const keys = Object.keys(DEFAULTS) as (keyof Settings)[];
   const chosen = Object.fromEntries(keys.filter((key) => settings[key] !== DEFAULTS[key]).map((key) => [key, settings[key]]));
   const { voice, ...rest } = toWire(chosen as Partial<Settings>);
   if (Object.keys(rest).length > 0) client.settings(rest);
-  // By itself, since a voice may be gone, and then nothing of its message is applied.
+  // The voice is sent separately: if it is gone, the server rejects the whole message.
   if (voice !== undefined) client.settings({ voice });
 }

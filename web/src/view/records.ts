@@ -1,4 +1,4 @@
-/** What the server keeps: conversations, calls, and the models and voices that there are. */
+/** The server's HTTP API: conversations, calls, models and voices. */
 
 import type { HistoryTurn, Mode } from "../client/antiphon";
 

@@ -1,4 +1,4 @@
-/** The page's one rule of change: state and event in, state out. No DOM, no clock, no network. */
+/** The page's reducer: state and event in, state out. No DOM, no clock, no network. */
 
 import type {
   Connection, EnergyMessage, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
@@ -11,17 +11,17 @@ import * as thread from "./thread";
 import * as tools from "./tools";
 import * as typed from "./typed";
 
-/** What happens on the page itself, besides the server's messages. */
+/** The page's own events, besides the server's messages. */
 export type LocalEvent =
-  /** `hasToken`: whether one was sent. */
+  /** `hasToken` says whether a token was sent. */
   | { type: "connection"; connection: Connection; hasToken?: boolean }
   | { type: "microphone"; microphone: MicrophoneState }
   | { type: "sound"; sound: SoundState }
   | { type: "playing"; playing: Playing }
   | { type: "talk"; talk: Talk }
-  /** Typed, and on its way. */
+  /** The user has sent a typed message. */
   | { type: "message_typed"; text: string }
-  /** A question that failed is asked again. */
+  /** The user sends a failed message again. */
   | { type: "message_retried"; key: string }
   | { type: "draft_changed"; text: string }
   | { type: "unqueue_requested"; ids: readonly string[] }
@@ -34,12 +34,12 @@ export type LocalEvent =
   | { type: "reminder_dismissed"; id: string }
   | { type: "notice_dismissed"; key: string }
   | { type: "notice_added"; kind: NoticeKind; text: string; code: string | null }
-  /** Worth a line in the thread. */
+  /** Adds a line to the thread. */
   | { type: "event_added"; text: string }
   | { type: "error_raised"; text: string }
   | { type: "error_dismissed" }
   | { type: "block_ended" }
-  /** The thread is emptied: cleared, or another conversation begins. */
+  /** Empties the thread, because it was cleared or another conversation starts. */
   | { type: "cleared" };
 
 export type ViewEvent = ServerMessage | LocalEvent;
@@ -47,15 +47,15 @@ export type ViewEvent = ServerMessage | LocalEvent;
 const KEPT_METRICS = 50;
 const POOL_MAX = { voice: 3, text: 2 } as const;
 const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" } as const;
-/** The page has words of its own for these. */
+/** Error codes that the page reports in its own words elsewhere. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
-/** The code of the notice that comes where a session could not be resumed. */
+/** The code of the notice that a session could not be resumed. */
 const NEW_SESSION = "new_session";
 const RECONNECTED = "Reconnected. Your session continues.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
   if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyMessage(state, event as ServerMessage, now);
-  // A server that numbers its messages repeats some after a resume. The introduction's number is ahead of those.
+  // After a resume the server replays messages, which keep their numbers. The number of `session` is ahead of them.
   if (event.n > 0 && event.n <= state.lastN) return state;
   const isAhead = event.type === "session" && event.resumed;
   const counted = event.n > 0 && !isAhead ? { ...state, lastN: event.n } : state;
@@ -105,7 +105,7 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "energy":
       return applyEnergy(state, message);
     case "notice": {
-      // The thread says so already.
+      // The thread already says so.
       if (message.code === NEW_SESSION) return logNotice(state, message.text, NEW_SESSION, now, message.kind);
       const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
@@ -131,14 +131,14 @@ function withTurn({ text, turn }: { text: string; turn?: number | null }): { tex
   return { text, turn: turn ?? null };
 }
 
-/** The last words, unless the assistant has just said them. */
+/** The assistant's last words, unless it has just said them. */
 function describeCallEnd({ items }: PageState, words: string | null): string {
   const last = items.findLast((item) => item.kind === "assistant");
   return !words || last?.text.trim() === words.trim() ? "Call ended." : words;
 }
 
 function enterState(before: PageState, server: State): PageState {
-  // Whole answers have come before the state changes: what is still open then was given up.
+  // Complete answers arrive before the state changes: what is still streaming then was abandoned.
   const isAtRest = server === "listening" || server === "idle";
   const state = isAtRest ? typed.markQueuedUnsent(before) : before;
   const next = { ...state, server };
@@ -230,7 +230,7 @@ function applyConnection(state: PageState, connection: Connection, hasToken: boo
   if (connection.state !== "open") return next;
   const open = { ...next, goAway: null };
   if (connection.session === "resumed") return { ...logNotice(open, RECONNECTED, "resumed", now, "success"), isReconnected: true };
-  // Another session counts from 1, and knows nothing of what was under way.
+  // A new session counts from 1 and knows nothing of the work in progress.
   const over = thread.dropStreaming(tools.expireUnapproved(tools.markCallsLost(open)));
   const fresh = { ...thread.forgetTurns(typed.markTypedLost(over, now)), lastN: 0, confirmations: [] };
   if (connection.session === "first") return fresh;

@@ -1,4 +1,4 @@
-/** What the page shows, as plain values. Everything here is made by `reduce` and by nothing else. */
+/** The state of the page, as plain values. Only `reduce` creates new states. */
 
 import type {
   Connection,
@@ -17,7 +17,7 @@ interface ItemBase {
   key: string;
   /** When it happened, in Unix milliseconds. */
   at: number | null;
-  /** The turn that it belongs to, as the server numbers them within a session. Null if the server did not say. */
+  /** The turn it belongs to, as numbered by the server within a session. Null if unknown. */
   turn: number | null;
 }
 
@@ -25,33 +25,33 @@ export interface UserItem extends ItemBase {
   kind: "user";
   text: string;
   /**
-   * interim: still being said. sending: typed, and not yet taken by the server. unsent: the server did not take it.
-   * failed: it was taken, and there is no answer to it.
+   * interim: still being spoken. sending: typed, and not confirmed by the server yet. unsent: not accepted by the server.
+   * failed: accepted, but the answer failed.
    */
   status: "interim" | "sending" | "final" | "unsent" | "failed";
-  /** Why it is unsent, or has failed. */
+  /** Why it is unsent or failed. */
   reason: string | null;
-  /** not_yet: there was no connection. queued: it waited for the end of an answer, and does so no longer. */
+  /** not_yet: there was no connection. queued: it was queued behind an answer, and has left the queue. */
   sent: "not_yet" | "sent" | "queued";
-  /** What is being said now, if it goes on from `text`. */
+  /** What is being said now, if it continues `text`. */
   continuation: string | null;
 }
 
-/** A stretch of an answer. What tools do in between splits an answer into several. */
+/** A segment of an answer. Tool calls split an answer into several. */
 export interface AssistantItem extends ItemBase {
   kind: "assistant";
-  /** The same for all stretches of one answer. */
+  /** The number of the answer, shared by all its segments. */
   answer: number;
   text: string;
-  /** dropped: given up before it was heard, since the person went on. */
+  /** dropped: abandoned before it was heard, because the user continued to speak. */
   status: "streaming" | "final" | "interrupted" | "dropped";
-  /** How many characters were heard, in proportion to the sound; null: all, or it was not spoken. */
+  /** How many characters were heard, estimated from the audio; null if all were, or if it was not spoken. */
   heardChars: number | null;
 }
 
 /**
- * waiting: for the person's approval. approved: it runs, since they gave it. declined and expired: it did not run.
- * lost: nobody knows, since its session is gone.
+ * waiting: for the user's approval. approved: running after the user's approval. declined and expired: it did not run.
+ * lost: the outcome is unknown, because its session is gone.
  */
 export type ToolStatus = "running" | "waiting" | "approved" | "declined" | "expired" | "done" | "failed" | "lost";
 
@@ -63,7 +63,7 @@ export interface ToolItem extends ItemBase {
   status: ToolStatus;
   result: unknown;
   durationMs: number | null;
-  /** What the person was asked, if the call needed their approval. */
+  /** What the user was asked, if the call needs approval. */
   question: { token: string; preview: string } | null;
 }
 
@@ -73,14 +73,14 @@ export interface ImageItem extends ItemBase {
   caption: string | null;
 }
 
-/** Where a flyout was opened, so that it can be opened again. */
+/** Marks where a flyout was opened, so that it can be opened again. */
 export interface FlyoutItem extends ItemBase {
   kind: "flyout";
   flyout: string;
   title: string;
 }
 
-/** What happened to the conversation itself: a new session, the end of a call, a reminder. */
+/** An event in the conversation: a new session, the end of a call, a reminder. */
 export interface EventItem extends ItemBase {
   kind: "event";
   text: string;
@@ -98,7 +98,7 @@ export interface Flyout {
 
 export interface Confirmation {
   token: string;
-  /** Of the call. */
+  /** The id of the call. */
   id: string | null;
   tool: string;
   args: Record<string, unknown>;
@@ -119,7 +119,7 @@ export interface Notice {
   code: string | null;
   durationMs: number;
   at: number;
-  /** Whether it passes by now. The list keeps it in any case. */
+  /** Whether it is shown as a toast now. The list keeps it in any case. */
   isToast: boolean;
 }
 
@@ -130,7 +130,7 @@ export interface Energy {
   reason: EnergyReason | null;
 }
 
-/** How the person talks: not at all, hands-free, or as long as the key or the button is down. */
+/** How the user talks: not at all, hands-free, or while the key or the button is held. */
 export type Talk = "off" | "hands_free" | "held";
 
 export interface PageState {
@@ -141,14 +141,14 @@ export interface PageState {
   server: State;
   conversationId: string | null;
   items: readonly Item[];
-  /** Typed, and waiting for the end of the answer under way. */
+  /** Typed messages that the server has queued behind the current answer. */
   queue: readonly QueuedText[];
-  /** Ids of those that the person wants back. */
+  /** The ids of queued messages that the user wants back. */
   unqueuing: readonly string[];
-  /** What is being typed. */
+  /** The text in the message box. */
   draft: string;
   flyouts: readonly Flyout[];
-  /** The one that is shown. */
+  /** The key of the flyout that is shown. */
   openFlyout: string | null;
   confirmations: readonly Confirmation[];
   reminders: readonly Reminder[];
@@ -157,30 +157,30 @@ export interface PageState {
   metrics: readonly TurnMetricsMessage[];
   block: { until: number; message: string } | null;
   goAway: { at: number; reason: string } | null;
-  /** Whether the page has just come back to its session. */
+  /** Whether the session was just resumed. */
   isReconnected: boolean;
-  /** Whether the token that was sent was refused, rather than none. */
+  /** Whether a token was sent and refused. */
   isTokenRefused: boolean;
-  /** Whether the server can talk; null as long as that is not known. */
+  /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
   error: { text: string; isRetryable: boolean } | null;
-  /** How far the newest answer was heard, and how much there is to hear of it. */
+  /** How much of the newest answer was played, and how much has arrived. */
   playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
-  /** Milliseconds of speech a character, learned from answers of which all has come. */
+  /** Milliseconds of speech per character, learned from complete answers. */
   msPerChar: number;
   answer: number;
   /** The highest turn number that the server has named in this session. */
   turn: number;
-  /** How many keys were taken when the newest turn began: items with later keys came since then. */
+  /** How many keys were taken when the newest turn started: items with later keys were added since. */
   turnStart: number;
   lastN: number;
   keyCount: number;
 }
 
-/** How a server closes that wants a token, or another one. */
+/** The close code of a server that requires a token, or a different one. */
 export const TOKEN_NEEDED = 4401;
 
-/** Of a calm voice, before all of an answer has come. */
+/** The rate of a calm voice, used until one was measured. */
 const MS_PER_CHAR = 80;
 
 export const NOT_PLAYED = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
@@ -220,31 +220,31 @@ export function initialState(): PageState {
   };
 }
 
-/** A key that no other item of this page has. */
+/** Returns a key that no other item of this page has. */
 export function nextKey(state: PageState): [PageState, string] {
   return [{ ...state, keyCount: state.keyCount + 1 }, `k${state.keyCount + 1}`];
 }
 
 type NewItem<T> = T extends Item ? Omit<T, "key" | "turn"> & { turn?: number | null } : never;
 
-/** Adds an item at the end of the thread or, if later turns are shown already, at the end of its own turn. */
+/** Adds an item at the end of the thread or, if later turns are already shown, at the end of its own turn. */
 export function append(state: PageState, item: NewItem<Item>): PageState {
   const [next, key] = nextKey(state);
   return inTurnOrder({ ...next, items: [...next.items, { turn: null, ...item, key } as Item] }, key);
 }
 
-/** Moves an item up to its own turn: a question to the beginning of it, anything else to the end. */
+/** Moves an item up to its own turn: what the user said to the start of it, anything else to the end. */
 export function inTurnOrder(state: PageState, key: string): PageState {
   const from = state.items.findIndex((item) => item.key === key);
   const moved = state.items[from]!;
   const { turn } = moved;
   if (turn === null) return state;
-  const belowIt = (other: number) => (moved.kind === "user" ? other >= turn : other > turn);
-  const to = state.items.slice(0, from).findIndex((item) => item.turn !== null && belowIt(item.turn));
+  const isBelow = (other: number) => (moved.kind === "user" ? other >= turn : other > turn);
+  const to = state.items.slice(0, from).findIndex((item) => item.turn !== null && isBelow(item.turn));
   return to < 0 ? state : { ...state, items: state.items.toSpliced(from, 1).toSpliced(to, 0, moved) };
 }
 
-/** Whether the item came since the newest turn began. */
+/** Whether the item was added since the newest turn started. */
 export function isOfNewestTurn(state: PageState, item: Item): boolean {
   return Number(item.key.slice(1)) > state.turnStart;
 }

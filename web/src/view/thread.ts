@@ -1,4 +1,4 @@
-/** The thread: what was said, by whom, and what was done in between. */
+/** The thread: transcripts, answers and what happened in between. */
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
 import {
@@ -12,16 +12,16 @@ const TRANSCRIBED = { kind: "user", continuation: null, reason: null, sent: "sen
 
 interface Transcript {
   text: string;
-  /** The turn that it belongs to; null if the server does not number them. */
+  /** The turn it belongs to; null if the server does not number its turns. */
   turn: number | null;
 }
 
-/** The server has begun to work on a turn. Its number may become known later, or never. */
+/** The server has started to work on a turn. The turn's number may become known later, or never. */
 export function beginTurn(state: PageState): PageState {
   return { ...state, turnStart: state.keyCount };
 }
 
-/** The number of the newest turn is known now: what has come of it so far gets that number. */
+/** Once the number of the newest turn is known, the items that it has so far get that number. */
 function learnTurn(state: PageState, turn: number | null): PageState {
   if (turn === null || turn <= state.turn) return state;
   const isUnnumbered = (item: Item) =>
@@ -29,7 +29,7 @@ function learnTurn(state: PageState, turn: number | null): PageState {
   return { ...state, turn, items: state.items.map((item) => (isUnnumbered(item) ? { ...item, turn } : item)) };
 }
 
-/** Another session numbers its turns from 1 again. */
+/** A new session numbers its turns from 1 again. */
 export function forgetTurns(state: PageState): PageState {
   const items = state.items.map((item) => (item.turn === null ? item : { ...item, turn: null }));
   return { ...state, items, turn: 0, turnStart: state.keyCount };
@@ -44,7 +44,7 @@ export function addInterimTranscript(state: PageState, { text, turn }: Transcrip
   return append(state, { ...TRANSCRIBED, text, status: "interim", at: now, turn });
 }
 
-/** A model that hears speech itself may answer before the transcript comes: the transcript is put before that answer. */
+/** Native speech models may answer before the transcript arrives: it is then inserted before that answer. */
 export function addFinalTranscript(before: PageState, { text, turn }: Transcript, now: number): PageState {
   const state = learnTurn(before, turn);
   const known = findFinal(state, turn);
@@ -54,7 +54,7 @@ export function addFinalTranscript(before: PageState, { text, turn }: Transcript
   const interim = findInterim(state, turn);
   const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
   const open = findUnanswered(rest, turn);
-  // The person went on speaking: this is the whole turn, and the answer to its first part was dropped.
+  // The user continued to speak: this is the whole turn, and the answer to its first part was dropped.
   if (open !== undefined && continues(text, open.text)) {
     return replace(withoutDropped(rest, open), open, { text, continuation: null, turn });
   }
@@ -75,7 +75,7 @@ function findFinal(state: PageState, turn: number | null): UserItem | undefined 
   return turn === null ? undefined : findUser(state, (item) => item.status !== "interim" && item.turn === turn);
 }
 
-/** What is on its way; or the newest of all, if it was thought to be refused. */
+/** Finds the typed message that this transcript confirms: one being sent, or the newest if it was marked as unsent. */
 function findTyped(state: PageState, text: string): UserItem | undefined {
   const newest = state.items.findLast((item) => item.kind === "user");
   return findUser(
@@ -84,7 +84,7 @@ function findTyped(state: PageState, text: string): UserItem | undefined {
   );
 }
 
-/** The newest turn of the person, as long as nothing was answered to it, and if `turn` is not an earlier one. */
+/** Finds the user's newest turn, if it has no answer yet and `turn` is not an earlier one. */
 function findUnanswered(state: PageState, turn: number | null): UserItem | undefined {
   for (const item of state.items.toReversed()) {
     if (item.kind === "user" && item.status === "final") return turn !== null && turn < (item.turn ?? 0) ? undefined : item;
@@ -97,7 +97,7 @@ function findUser(state: PageState, matches: (item: UserItem) => boolean): UserI
   return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
 }
 
-/** Recognised anew, the same words may have got other capitals and stops. */
+/** Compares words only: recognised again, the same words may have other capitals and punctuation. */
 function continues(text: string, before: string): boolean {
   const words = toWords(text);
   const known = toWords(before);
@@ -119,7 +119,7 @@ export function addAnswerChunk(before: PageState, { text, turn }: Answer, isFirs
   const begun = streaming === null ? beginAnswer(state, turn) : state;
   if (text === "") return begun;
   const number = streaming ?? begun.answer;
-  // Below the answer that goes on may stand what the person has typed or said since, and parts of other turns.
+  // Below the answer there may be what the user has typed or said since, and items of other turns.
   const isBelow = (item: Item) =>
     turn === null ? item.kind === "user" && item.status === "sending" : item.kind === "user" || (item.turn ?? turn) !== turn;
   const last = begun.items.findLast((item) => !isBelow(item));
@@ -130,7 +130,7 @@ export function addAnswerChunk(before: PageState, { text, turn }: Answer, isFirs
 }
 
 function beginAnswer(state: PageState, turn: number | null): PageState {
-  // An answer to another turn may still be coming.
+  // An answer to another turn may still be streaming.
   const isReplaced = (item: AssistantItem) => turn === null || item.turn === null || item.turn === turn;
   return { ...dropStreaming(state, isReplaced), answer: state.answer + 1, playback: NOT_PLAYED };
 }
@@ -141,10 +141,10 @@ function appendSegment(
   return append(state, { kind: "assistant", answer: number, text, turn, status, heardChars: null, at: now });
 }
 
-/** The number of the answer that is being streamed: to this turn, or the newest one. */
+/** The number of the answer to this turn that is being streamed; without a turn, of the newest one. */
 function findStreaming(state: PageState, turn: number | null): number | null {
-  const isIt = (item: AssistantItem) => (turn === null ? item.answer === state.answer : item.turn === turn);
-  const found = state.items.findLast((item) => item.kind === "assistant" && item.status === "streaming" && isIt(item));
+  const matches = (item: AssistantItem) => (turn === null ? item.answer === state.answer : item.turn === turn);
+  const found = state.items.findLast((item) => item.kind === "assistant" && item.status === "streaming" && matches(item));
   return found?.kind === "assistant" ? found.answer : null;
 }
 
@@ -152,7 +152,7 @@ function isOfAnswer(item: Item, answer: number): item is AssistantItem {
   return item.kind === "assistant" && item.answer === answer;
 }
 
-/** The whole answer is known. It replaces what was streamed, stretch by stretch. */
+/** The complete answer replaces what was streamed, segment by segment. */
 export function finishAnswer(before: PageState, { text, turn }: Answer, now: number): PageState {
   const state = learnTurn(before, turn);
   const number = findStreaming(state, turn);
@@ -176,25 +176,26 @@ export function finishAnswer(before: PageState, { text, turn }: Answer, now: num
   return { ...state, items: items as Item[] };
 }
 
-/** What was being made is not finished any more. */
+/** Marks streaming answers as dropped: they will not be finished. */
 export function dropStreaming(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
   const isDropped = (item: Item) => item.kind === "assistant" && item.status === "streaming" && matches(item);
   if (!state.items.some(isDropped)) return state;
   return { ...state, items: state.items.map((item) => (isDropped(item) ? { ...item, status: "dropped" } as Item : item)) };
 }
 
-/** Removes the dropped answers below this turn of the person. */
+/** Removes the dropped answers below this turn of the user. */
 function withoutDropped(state: PageState, asked: UserItem): PageState {
   const from = state.items.indexOf(asked);
   const isKept = (item: Item, index: number) => index < from || item.kind !== "assistant" || item.status !== "dropped";
   return { ...state, items: state.items.filter(isKept) };
 }
 
-/** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
+/** The user interrupted: marks what was not heard of the newest answer. `isSpoken` says that it was being spoken. */
 export function markInterrupted(state: PageState, isSpoken: boolean): PageState {
   const { playedMs, receivedMs, isComplete } = state.playback;
-  // Of an answer of which all has come, the part that was played is the part that was heard. Until then, its pace is that
-  // of the answers before.
+  // If all audio of the answer has arrived, the share that was played is the share that was heard. Until then, the
+  // speech
+  // rate of earlier answers is used.
   const msPerChar = isComplete && receivedMs > 0 ? receivedMs / lengthOf(state) : state.msPerChar;
   let left = isSpoken || playedMs > 0 ? Math.round(playedMs / msPerChar) : Infinity;
   const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");
@@ -208,7 +209,7 @@ export function markInterrupted(state: PageState, isSpoken: boolean): PageState 
   return { ...state, items };
 }
 
-/** A word that was begun counts as heard. */
+/** A word that was started counts as heard. */
 function endOfWord(text: string, at: number): number {
   if (at <= 0) return 0;
   const end = text.slice(at).search(/\s/);
@@ -219,12 +220,12 @@ function lengthOf(state: PageState): number {
   return state.items.reduce((sum, item) => sum + (isOfAnswer(item, state.answer) ? item.text.length : 0), 0);
 }
 
-/** An answer is over: so many milliseconds a character. */
+/** Learns the milliseconds of speech per character from an answer that is complete. */
 export function learnSpeechRate(state: PageState): PageState {
   const { receivedMs, isComplete } = state.playback;
   const length = lengthOf(state);
   const msPerChar = receivedMs / length;
-  // Beyond these the answer was too short to tell, or much of it is not said aloud, such as code.
+  // Outside these limits the answer was too short, or much of it was not spoken, such as code.
   if (!isComplete || findStreaming(state, null) !== null || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
   return { ...state, msPerChar };
 }
@@ -252,7 +253,7 @@ function joinLines(before: string, more: string): string {
 }
 
 export function loadHistory(state: PageState, message: HistoryMessage): PageState {
-  // What was typed meanwhile is not in it yet.
+  // What was typed meanwhile is not part of the history yet.
   const waiting = state.items.filter((item) => item.kind === "user" && (item.status === "sending" || item.status === "unsent"));
   let next: PageState = { ...clear(state), conversationId: message.conversation_id };
   for (const { role, content: text, at, calls } of message.turns) {
@@ -265,7 +266,7 @@ export function loadHistory(state: PageState, message: HistoryMessage): PageStat
     next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
   }
   next = expireUnapproved(markCallsLost(next));
-  // Questions of another conversation were left with it.
+  // Confirmations that belong to another conversation are gone.
   next = message.conversation_id === state.conversationId ? restoreConfirmations(next) : { ...next, confirmations: [] };
   return { ...next, items: [...next.items, ...waiting] };
 }

@@ -1,4 +1,4 @@
-/** The cards of tool calls. A call is one item of the thread, from the first word of it to its outcome. */
+/** The cards of tool calls. A call is one item in the thread, from its start to its outcome. */
 
 import type { ConfirmationRequestMessage, HistoryCall, ToolCallMessage, ToolResultMessage } from "../client/antiphon";
 import { append, type PageState, replace, type ToolItem, type ToolStatus } from "./state";
@@ -12,7 +12,7 @@ type Result = Pick<ToolResultMessage, "name" | "result" | "id"> & Partial<Pick<T
 type Question = Omit<ConfirmationRequestMessage, "type" | "n">;
 
 export function addCall(state: PageState, { id, name, args }: Call, now: number | null): PageState {
-  // Ids are unique among the calls that are under way; another session may use them again.
+  // Ids are unique among active calls; another session may use them again.
   const isKnown = id != null && findCard(state, (item) => item.id === id && ACTIVE.has(item.status)) !== undefined;
   return isKnown ? state : appendCard(state, { id: id ?? null, name, args, status: "running", at: now });
 }
@@ -20,14 +20,14 @@ export function addCall(state: PageState, { id, name, args }: Call, now: number 
 export function addResult(state: PageState, message: Result, now: number | null): PageState {
   const { name, result } = message;
   const id = message.id ?? null;
-  // A basic server gives no ids: its result is that of the newest call of this name.
+  // A basic server sends no ids: the result belongs to the newest call with this name.
   const card = findCard(state, (item) => (id === null ? item.name === name && ACTIVE.has(item.status) : item.id === id));
   if (needsConfirmation(result)) {
     if (card === undefined) return appendCard(state, { id, name, args: null, status: "waiting", at: now });
     return card.status === "running" ? replace(state, card, { status: "waiting" }) : state;
   }
   const status = isFailure(message) ? "failed" : "done";
-  // A refusal of what was not approved is no news.
+  // The user knows that a call they did not approve was refused.
   if (card !== undefined && NOT_RUN.has(card.status) && status === "failed") return state;
   const changed = { status, result, durationMs: message.duration_ms ?? null } as const;
   if (card !== undefined) return replace(state, card, changed);
@@ -42,7 +42,7 @@ function isFailure({ ok, result }: Pick<Result, "ok" | "result">): boolean {
   return ok === undefined ? typeof result === "object" && result !== null && "error" in result : !ok;
 }
 
-/** The call waits for the person. Asked again elsewhere, it has another token. */
+/** The call waits for the user's approval. A request that is repeated after a restart has another token. */
 export function addConfirmation(state: PageState, question: Question, now: number | null): PageState {
   const { confirmation_token: token, tool, args, preview, expires_at: expiresAt } = question;
   if (findCard(state, (item) => item.question?.token === token) !== undefined) return state;
@@ -61,7 +61,7 @@ function isWithoutQuestion(item: ToolItem, name: string): boolean {
   return item.name === name && item.question === null && (item.status === "running" || item.status === "waiting");
 }
 
-/** The question is closed; the card says how, unless it already has the outcome of the call. */
+/** Closes the confirmation. The card shows the decision, unless it already shows the outcome of the call. */
 export function resolveConfirmation(state: PageState, token: string, status: "approved" | "declined" | "expired"): PageState {
   const closed = { ...state, confirmations: state.confirmations.filter((each) => each.token !== token) };
   const card = findCard(state, (item) => item.question?.token === token);
@@ -69,17 +69,17 @@ export function resolveConfirmation(state: PageState, token: string, status: "ap
   return isOpen ? replace(closed, card, { status }) : closed;
 }
 
-/** Nobody will tell what comes of the calls that ran. */
+/** The outcome of the running calls will never be known. */
 export function markCallsLost(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "running" || status === "approved" ? "lost" : status));
 }
 
-/** Nobody can approve them any more. */
+/** The calls that wait for approval can no longer be approved. */
 export function expireUnapproved(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "waiting" ? "expired" : status));
 }
 
-/** The cards are others than before: those that wait for the person do so still. */
+/** Attaches the open confirmations to the new cards after a reload. */
 export function restoreConfirmations(state: PageState): PageState {
   return state.confirmations.reduce<PageState>(
     (asked, { token, expiresAt, ...question }) =>
@@ -88,11 +88,11 @@ export function restoreConfirmations(state: PageState): PageState {
   );
 }
 
-/** Calls of a history. One that was approved is there twice: as it was asked for, and as it was run. */
+/** Adds the calls of a history. An approved call is in it twice: as requested, and as run. */
 export function addHistoryCalls(state: PageState, calls: readonly HistoryCall[], at: number | null): PageState {
   return calls.reduce((shown, { id, name, args, result, ok }) => {
     const wasRun = ok !== null && !needsConfirmation(result);
-    // The run may have an id of its own.
+    // The run may have a different id.
     const asked = wasRun ? findCard(shown, (item) => item.status === "waiting" && item.name === name) : undefined;
     const called = addCall(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, args }, at);
     return ok === null ? called : addResult(called, { id, name, result, ok }, at);
@@ -113,7 +113,7 @@ function appendCard(state: PageState, card: NewCard): PageState {
   return append(state, { kind: "tool", result: null, durationMs: null, question: null, ...card });
 }
 
-/** The newest one. */
+/** Finds the newest matching card. */
 function findCard(state: PageState, matches: (item: ToolItem) => boolean): ToolItem | undefined {
   return state.items.findLast((item): item is ToolItem => item.kind === "tool" && matches(item));
 }

@@ -1,4 +1,4 @@
-/** What is typed: on its way, waiting for the answer under way, refused, or left without an answer. Nothing of it is lost. */
+/** Typed messages: being sent, queued behind an answer, rejected, or left without an answer. None of them is lost. */
 
 import type { ErrorMessage, QueuedText } from "../client/antiphon";
 import { showError, logNotice } from "./notices";
@@ -6,11 +6,11 @@ import { append, type Item, type PageState, replace, type UserItem } from "./sta
 
 const SESSION_LOST = "Not sent: the session was lost.";
 const INTERRUPTED = "Not sent: the answer was interrupted.";
-/** The server has read a message, and has not taken it. */
+/** Error codes that mean that the server has read a message and rejected it. */
 const REJECTIONS: ReadonlySet<string> = new Set([
   "busy", "unavailable", "conversation_gone", "too_large", "too_fast", "bad_message",
 ]);
-/** The turn is over without an answer. */
+/** Error codes that mean that the turn has ended without an answer. */
 const TURN_FAILED: ReadonlySet<string> = new Set(["model_failed", "internal", "unavailable"]);
 
 const TYPED = { kind: "user", status: "sending", continuation: null, reason: null } as const;
@@ -19,13 +19,13 @@ export function addTyped(state: PageState, text: string, now: number): PageState
   return append(state, { ...TYPED, text, sent: state.connection.state === "open" ? "sent" : "not_yet", at: now });
 }
 
-/** What failed is asked again, at the end of the thread. */
+/** Moves a failed message to the end of the thread, where it is sent again. */
 export function retryTyped(state: PageState, key: string, now: number): PageState {
   const item = findTyped(state, (each) => each.key === key);
   return item === undefined ? state : addTyped(without(state, item), item.text, now);
 }
 
-/** What waits now, all of it. What does not wait any more is on its way, or was wanted back. */
+/** Takes the server's whole queue. Messages that left it are being sent, or were removed by the user. */
 export function updateQueue(state: PageState, queue: readonly QueuedText[], now: number): PageState {
   const known = new Set(state.queue.map(({ id }) => id));
   const left = new Set(queue.map(({ id }) => id));
@@ -39,11 +39,11 @@ export function updateQueue(state: PageState, queue: readonly QueuedText[], now:
   for (const each of gone) {
     if (!back.includes(each)) next = append(next, { ...TYPED, text: each.text, sent: "queued", at: now });
   }
-  const takingBack = state.unqueuing.filter((id) => left.has(id));
-  return restoreDraft({ ...next, queue, unqueuing: takingBack }, back.map(({ text }) => text).join("\n"));
+  const unqueuing = state.unqueuing.filter((id) => left.has(id));
+  return restoreDraft({ ...next, queue, unqueuing }, back.map(({ text }) => text).join("\n"));
 }
 
-/** The server is at rest: what it has taken up by now is told, and the rest was given up with the answer. */
+/** The server is idle: it has confirmed the queued messages that it took, and dropped the rest with the answer. */
 export function markQueuedUnsent(state: PageState): PageState {
   return markUnsent(state, (item) => item.sent === "queued", INTERRUPTED);
 }
@@ -54,12 +54,12 @@ function markUnsent(state: PageState, matches: (item: UserItem) => boolean, reas
   return { ...state, items: state.items.map((item) => (isAffected(item) ? { ...item, status: "unsent", reason } : item)) };
 }
 
-/** Into the field, unless something is being typed there. */
+/** Puts the text back into the message box, unless something is being typed there. */
 function restoreDraft(state: PageState, text: string): PageState {
   return state.draft.trim() === "" && text !== "" ? { ...state, draft: text } : state;
 }
 
-/** An error that is about what was typed, or about a question, stands beside it; any other stands above the thread. */
+/** Shows an error about a message beside that message, and any other error above the thread. */
 export function applyError(state: PageState, message: ErrorMessage, now: number): PageState {
   const { code, message: reason } = message;
   const sending = REJECTIONS.has(code) ? findTyped(state, (item) => item.status === "sending") : undefined;
@@ -72,7 +72,7 @@ export function applyError(state: PageState, message: ErrorMessage, now: number)
   return showError(state, reason, message.retryable ?? false, code ?? null, now);
 }
 
-/** The newest one, as long as it has no whole answer. */
+/** Finds the newest question, if it has no complete answer. */
 function findUnanswered(state: PageState): UserItem | undefined {
   const newest = state.items.findLast(
     (item) =>
@@ -82,7 +82,7 @@ function findUnanswered(state: PageState): UserItem | undefined {
   return newest?.kind === "user" ? newest : undefined;
 }
 
-/** Another session knows nothing of what was on its way or waited. What was typed without a connection is sent to it. */
+/** A new session knows nothing of what was sent or queued. What was typed without a connection is sent to it. */
 export function markTypedLost(state: PageState, now: number): PageState {
   return markUnsent(updateQueue({ ...state, unqueuing: [] }, [], now), (item) => item.sent !== "not_yet", SESSION_LOST);
 }

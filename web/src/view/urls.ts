@@ -1,4 +1,4 @@
-/** Which addresses that come from a model or a tool may become a link, a frame or a picture. */
+/** Which URLs from a model or a tool may become a link, a frame or a picture. */
 
 const LINKS: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 const PAGES: ReadonlySet<string> = new Set(["http:", "https:"]);
@@ -12,7 +12,7 @@ export function frameUrl(text: unknown): string | null {
   return absolute(text, PAGES);
 }
 
-/** Pictures may also be the server's own. SVG as data is left out: it is a document, not a picture. */
+/** Pictures may also come from the server itself. SVG data URLs are refused: SVG is a document, not just a picture. */
 export function imageUrl(text: unknown, base: string): string | null {
   if (typeof text !== "string") return null;
   if (RASTER.test(text)) return text;
@@ -33,7 +33,7 @@ interface CitedSource {
 const CITATION_FIELDS = ["citations", "sources", "results"] as const;
 const MAX_CITATIONS = 8;
 
-/** Where a tool's answer comes from, if its data says so. */
+/** The sources of a tool's result, if its data names them. */
 export function findCitations(result: unknown): CitedSource[] {
   if (typeof result !== "object" || result === null) return [];
   const found = new Map<string, CitedSource>();

@@ -1,4 +1,4 @@
-/** A client whose server is the test: it records what it is asked to do, and tells what the test says. */
+/** A fake client: it records calls, and emits the messages and events that the test gives it. */
 
 import type { Antiphon, AntiphonEvents, AntiphonOptions, ServerMessage } from "../../src/client/antiphon";
 import { createEmitter } from "../../src/client/events";
@@ -8,11 +8,11 @@ import type { TestMessage } from "../view/messages";
 
 export interface FakeClient {
   readonly options: AntiphonOptions;
-  /** As in "say hello" and "confirm k false". */
+  /** Recorded calls, such as "say hello" and "confirm k false". */
   readonly calls: string[];
   conversationId: string | null;
-  emit<Type extends keyof AntiphonEvents>(type: Type, told: AntiphonEvents[Type]): void;
-  tell(...messages: TestMessage[]): void;
+  emit<Type extends keyof AntiphonEvents>(type: Type, event: AntiphonEvents[Type]): void;
+  receive(...messages: TestMessage[]): void;
 }
 
 const PROMISED = new Set(["startListening", "startVoice", "setDevices"]);
@@ -20,9 +20,9 @@ const PROMISED = new Set(["startListening", "startVoice", "setDevices"]);
 export interface TestPage {
   page: Page;
   clients: FakeClient[];
-  /** The one in use. */
+  /** The client in use. */
   client(): FakeClient;
-  /** What promises of the client come to. */
+  /** How the client's promises settle. */
   outcome: { error: Error | null };
   records: Records & { deleted: string[] };
 }
@@ -76,7 +76,7 @@ function makeClient(options: AntiphonOptions, outcome: TestPage["outcome"]): { c
     calls: [],
     conversationId: options.conversationId ?? null,
     emit: events.emit,
-    tell(...messages) {
+    receive(...messages) {
       for (const message of messages) events.emit("message", message as unknown as ServerMessage);
     },
   };

@@ -7,9 +7,9 @@ import type { TestMessage } from "../view/messages";
 
 export interface RenderedApp extends TestPage {
   root: HTMLElement;
-  tell(...messages: TestMessage[]): Promise<void>;
+  receive(...messages: TestMessage[]): Promise<void>;
   click(selector: string): Promise<void>;
-  /** What can be read, blanks as one. */
+  /** The text content, with white space collapsed. */
   text(selector?: string): string;
   end(): void;
 }
@@ -34,7 +34,7 @@ export async function renderApp(options: Parameters<typeof createTestPage>[0] = 
   return {
     ...testPage,
     root,
-    tell: (...messages) => act(() => testPage.client().tell(...messages)) as Promise<void>,
+    receive: (...messages) => act(() => testPage.client().receive(...messages)) as Promise<void>,
     click: (selector) => act(() => find(selector).click()) as Promise<void>,
     text: (selector) => (selector === undefined ? root : find(selector)).textContent!.replaceAll(/\s+/g, " ").trim(),
     end() {

@@ -1,4 +1,4 @@
-/** Server messages as a test writes them, and what becomes of the page. */
+/** Server messages as tests write them, and the thread that results. */
 
 import type { ServerMessage } from "../../src/client/wire";
 import { type LocalEvent, reduce, type ViewEvent } from "../../src/view/reduce";
@@ -6,14 +6,14 @@ import { initialState, type Item, type PageState } from "../../src/view/state";
 
 export const NOW = 1_000_000;
 
-/** Fields that do not matter may be left out, as a basic server leaves them out. */
+/** Irrelevant fields may be omitted, as a basic server omits them. */
 export type TestMessage = { type: ServerMessage["type"] } & Record<string, unknown>;
 
 export function reduceAll(events: readonly (TestMessage | LocalEvent)[], from: PageState = initialState(), now = NOW): PageState {
   return events.reduce((state, event) => reduce(state, event as ViewEvent, now), from);
 }
 
-/** The thread in short: who, what, and its status. */
+/** The thread in short form: kind, status and text of each item. */
 export function outline(state: PageState): string[] {
   return state.items.map(describe);
 }

@@ -4,7 +4,7 @@ import { initialState } from "../../src/view/state";
 import { describeAssistant, describeConnection, describeMicrophone } from "../../src/view/format";
 import { serverState, chunk, transcript, NOW, open, outline, reduceAll, type TestMessage, response } from "./messages";
 
-/** The example of the wire's first description: no numbers, no ids. */
+/** A session with a basic server, which sends no numbers and no ids. */
 const EXAMPLE: TestMessage[] = [
   serverState("idle"),
   serverState("listening"),
@@ -35,7 +35,7 @@ describe("a basic server", () => {
     expect(state.server).toBe("listening");
   });
 
-  test("is told in words at every step", () => {
+  test("is described at every step", () => {
     const talking = reduceAll([{ type: "microphone", microphone: { state: "on", muted: false, label: "" } }]);
     const words = EXAMPLE.map((_, index) => describeAssistant(reduceAll(EXAMPLE.slice(0, index + 1), talking)).text);
     expect(words).toEqual([
@@ -51,28 +51,28 @@ describe("a session", () => {
     type: "session", n, resumed, session_id: "s", conversation_id: "c", resume: "h", mode: "text", energy: { voice: 3, text: 2 },
   });
 
-  test("shows nothing twice, whatever is repeated", () => {
+  test("shows nothing twice, whatever is replayed", () => {
     const once = reduceAll(numbered);
     expect(reduceAll(numbered, once)).toEqual(once);
   });
 
-  test("that is resumed goes on with what was missed", () => {
+  test("that is resumed continues with what was missed", () => {
     const seen = reduceAll([...numbered.slice(0, 5), open("resumed")]);
     const state = reduceAll([session(40, true), ...numbered], seen);
     expect(outline(state)).toEqual(outline(reduceAll(EXAMPLE)));
     expect(state.notices.at(-1)?.code).toBe("resumed");
   });
 
-  test("that is new counts from one again, and says so", () => {
+  test("that is new counts from 1 again, and is announced", () => {
     const state = reduceAll([...numbered, open("new", "The handle has expired."), { ...transcript("Hi"), n: 1 }]);
     expect(outline(state).slice(-2)).toEqual(["event: A new session has started. The handle has expired.", "user final: Hi"]);
   });
 
-  test("brings the energy of both pools", () => {
+  test("has the energy of both pools", () => {
     expect(reduceAll([session(2, false)]).energy).toMatchObject({ voice: { level: 3, max: 3 }, text: { level: 2, max: 2 } });
   });
 
-  test("announces that the server goes away, until the page is back", () => {
+  test("announces a restart of the server, until the page has reconnected", () => {
     const away = reduceAll([{ type: "go_away", time_left_ms: 5000, reason: "The server restarts.", resume: "h" }]);
     expect(away.goAway).toEqual({ at: NOW + 5000, reason: "The server restarts." });
     expect(describeConnection({ ...away, connection: { state: "open", session: "first", reason: null } }).text).toBe("Restarting");
@@ -85,7 +85,7 @@ describe("confirmations", () => {
     type: "confirmation_request", confirmation_token: "k", tool: "send", args: { to: "a" }, preview: "Send it.", expires_at: NOW + 9,
   };
 
-  test("are asked once", () => {
+  test("are shown once", () => {
     const state = reduceAll([request, request]);
     expect(state.confirmations).toHaveLength(1);
     expect(outline(state)).toEqual(["tool waiting: send"]);
@@ -95,7 +95,7 @@ describe("confirmations", () => {
     ["approved", "approved"],
     ["denied", "declined"],
     ["expired", "expired"],
-  ])("that the server has settled as %s are closed, and their card says so", (outcome, status) => {
+  ])("that the server resolves as %s are closed, and their card says so", (outcome, status) => {
     const state = reduceAll([request, { type: "confirmation_resolved", confirmation_token: "k", outcome }]);
     expect(state.confirmations).toEqual([]);
     expect(outline(state)).toEqual([`tool ${status}: send`]);
@@ -111,11 +111,11 @@ describe("confirmations", () => {
     [[call, { ...request, id: "a" }, refusal]],
     [[call, refusal, { ...request, id: "a" }]],
     [[call, request, { ...refusal, id: null }]],
-  ])("belong to the card of their call, in any order", (told) => {
-    expect(outline(reduceAll(told))).toEqual(["tool waiting: send"]);
+  ])("belong to the card of their call, in any order", (messages) => {
+    expect(outline(reduceAll(messages))).toEqual(["tool waiting: send"]);
   });
 
-  test("that come again with another token are asked with that one", () => {
+  test("that are repeated with another token use that one", () => {
     const state = reduceAll([call, { ...request, id: "a" }, { ...request, id: "a", confirmation_token: "k2" }]);
     expect(state.confirmations.map(({ token }) => token)).toEqual(["k2"]);
     expect(outline(reduceAll([{ type: "confirmation_resolved", confirmation_token: "k2", outcome: "approved" }, sent], state))).toEqual([
@@ -123,23 +123,23 @@ describe("confirmations", () => {
     ]);
   });
 
-  test("whose result comes before the word that they are settled are done", () => {
+  test("are done if the result arrives before the resolution", () => {
     const settled: TestMessage = { type: "confirmation_resolved", confirmation_token: "k", outcome: "approved" };
     expect(outline(reduceAll([call, { ...request, id: "a" }, refusal, sent, settled]))).toEqual(["tool done: send"]);
   });
 
-  test("that were declined stay so, whatever the refusal is called", () => {
+  test("stay declined, whatever error the refused call reports", () => {
     const refused: TestMessage = { ...sent, ok: false, result: { error: { type: "PERMANENT" } } };
     const denied: TestMessage = { type: "confirmation_resolved", confirmation_token: "k", outcome: "denied" };
     expect(outline(reduceAll([call, { ...request, id: "a" }, refusal, denied, refused]))).toEqual(["tool declined: send"]);
   });
 
-  test("that were answered are not asked again", () => {
+  test("that were answered are not shown again", () => {
     const state = reduceAll([request, { type: "confirmation_answered", token: "k", approved: false }, request]);
     expect(state.confirmations).toEqual([]);
   });
 
-  test("are still asked when the history of their conversation comes", () => {
+  test("stay open when the history of their conversation arrives", () => {
     const calls = [{ id: "a", name: "send", args: {}, result: { error: { type: "CONFIRMATION_REQUIRED" } }, ok: false }];
     const history: TestMessage = { type: "history", conversation_id: "c", turns: [{ role: "assistant", content: "Shall I?", calls }] };
     const session: TestMessage = { type: "session", conversation_id: "c", resumed: true, resume: "h", mode: "text" };
@@ -149,62 +149,62 @@ describe("confirmations", () => {
     expect(reduceAll([{ ...history, conversation_id: "other" }], state).confirmations).toEqual([]);
   });
 
-  test("of another session are closed with it", () => {
+  test("of another session are closed", () => {
     const state = reduceAll([request, open("new")]);
     expect(state.confirmations).toEqual([]);
     expect(outline(state)[0]).toBe("tool expired: send");
   });
 });
 
-describe("what is typed during an answer", () => {
+describe("a message that is typed during an answer", () => {
   const queued = (...texts: string[]): TestMessage => ({ type: "queued", messages: texts.map((text) => ({ id: text, text })) });
   const said = (text: string) => ({ type: "message_typed", text }) as const;
   const busy: TestMessage = { type: "error", code: "busy", message: "Too many.", retryable: true };
   const streaming = reduceAll([open("first"), serverState("processing"), transcript("One?"), chunk("Well, ", true)]);
 
-  test("waits beside the thread, and does not split the answer", () => {
+  test("is queued below the thread, and does not split the answer", () => {
     const state = reduceAll([said("Two?"), chunk("it "), queued("Two?"), chunk("is."), response("Well, it is.")], streaming);
     expect(outline(state)).toEqual(["user final: One?", "assistant final: Well, it is."]);
     expect(state.queue).toEqual([{ id: "Two?", text: "Two?" }]);
   });
 
-  test("is on its way again when it is taken up", () => {
+  test("is being sent again when the server takes it from the queue", () => {
     const state = reduceAll([said("Two?"), queued("Two?"), response("Well."), queued(), transcript("Two?"), serverState("idle")], streaming);
     expect(outline(state).at(-1)).toBe("user final: Two?");
     expect(state.items).toHaveLength(3);
   });
 
-  test("is unsent if the queue was emptied by an interruption that nobody asked for here", () => {
+  test("is marked as unsent if an interruption from elsewhere emptied the queue", () => {
     const state = reduceAll([said("Two?"), queued("Two?"), queued(), serverState("interrupted"), serverState("listening")], streaming);
     expect(state.items.at(-1)).toMatchObject({ status: "unsent", reason: "Not sent: the answer was interrupted." });
     expect(state.draft).toBe("");
   });
 
-  test("comes back into the field if it was wanted back", () => {
+  test("returns to the message box if the user removed it", () => {
     const state = reduceAll([said("Two?"), queued("Two?"), { type: "unqueue_requested", ids: ["Two?"] }, queued()], streaming);
     expect(state).toMatchObject({ draft: "Two?", queue: [], unqueuing: [] });
     expect(outline(state)).toEqual(["user final: One?", "assistant streaming: Well, "]);
   });
 
-  test("the same text twice waits twice", () => {
+  test("the same text twice is queued twice", () => {
     const state = reduceAll([said("Two?"), said("Two?"), { type: "queued", messages: [{ id: "a", text: "Two?" }] }], streaming);
     expect(outline(state).slice(2)).toEqual(["user sending: Two?"]);
   });
 
-  test("is back in the field if there is no room, and the oldest of several is the one that was refused", () => {
+  test("returns to the message box if the queue is full, and of several the oldest was rejected", () => {
     const state = reduceAll([said("Two?"), said("Three?"), busy], streaming);
     expect(state.draft).toBe("Two?");
     expect(state.error?.text).toBe("Too many.");
     expect(outline(state).at(-1)).toBe("user sending: Three?");
   });
 
-  test("is unsent with its session, unless it was typed without one", () => {
+  test("is marked as unsent if the session is lost, unless it was typed without a connection", () => {
     const lost = reduceAll([said("Two?"), queued("Two?"), said("Three?"), { type: "connection", connection: WAITING }], streaming);
     const state = reduceAll([said("Four?"), open("new", "Gone.")], lost);
     expect(outline(state).slice(2, 5)).toEqual(["user unsent: Three?", "user sending: Four?", "user unsent: Two?"]);
   });
 
-  test("and was not taken is still there when the history comes", () => {
+  test("and was rejected is still there when the history arrives", () => {
     const lost = reduceAll([said("Two?"), queued("Two?"), open("new", "Gone.")], streaming);
     const state = reduceAll([{ type: "history", conversation_id: "c", turns: [] }], lost);
     expect(outline(state)).toEqual(["user unsent: Two?"]);
@@ -214,14 +214,14 @@ describe("what is typed during an answer", () => {
 describe("a question without an answer", () => {
   const failed: TestMessage = { type: "error", code: "model_failed", message: "No model.", retryable: true };
 
-  test("has the reason, which is noted and stands nowhere else", () => {
+  test("shows the reason, which is listed and shown nowhere else", () => {
     const state = reduceAll([serverState("processing"), transcript("One?"), chunk("Well", true), failed, serverState("idle")]);
     expect(outline(state)).toEqual(["user failed: One?", "assistant dropped: Well"]);
     expect(state.error).toBeNull();
     expect(state.notices).toMatchObject([{ text: "No model.", isToast: false }]);
   });
 
-  test("is asked again at the end", () => {
+  test("is moved to the end when it is retried", () => {
     const state = reduceAll([transcript("One?"), failed, transcript("Two?"), response("Yes.")]);
     const { key } = state.items[0]!;
     expect(outline(reduceAll([{ type: "message_retried", key }, transcript("One?")], state))).toEqual([
@@ -229,13 +229,13 @@ describe("a question without an answer", () => {
     ]);
   });
 
-  test("that was answered before is not the one that failed", () => {
+  test("does not mark a question that was answered before", () => {
     const state = reduceAll([transcript("One?"), response("Yes."), failed]);
     expect(outline(state)[0]).toBe("user final: One?");
     expect(state.error?.text).toBe("No model.");
   });
 
-  test("that was not taken says so until it is taken after all", () => {
+  test("that was rejected says so until it is accepted after all", () => {
     const refused = reduceAll([{ type: "message_typed", text: "One?" }, { ...failed, code: "unavailable" }]);
     expect(outline(refused)).toEqual(["user unsent: One?"]);
     expect(outline(reduceAll([transcript("One?")], refused))).toEqual(["user final: One?"]);
@@ -247,7 +247,7 @@ describe("without a connection", () => {
     open("first"), { type: "microphone", microphone: { state: "on", muted: false, label: "" } }, { type: "talk", talk: "hands_free" }, serverState("listening"),
   ]);
 
-  test("nobody is heard, and nothing is green", () => {
+  test("the microphone is on hold, and no status is good", () => {
     const lost = reduceAll([{ type: "connection", connection: WAITING }], inCall);
     const states = [describeConnection, describeMicrophone, describeAssistant].map((describe) => describe(lost));
     expect(states).toEqual([
@@ -255,7 +255,7 @@ describe("without a connection", () => {
     ]);
   });
 
-  test("a token that was refused is told apart from one that is missing", () => {
+  test("a refused token is distinguished from a missing one", () => {
     const closed = { state: "closed", code: 4401, reason: "" } as const;
     expect(describeConnection(reduceAll([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token required");
     expect(describeConnection(reduceAll([{ type: "connection", connection: closed, hasToken: true }])).text).toBe("Wrong token");
@@ -263,24 +263,24 @@ describe("without a connection", () => {
 });
 
 describe("notices and errors", () => {
-  test("a notice that has passed stays in the list", () => {
-    const told = reduceAll([{ type: "notice", kind: "warning", text: "Slow", code: "slow", duration_ms: null }]);
-    const passed = reduceAll([{ type: "notice_dismissed", key: told.notices[0]!.key }], told);
-    expect(passed.notices).toMatchObject([{ text: "Slow", isToast: false }]);
+  test("a notice that has disappeared stays in the list", () => {
+    const shown = reduceAll([{ type: "notice", kind: "warning", text: "Slow", code: "slow", duration_ms: null }]);
+    const dismissed = reduceAll([{ type: "notice_dismissed", key: shown.notices[0]!.key }], shown);
+    expect(dismissed.notices).toMatchObject([{ text: "Slow", isToast: false }]);
   });
 
-  test("many at once pass by four at a time", () => {
+  test("at most four toasts are shown at a time", () => {
     const many = Array.from({ length: 9 }, (_, index): TestMessage => ({ type: "notice", kind: "info", text: String(index) }));
     const { notices } = reduceAll(many);
     expect(notices.filter(({ isToast }) => isToast).map(({ text }) => text)).toEqual(["5", "6", "7", "8"]);
     expect(notices).toHaveLength(9);
   });
 
-  test("a notice of a kind that is not known is for information", () => {
+  test("a notice of an unknown kind is shown as information", () => {
     expect(reduceAll([{ type: "notice", kind: "toString", text: "?" }]).notices[0]?.kind).toBe("info");
   });
 
-  test("an error stands until it is dismissed, and is kept in the list", () => {
+  test("an error stays until it is dismissed, and is kept in the list", () => {
     const failed = reduceAll([{ type: "error", message: "No model.", code: "model_failed", retryable: true }]);
     expect(failed.error).toMatchObject({ text: "No model.", isRetryable: true });
     expect(reduceAll([{ type: "error_dismissed" }], failed)).toMatchObject({ error: null, notices: [{ text: "No model." }] });
@@ -290,13 +290,13 @@ describe("notices and errors", () => {
     expect(reduceAll([{ type: "error", message: "Failed" }]).error?.text).toBe("Failed");
   });
 
-  test("no voice ends the attempt to talk", () => {
+  test("an unavailable voice ends the attempt to talk", () => {
     const state = reduceAll([{ type: "talk", talk: "hands_free" }, { type: "notice", kind: "warning", text: "No", code: "voice_unavailable" }]);
     expect(state.talk).toBe("off");
   });
 });
 
-describe("the rest", () => {
+describe("other messages", () => {
   test("energy is kept by pool", () => {
     const state = reduceAll([{ type: "energy", mode: "voice", level: 1, max: 3, previous: 2, reason: "rate-limit-exceeded", model: "cascade" }]);
     expect(state.energy).toEqual({ voice: { level: 1, max: 3, model: "cascade", reason: "rate-limit-exceeded" }, text: null });
@@ -309,7 +309,7 @@ describe("the rest", () => {
     expect(outline(state)).toEqual(["event: Reminder: Tea"]);
   });
 
-  test("a block ends the call and lasts until it is over", () => {
+  test("a block ends the call and lasts until its time is up", () => {
     const blocked = reduceAll([{ type: "talk", talk: "hands_free" }, { type: "timeout", until: 9, duration_seconds: 1, message: "Goodbye." }]);
     expect(blocked).toMatchObject({ talk: "off", block: { until: 9, message: "Goodbye." } });
     expect(reduceAll([{ type: "block_ended" }], blocked).block).toBeNull();
@@ -328,17 +328,17 @@ describe("the rest", () => {
     expect(describeMicrophone(state).text).toBe("Mic off");
   });
 
-  test("nobody is listened to through a closed microphone", () => {
+  test("the assistant is not shown as listening through a closed microphone", () => {
     expect(describeAssistant(reduceAll([serverState("listening")])).text).toBe("Idle");
   });
 
-  test("the last words of a call are not told twice", () => {
+  test("the last words of a call are not shown twice", () => {
     const end: TestMessage = { type: "end_voice_session", reason: "done", final_message: "Goodbye." };
     expect(outline(reduceAll([response("Goodbye."), end])).at(-1)).toBe("event: Call ended.");
     expect(outline(reduceAll([end]))).toEqual(["event: Goodbye."]);
   });
 
-  test("clearing leaves nothing of the thread", () => {
+  test("clearing empties the thread", () => {
     const state = reduceAll([...EXAMPLE, { type: "flyout", flyout_type: "code", content: "x" }, { type: "cleared" }]);
     expect(state).toMatchObject({ items: [], flyouts: [], openFlyout: null });
   });

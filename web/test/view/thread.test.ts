@@ -19,7 +19,7 @@ describe("what the user says", () => {
     expect(outline(state)).toEqual(["user final: what's the weather in Lisbon?"]);
   });
 
-  test("words that go on from an unanswered turn are shown in its place", () => {
+  test("words that continue an unanswered turn are shown in its place", () => {
     const state = reduceAll([transcript("Tell me a joke."), interim("tell me a joke about")]);
     expect(outline(state)).toEqual(["user final: tell me a joke about"]);
   });
@@ -30,34 +30,34 @@ describe("what the user says", () => {
     expect(outline(state)).toEqual(["user final: Set a timer for tea.", "assistant final: Done."]);
   });
 
-  test("the same words after an answer are a turn of their own", () => {
+  test("the same words after an answer are a separate turn", () => {
     const state = reduceAll([transcript("Again"), response("Once."), transcript("Again please")]);
     expect(outline(state)).toEqual(["user final: Again", "assistant final: Once.", "user final: Again please"]);
   });
 
-  test("another sentence without an answer between is a turn of its own", () => {
+  test("another sentence without an answer in between is a separate turn", () => {
     const state = reduceAll([transcript("Hello."), transcript("Is anybody there?")]);
     expect(state.items).toHaveLength(2);
   });
 
-  test("typed text is shown at once and settled by its transcript", () => {
+  test("typed text is shown at once and confirmed by its transcript", () => {
     const sent = reduceAll([{ type: "message_typed", text: "hi" }]);
     expect(outline(sent)).toEqual(["user sending: hi"]);
     expect(outline(reduceAll([transcript("hi")], sent))).toEqual(["user final: hi"]);
   });
 
-  test("typed text that begins like the one before it stays apart", () => {
+  test("typed text that begins like the one before it stays separate", () => {
     const state = reduceAll([{ type: "message_typed", text: "hi" }, { type: "message_typed", text: "hi there" }, transcript("hi"), transcript("hi there")]);
     expect(outline(state)).toEqual(["user final: hi", "user final: hi there"]);
   });
 
-  test("an interim text that is empty adds nothing", () => {
+  test("an empty interim transcript adds nothing", () => {
     expect(reduceAll([interim("")]).items).toEqual([]);
   });
 });
 
 describe("what the assistant says", () => {
-  test("chunks grow into one answer, which the whole one replaces", () => {
+  test("chunks grow into one answer, which the complete one replaces", () => {
     const state = reduceAll([chunk("It's", true), chunk(" si"), response("It's six.")]);
     expect(outline(state)).toEqual(["assistant final: It's six."]);
   });
@@ -66,25 +66,25 @@ describe("what the assistant says", () => {
     expect(outline(reduceAll([response("Hello.")]))).toEqual(["assistant final: Hello."]);
   });
 
-  test("an answer is split by the tools that it used", () => {
+  test("an answer is split by its tool calls", () => {
     const call = { type: "tool_call", name: "get_weather", args: {}, id: "a" } as const;
     const result = { type: "tool_result", name: "get_weather", result: {}, id: "a", ok: true, duration_ms: 5 } as const;
     const state = reduceAll([chunk("Let me see.", true), call, result, chunk(" Sunny."), response("Let me see. Sunny today.")]);
     expect(outline(state)).toEqual(["assistant final: Let me see.", "tool done: get_weather", "assistant final:  Sunny today."]);
   });
 
-  test("an answer that differs from its chunks wins, and nothing is said twice", () => {
+  test("a complete answer that differs from its chunks wins, and nothing is shown twice", () => {
     const call = { type: "tool_call", name: "t", args: {}, id: "a" } as const;
     const state = reduceAll([chunk("Hm", true), call, chunk(" yes"), response("Certainly.")]);
     expect(outline(state)).toEqual(["tool running: t", "assistant final: Certainly."]);
   });
 
-  test("a new answer leaves an unfinished one as it is", () => {
+  test("a new answer leaves an unfinished one in place", () => {
     const state = reduceAll([chunk("One", true), chunk("Two", true), response("Two.")]);
     expect(outline(state)).toEqual(["assistant dropped: One", "assistant final: Two."]);
   });
 
-  test("an answer that was given up is marked", () => {
+  test("an abandoned answer is marked", () => {
     const state = reduceAll([serverState("processing"), chunk("Well", true), serverState("idle")]);
     expect(outline(state)).toEqual(["assistant dropped: Well"]);
   });
@@ -110,12 +110,12 @@ describe("an interruption", () => {
     expect(answerOf(reduceAll([...spoken, serverState("speaking"), serverState("interrupted")])).heardChars).toBe(0);
   });
 
-  test("of an answer that is only written leaves all of it read", () => {
+  test("of an answer that is only text leaves all of it unmarked", () => {
     const state = reduceAll([serverState("processing"), transcript("Go"), chunk("One", true), serverState("interrupted")]);
     expect(answerOf(state)).toMatchObject({ status: "interrupted", heardChars: null });
   });
 
-  test("by a typed message, which is on its way, marks the answer before it", () => {
+  test("by a typed message that is being sent marks the answer before it", () => {
     const state = reduceAll([...spoken, serverState("speaking"), { type: "message_typed", text: "stop" }, serverState("interrupted"), transcript("stop")]);
     expect(outline(state)).toEqual(["user final: Go", `assistant interrupted: ${spoken[2]!["text"]}`, "user final: stop"]);
   });
@@ -125,8 +125,8 @@ describe("an interruption", () => {
     expect(answerOf(state).status).toBe("final");
   });
 
-  test("is placed by the part of the sound that was played, once all of it has come", () => {
-    // A slow voice: half of its sound is half of its words, however long it took.
+  test("is placed by the share of the audio that was played, once all of it has arrived", () => {
+    // With a slow voice, half of the audio is still half of the words.
     const state = reduceAll([...spoken, serverState("speaking"), played(4000, false, 8000, true), serverState("interrupted")]);
     const { text, heardChars } = answerOf(state);
     expect(text.slice(0, heardChars!)).toBe("One two three four");
@@ -137,7 +137,7 @@ describe("an interruption", () => {
     expect(answerOf(state).heardChars).toBeNull();
   });
 
-  test("of an answer that is still coming is placed by the pace of the one before", () => {
+  test("of an answer that is still arriving is placed by the speech rate of the one before", () => {
     const before = "abcde abcde abcde abcde abcde";
     const slow = reduceAll([response(before), serverState("speaking"), played(0, true, 150 * before.length, true), serverState("listening")]);
     const state = reduceAll([...spoken, serverState("speaking"), played(150 * 9, false, 150 * 12), serverState("interrupted")], slow);
@@ -145,7 +145,7 @@ describe("an interruption", () => {
     expect(text.slice(0, heardChars!)).toBe("One two three");
   });
 
-  test("by what the history says gives way to it", () => {
+  test("is overridden by the history", () => {
     const heard = { role: "assistant", content: "One two", spoken: true, at: null };
     const cut = reduceAll([...spoken, serverState("speaking"), played(4000, false, 8000, true), serverState("interrupted")]);
     const state = reduceAll([{ type: "history", conversation_id: "c1", turns: [heard] }], cut);
@@ -167,15 +167,15 @@ describe("tools", () => {
     expect(outline(state)).toEqual(["tool failed: t", "tool running: u"]);
   });
 
-  test("a result without a call is shown all the same", () => {
+  test("a result without a call is shown anyway", () => {
     expect(outline(reduceAll([{ type: "tool_result", name: "t", result: 1, ok: true, id: "z" }]))).toEqual(["tool done: t"]);
   });
 
-  test("what ran in a session that is gone is marked as lost", () => {
+  test("calls of a session that is gone are marked as lost", () => {
     expect(outline(reduceAll([call("a"), open("new", "Expired.")]))[0]).toBe("tool lost: t");
   });
 
-  test("a call that is told twice is shown once", () => {
+  test("a call that is reported twice is shown once", () => {
     expect(reduceAll([call("a"), call("a")]).items).toHaveLength(1);
   });
 });
@@ -183,18 +183,18 @@ describe("tools", () => {
 describe("flyouts", () => {
   const flyout = (flyout_type: string, content: string) => ({ type: "flyout", flyout_type, content }) as const;
 
-  test("text of the terminal is added to what it shows", () => {
+  test("terminal output is appended", () => {
     const state = reduceAll([flyout("terminal", "$ ls"), flyout("terminal", "a.txt")]);
     expect(state.flyouts.map(({ content }) => content)).toEqual(["$ ls\na.txt"]);
   });
 
-  test("one that was closed can be opened again from the thread", () => {
+  test("a closed flyout can be opened again from the thread", () => {
     const state = reduceAll([flyout("code", "x = 1"), { type: "flyout_closed" }]);
     expect(state.openFlyout).toBeNull();
     expect(state.items[0]).toMatchObject({ kind: "flyout", flyout: state.flyouts[0]!.key });
   });
 
-  test("the newest is the one that is shown", () => {
+  test("the newest one is shown", () => {
     const state = reduceAll([flyout("code", "1"), flyout("browser", "https://example.org")]);
     expect(state.flyouts.find(({ key }) => key === state.openFlyout)?.type).toBe("browser");
   });
@@ -209,20 +209,20 @@ describe("history", () => {
     expect(state.conversationId).toBe("c2");
   });
 
-  test.each(["a", "b"])("shows a call that was approved as one card, whichever id its run has", (id) => {
+  test.each(["a", "b"])("shows an approved call as one card, whichever id its run has", (id) => {
     const question = { error: { type: "CONFIRMATION_REQUIRED" } };
     const asked = { id: "a", name: "send", args: { to: "ana" }, result: question, ok: false };
     const run = { id, name: "send", args: {}, result: { sent: true }, ok: true };
-    const told = [
+    const turns = [
       { role: "assistant", content: "Shall I?", calls: [asked] },
       { role: "assistant", content: "Done.", calls: [run] },
     ];
-    const state = reduceAll([{ type: "history", conversation_id: "c", turns: told }]);
+    const state = reduceAll([{ type: "history", conversation_id: "c", turns }]);
     expect(outline(state)).toEqual(["tool done: send", "assistant final: Shall I?", "assistant final: Done."]);
     expect(state.items[0]).toMatchObject({ args: { to: "ana" }, result: { sent: true } });
   });
 
-  test("leaves what was typed meanwhile", () => {
+  test("keeps what was typed meanwhile", () => {
     const state = reduceAll([{ type: "message_typed", text: "wait" }, { type: "history", conversation_id: "c2", turns }]);
     expect(outline(state).at(-1)).toBe("user sending: wait");
   });
