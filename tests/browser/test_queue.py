@@ -12,7 +12,7 @@ from tests.browser.slow_model import serve_slow_model
 from tests.browser.visitor import Visitor
 from tests.wire.served import serve
 
-WAITING = "Sent after this answer"
+WAITING = "Queued"
 
 
 def begin_answer(visitor: Visitor, wire: Wire) -> None:

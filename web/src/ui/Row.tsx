@@ -73,7 +73,7 @@ export function QueuedTurn({ message }: { message: QueuedText }) {
         <span class="visually-hidden">You: </span>
         <span class="bubble-text">{message.text}</span>
         <span class="bubble-foot">
-          <span class="note">Sent after this answer</span>
+          <span class="note">Queued</span>
           <button type="button" class="quiet-button" onClick={() => page.unqueue(message.id)}>Unsend</button>
         </span>
       </div>
