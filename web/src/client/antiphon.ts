@@ -78,6 +78,8 @@ export class Antiphon {
   #token: string | undefined;
   /** The conversation of this session, even if nothing was said in it yet. */
   #sessionConversation: string | null = null;
+  /** Whether the server has worked on a turn of this conversation. Before that, its speech is a greeting. */
+  #hasTurn = false;
 
   readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
@@ -313,6 +315,7 @@ export class Antiphon {
     switch (message.type) {
       case "state":
         this.state = message.state;
+        if (message.state === "processing") this.#hasTurn = true;
         // The server listens and speaks in calls only.
         if (message.state === "listening" || message.state === "speaking") this.mode = "voice";
         this.#playback.followState(message.state);
@@ -321,10 +324,15 @@ export class Antiphon {
         break;
       case "session":
         this.mode = message.mode;
+        if (message.conversation_id !== this.#sessionConversation) this.#hasTurn = false;
         this.#sessionConversation = message.conversation_id;
         break;
       case "transcript":
         if (message.is_final) this.conversationId = this.#sessionConversation;
+        break;
+      case "response":
+        // A spoken turn may never get a transcript. A greeting alone is not stored.
+        if (this.#hasTurn) this.conversationId = this.#sessionConversation;
         break;
       case "history":
         this.conversationId = this.#sessionConversation = message.conversation_id;

@@ -35,8 +35,8 @@ export function parseSpeech(frame: ArrayBuffer): Speech | null {
   if (samples <= 0 || !Number.isInteger(samples)) return null;
   const view = new DataView(frame);
   if (view.getUint8(0) !== SPEECH_FRAME) return null;
-  // Copied because the header has an odd length. Samples are little-endian, on the wire and on every machine with a
-  // browser.
+  // Copied because the header has an odd length. Samples are little-endian on the wire, as on every machine that runs
+  // a browser.
   const pcm = new Int16Array(frame.slice(HEADER_BYTES));
   return { type: "speech", n: view.getUint32(1), turn: view.getUint32(5), seq: view.getUint32(9), pcm };
 }

@@ -144,8 +144,9 @@ function appendSegment(
 /** The number of the answer to this turn that is being streamed; without a turn, of the newest one. */
 function findStreaming(state: PageState, turn: number | null): number | null {
   const matches = (item: AssistantItem) => (turn === null ? item.answer === state.answer : item.turn === turn);
-  const found = state.items.findLast((item) => item.kind === "assistant" && item.status === "streaming" && matches(item));
-  return found?.kind === "assistant" ? found.answer : null;
+  const isFound = (item: Item): item is AssistantItem =>
+    item.kind === "assistant" && item.status === "streaming" && matches(item);
+  return state.items.findLast(isFound)?.answer ?? null;
 }
 
 function isOfAnswer(item: Item, answer: number): item is AssistantItem {
@@ -171,16 +172,17 @@ export function finishAnswer(before: PageState, { text, turn }: Answer, now: num
     if (isKept) rest = rest.slice(segment.text.length);
   });
   const items = state.items
-    .map((item) => (texts.has(item) ? { ...item, text: texts.get(item)!, status: "final" as const } : item))
-    .filter((item) => !isOfAnswer(item as Item, number) || (item as AssistantItem).text.trim() !== "");
-  return { ...state, items: items as Item[] };
+    .map((item): Item => (isOfAnswer(item, number) ? { ...item, text: texts.get(item)!, status: "final" } : item))
+    .filter((item) => !isOfAnswer(item, number) || item.text.trim() !== "");
+  return { ...state, items };
 }
 
 /** Marks streaming answers as dropped: they will not be finished. */
 export function dropStreaming(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
-  const isDropped = (item: Item) => item.kind === "assistant" && item.status === "streaming" && matches(item);
+  const isDropped = (item: Item): item is AssistantItem =>
+    item.kind === "assistant" && item.status === "streaming" && matches(item);
   if (!state.items.some(isDropped)) return state;
-  return { ...state, items: state.items.map((item) => (isDropped(item) ? { ...item, status: "dropped" } as Item : item)) };
+  return { ...state, items: state.items.map((item): Item => (isDropped(item) ? { ...item, status: "dropped" } : item)) };
 }
 
 /** Removes the dropped answers below this turn of the user. */
@@ -194,8 +196,7 @@ function withoutDropped(state: PageState, asked: UserItem): PageState {
 export function markInterrupted(state: PageState, isSpoken: boolean): PageState {
   const { playedMs, receivedMs, isComplete } = state.playback;
   // If all audio of the answer has arrived, the share that was played is the share that was heard. Until then, the
-  // speech
-  // rate of earlier answers is used.
+  // speech rate of earlier answers is used.
   const msPerChar = isComplete && receivedMs > 0 ? receivedMs / lengthOf(state) : state.msPerChar;
   let left = isSpoken || playedMs > 0 ? Math.round(playedMs / msPerChar) : Infinity;
   const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");

@@ -108,6 +108,20 @@ describe("the conversation to continue", () => {
     expect(FakeSocket.last.sent[0]).not.toHaveProperty("initial_messages");
   });
 
+  test("is the session's once a turn was answered, even without a transcript", () => {
+    connect();
+    tell("state", { state: "processing" });
+    tell("response", { text: "Hello." });
+    expect(antiphon.conversationId).toBe("c1");
+  });
+
+  test("is null after a greeting, which is not stored", () => {
+    connect();
+    tell("state", { state: "speaking" });
+    tell("response", { text: "Hello." });
+    expect(antiphon.conversationId).toBeNull();
+  });
+
   test("is the loaded one", () => {
     connect();
     tell("history", { conversation_id: "c7", turns: [] });

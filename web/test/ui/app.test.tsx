@@ -2,7 +2,7 @@
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { MicrophoneError } from "../../src/client/events";
-import { serverState, chunk, transcript, interim, response } from "../view/messages";
+import { chunk, interim, inTurn, response, serverState, transcript } from "../view/messages";
 import { renderApp, type RenderedApp } from "./render";
 
 let app: RenderedApp;
@@ -51,6 +51,14 @@ describe("the thread", () => {
     const before = find(".bubble");
     await app.receive(chunk("Hel", true), response("Hello"));
     expect(find(".bubble")).toBe(before);
+  });
+
+  test("shows a late transcript above its answer, and keeps the answer's element", async () => {
+    await app.receive(serverState("processing"), inTurn(1, response("It's six.")));
+    const answer = find(".answer");
+    await app.receive(inTurn(1, transcript("What time is it?")));
+    expect(app.text("[role=log]")).toBe("You: What time is it?Antiphon: It's six.");
+    expect(find(".answer")).toBe(answer);
   });
 
   test("marks what was not heard", async () => {
