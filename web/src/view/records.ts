@@ -49,7 +49,7 @@ export function createRecords(base: string, token: () => string | null): Records
     const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
     if (response === null) throw new Error(UNREACHABLE);
     const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw new Error(readError(body) ?? `The server refused (status ${response.status}).`);
+    if (!response.ok) throw new Error(readError(body) ?? `The request failed (status ${response.status}).`);
     return body;
   }
 

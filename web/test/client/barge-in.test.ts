@@ -7,13 +7,13 @@ const ROOM = 0.002;
 const VOICE = 0.06;
 
 /** The verdicts for these periods of loudness, in ms, while the assistant speaks. */
-function listen(...stretches: [rms: number, ms: number][]): [Verdict, number][] {
+function listen(...periods: [rms: number, ms: number][]): [Verdict, number][] {
   const gate = createVoiceGate();
   const bargeIn = createBargeIn();
   const verdicts: [Verdict, number][] = [];
   let atMs = 0;
   let playing = true;
-  for (const [rms, ms] of stretches) {
+  for (const [rms, ms] of periods) {
     for (let heardMs = 0; heardMs < ms; heardMs += FRAME_MS) {
       atMs += FRAME_MS;
       const verdict = bargeIn.process(gate.process(rms, FRAME_MS, playing), FRAME_MS, playing);
