@@ -126,9 +126,9 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
   }
 }
 
-/** Servers that do not number their turns leave the number out. */
+/** Servers that do not number their turns omit the number, and 0 means that the text belongs to no turn. */
 function withTurn({ text, turn }: { text: string; turn?: number | null }): { text: string; turn: number | null } {
-  return { text, turn: turn ?? null };
+  return { text, turn: turn || null };
 }
 
 /** The assistant's last words, unless it has just said them. */

@@ -112,6 +112,11 @@ describe("tools of a numbered turn", () => {
   });
 });
 
+test("an answer with the number 0 belongs to no turn and is added at the end", () => {
+  const state = reduceAll([serverState("processing"), QUESTION, ...ANSWER, serverState("listening"), inTurn(0, response("Tea is ready."))]);
+  expect(outline(state)).toEqual([...ANSWERED, "assistant final: Tea is ready."]);
+});
+
 describe("two answers at the same time", () => {
   test("are kept apart by their turn numbers", () => {
     const state = reduceAll([
