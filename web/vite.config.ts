@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Where `npm run dev` finds a server to talk to.
+// The server that `npm run dev` talks to.
 const SERVER = process.env["ANTIPHON_URL"] ?? "http://127.0.0.1:8000";
 
 export default defineConfig({
@@ -10,7 +10,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },
-    // No data: addresses. The page's policy would refuse a worklet or a style from one.
+    // No data: URLs, since the content security policy refuses worklets and styles from them.
     assetsInlineLimit: 0,
     rolldownOptions: {
       input: {
@@ -18,10 +18,10 @@ export default defineConfig({
         "antiphon-client": "src/client/antiphon.ts",
         "antiphon-worklets": "src/client/worklets.ts",
       },
-      // The page uses the module that others embed, instead of a third file that both would share.
+      // The page imports the embeddable module itself, instead of a third file that both share.
       preserveEntrySignatures: "allow-extension",
       output: {
-        // Names without digests: the output is committed, and the server revalidates by the content.
+        // File names without hashes: the output is committed, and the server revalidates by content.
         entryFileNames: "[name].js",
         chunkFileNames: "[name].js",
         assetFileNames: "[name][extname]",
@@ -30,7 +30,7 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      // The server admits pages of its own origin only.
+      // The server only accepts pages from its own origin.
       "/ws": { target: SERVER, ws: true, changeOrigin: true, rewriteWsOrigin: true },
       "/api": { target: SERVER, changeOrigin: true, headers: { origin: SERVER } },
     },

@@ -15,7 +15,7 @@ from tests.browser.visitor import THEMES, Visitor
 
 AXE: Final = (files("axe_playwright_python") / "axe.min.js").read_text()
 GRAVE: Final = ("serious", "critical")
-PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keys")
+PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keyboard shortcuts")
 
 
 def show_nothing(visitor: Visitor, wire: Wire) -> None:
@@ -43,7 +43,7 @@ def show_waiting(visitor: Visitor, wire: Wire) -> None:
         wire.tell("confirmation_resolved", confirmation_token=token, outcome=outcome)
     wire.tell("state", state="processing")
     wire.tell("queued", messages=[{"id": "q1", "text": "And the sun?"}])
-    expect(visitor.find("button", "Take back")).to_be_visible()
+    expect(visitor.find("button", "Unsend")).to_be_visible()
     expect(visitor.find("button", "Try again")).to_be_visible()
     expect(visitor.find("alertdialog")).to_have_count(0)
 
@@ -120,9 +120,9 @@ def test_no_flyout_breaks_a_rule_gravely(visitor: Visitor, wire: Wire, kind: str
 def test_what_is_said_is_a_log_and_the_states_are_one_status(visitor: Visitor, wire: Wire) -> None:
     wire.tell("response", text="Good morning.")
     expect(visitor.find("log")).to_have_count(1)
-    expect(visitor.find("status", "States")).to_have_count(1)
-    expect(visitor.find("status", "States")).to_contain_text("Connected")
-    expect(visitor.find("status", "States")).to_contain_text("Idle")
+    expect(visitor.find("status", "Status")).to_have_count(1)
+    expect(visitor.find("status", "Status")).to_contain_text("Connected")
+    expect(visitor.find("status", "Status")).to_contain_text("Idle")
 
 
 @pytest.mark.parametrize("scene", SCENES)

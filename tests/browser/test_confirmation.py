@@ -103,7 +103,7 @@ def test_a_call_that_waits_is_not_shown_as_failed(visitor: Visitor, wire: Wire) 
     wire.tell_all(*wait_for_approval())
     expect(visitor.tools).to_have_count(1)
     expect(visitor.tools).to_have_attribute("data-status", "waiting")
-    expect(visitor.tools).to_contain_text("Waiting for you")
+    expect(visitor.tools).to_contain_text("Waiting for approval")
     expect(visitor.tools).to_contain_text("Send an e-mail to Ana.")
     expect(visitor.tools).not_to_contain_text("6 ms")
 

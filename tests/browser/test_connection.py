@@ -63,7 +63,7 @@ def test_a_session_that_goes_on_is_said_to_go_on(visitor: Visitor, wire: Wire) -
     wire.tell_all(*exchange("Hello", "Good morning."))
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
     expect(visitor.answers).to_have_text(["Good morning."])
     assert wire.hellos[1]["resume"] == f"{HANDLE}0"
     assert wire.hellos[1]["last_n"] == 7
@@ -73,7 +73,7 @@ def test_a_session_that_is_gone_is_said_to_be_a_new_one(visitor: Visitor, wire: 
     wire.resumes = False
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.thread).to_contain_text("This is a new session. The session is gone.")
+    expect(visitor.thread).to_contain_text("A new session has started. The session is gone.")
     expect(visitor.toasts).to_have_count(0)
     expect(visitor.banners).to_have_count(0)
 
@@ -84,7 +84,7 @@ def test_a_tool_whose_session_is_gone_runs_no_longer(visitor: Visitor, wire: Wir
     wire.tell_all(called)
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.tools).to_contain_text("Unknown: the connection was lost")
+    expect(visitor.tools).to_contain_text("Outcome unknown: connection lost")
 
 
 def test_what_is_typed_without_a_connection_is_sent_when_there_is_one(visitor: Visitor, wire: Wire) -> None:
@@ -138,12 +138,12 @@ def test_a_server_that_will_go_away_is_announced(visitor: Visitor, wire: Wire) -
     wire.tell("go_away", time_left_ms=20_000, reason="The server restarts for an update.", resume="later")
     visitor.sees("Connection", "Restarting")
     expect(visitor.banners).to_have_count(1)
-    expect(visitor.banners).to_contain_text("The server restarts for an update. The page reconnects by itself")
+    expect(visitor.banners).to_contain_text("The server restarts for an update. Reconnecting in")
     wire.close(1012)
     wire.wait_for_page(count=2)
     assert wire.hellos[1]["resume"] == "later"
     visitor.sees("Connection", "Connected")
-    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
 
 
 def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard(visitor: Visitor, wire: Wire) -> None:
@@ -159,14 +159,14 @@ def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard
     visitor.sees("Connection", "Reconnecting")
     expect(visitor.banners).to_have_count(1)
     expect(visitor.banners).to_contain_text("The server is restarting. Trying again")
-    visitor.sees("Microphone", "Not heard")
+    visitor.sees("Microphone", "Mic on hold")
     visitor.sees("Assistant", "Call on hold")
     for name in ("Connection", "Microphone", "Assistant"):
         expect(visitor.state(name)).not_to_have_attribute("data-tone", "good")
     expect(visitor.toasts).to_have_count(0)
     come_back(visitor, wire)
     wire.tell("state", state="listening")
-    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
     expect(visitor.toasts).to_have_count(0)
     visitor.sees("Microphone", "Mic on")
     visitor.sees("Assistant", "Listening")
@@ -180,7 +180,7 @@ def test_the_word_that_the_page_is_back_goes_by_itself(invite: Invite, wire: Wir
     lose(visitor, wire)
     wire.admits = True
     visitor.click("Try now")
-    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
     visitor.page.clock.run_for(6000)
     expect(visitor.banners).to_have_count(0)
     visitor.forgive(REFUSED)
@@ -188,7 +188,7 @@ def test_the_word_that_the_page_is_back_goes_by_itself(invite: Invite, wire: Wir
 
 def test_a_conversation_that_goes_on_elsewhere_is_not_taken_back_unasked(visitor: Visitor, wire: Wire) -> None:
     wire.close(4409)
-    expect(visitor.find("alert").filter(has_text="goes on in another window")).to_be_visible()
+    expect(visitor.find("alert").filter(has_text="open in another window")).to_be_visible()
     visitor.sees("Connection", "Disconnected")
     visitor.click("Use it here")
     wire.wait_for_page(count=2)
@@ -197,8 +197,8 @@ def test_a_conversation_that_goes_on_elsewhere_is_not_taken_back_unasked(visitor
 
 def test_a_server_that_asks_for_a_token_is_given_one_in_the_first_message(visitor: Visitor, wire: Wire) -> None:
     wire.close(4401)
-    visitor.sees("Connection", "Token needed")
-    visitor.page.get_by_label("This server asks for a token").fill("secret-token")
+    visitor.sees("Connection", "Token required")
+    visitor.page.get_by_label("This server requires a token").fill("secret-token")
     visitor.click("Connect")
     wire.wait_for_page(count=2)
     assert wire.hellos[1]["token"] == "secret-token"

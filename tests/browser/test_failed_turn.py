@@ -60,7 +60,7 @@ def test_an_answer_that_breaks_off_leaves_its_question_to_be_asked_again(visitor
     wire.tell("response_chunk", text="About a ", is_first=True)
     fail_turn(wire)
     expect(visitor.answers).to_have_text(["About a"])
-    expect(visitor.page.get_by_text("Left unfinished")).to_be_visible()
+    expect(visitor.page.get_by_text("Not finished")).to_be_visible()
     visitor.click("Try again")
     wire.wait_for("text_message", text="How far is the moon?")
     expect(visitor.said).to_have_text(["How far is the moon?"])

@@ -55,14 +55,14 @@ def test_every_example_is_answered_by_the_offline_assistant(invite: Invite, mute
 
 def test_a_server_without_a_voice_does_not_invite_to_talk(invite: Invite, mute_url: str) -> None:
     visitor = invite(mute_url, permissions=["microphone"]).open()
-    visitor.sees("Microphone", "No voice")
+    visitor.sees("Microphone", "Text only")
     expect(visitor.talk_button).to_have_count(0)
     expect(visitor.page.get_by_text("Tap the circle")).to_have_count(0)
     visitor.page.keyboard.press("Space")
     visitor.write("fifteen percent of 80")
     expect(visitor.answers).to_contain_text("12")
     expect(visitor.talk_button).to_have_count(0)
-    visitor.sees("Microphone", "No voice")
+    visitor.sees("Microphone", "Text only")
 
 
 def test_a_voice_that_is_missing_for_a_moment_is_still_offered(visitor: Visitor, wire: Wire) -> None:
@@ -100,7 +100,7 @@ def test_the_orb_of_a_call_stays_large_until_there_are_words(visitor: Visitor, w
     visitor.talk_button.click()
     wire.wait_for("start_voice")
     wire.tell("voice_session_start", session_id="s1", pending_request=None)
-    expect(visitor.page.get_by_text("The conversation goes on in voice.")).to_be_visible()
+    expect(visitor.page.get_by_text("Switched to voice.")).to_be_visible()
     expect(visitor.page.locator(".talk-large")).to_be_visible()
     wire.tell("transcript", text="hello", is_final=False)
     expect(visitor.page.locator(".talk-small")).to_be_visible()
@@ -111,8 +111,8 @@ def test_a_wrong_token_is_said_to_be_wrong_and_another_can_be_entered(
 ) -> None:
     with serve(locked_folder, server={"auth": "required"}) as served:
         visitor = invite(f"http://127.0.0.1:{served.port}/").open()
-        visitor.sees("Connection", "Token needed")
-        visitor.page.get_by_label("This server asks for a token").fill("not-the-token")
+        visitor.sees("Connection", "Token required")
+        visitor.page.get_by_label("This server requires a token").fill("not-the-token")
         visitor.click("Connect")
         visitor.sees("Connection", "Wrong token")
         visitor.page.get_by_label("This token was not accepted").fill(token)
@@ -128,8 +128,8 @@ def test_a_wrong_token_is_said_to_be_wrong_and_another_can_be_entered(
 def test_another_token_is_used_at_once(visitor: Visitor, wire: Wire) -> None:
     visitor.sees("Connection", "Connected")
     sheet = visitor.open_sheet("Settings")
-    sheet.get_by_text("Token", exact=True).click()
-    sheet.get_by_role("textbox", name="Token").fill("another")
+    sheet.get_by_text("Access token", exact=True).click()
+    sheet.get_by_role("textbox", name="Access token").fill("another")
     sheet.get_by_role("button", name="Use").click()
     wire.wait_for_page(count=2)
     assert wire.hellos[1]["token"] == "another"

@@ -48,7 +48,7 @@ def test_a_page_that_refuses_to_be_framed_can_be_opened_by_a_link(visitor: Visit
     wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
     panel = panel_of(visitor, "A page")
     expect(panel).to_contain_text(
-        "If this stays empty, the site does not let itself be shown here: open it in a new tab."
+        "If this stays empty, the site does not allow embedding. Open it in a new tab instead."
     )
     link = panel.get_by_role("link")
     expect(link).to_have_attribute("href", address)
@@ -61,7 +61,7 @@ def test_a_page_that_refuses_to_be_framed_can_be_opened_by_a_link(visitor: Visit
 @pytest.mark.parametrize("address", ["javascript:window.xss=1", "data:text/html,<p>hello", "file:///etc/passwd", "no"])
 def test_an_address_that_is_no_page_is_not_framed(visitor: Visitor, wire: Wire, address: str) -> None:
     wire.tell("flyout", flyout_type="browser", content=address, language=None, title="A page")
-    expect(panel_of(visitor, "A page")).to_contain_text("no address that can be shown")
+    expect(panel_of(visitor, "A page")).to_contain_text("This address cannot be shown")
     expect(visitor.page.locator("iframe")).to_have_count(0)
     expect(panel_of(visitor, "A page").get_by_role("link")).to_have_count(0)
 
@@ -73,7 +73,7 @@ def test_a_panel_is_closed_by_key_and_opened_again_from_the_thread(visitor: Visi
     expect(panel_of(visitor, "greet.py")).to_have_count(0)
     visitor.thread.get_by_role("button", name="greet.py").click()
     expect(panel_of(visitor, "greet.py")).to_be_visible()
-    visitor.click("Close the panel")
+    visitor.click("Close panel")
     expect(panel_of(visitor, "greet.py")).to_have_count(0)
 
 
@@ -88,7 +88,7 @@ def test_of_several_panels_one_is_chosen(visitor: Visitor, wire: Wire) -> None:
 def test_a_panel_is_made_wider_by_key_and_by_hand(visitor: Visitor, wire: Wire) -> None:
     wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
     panel = panel_of(visitor, "greet.py")
-    divider = visitor.find("separator", "Width of the panel")
+    divider = visitor.find("separator", "Panel width")
     before = width_of(panel)
     divider.press("ArrowLeft")
     expect(divider).to_have_attribute("aria-valuenow", "46")
@@ -119,11 +119,11 @@ def test_a_panel_can_be_used_while_notices_pass_by(invite: Invite, wire: Wire, w
     wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
     expect(visitor.toasts.first).to_be_in_viewport(ratio=1)
     panel = panel_of(visitor, "greet.py")
-    panel.get_by_role("button", name="Copy all of it").click(timeout=2000)
+    panel.get_by_role("button", name="Copy all").click(timeout=2000)
     expect(panel.get_by_role("button", name="Copied")).to_be_visible()
     panel.get_by_role("combobox", name="Panel").click(timeout=2000)
     visitor.page.keyboard.press("Escape")
-    visitor.find("button", "Close the panel").click(timeout=2000)
+    visitor.find("button", "Close panel").click(timeout=2000)
     expect(visitor.find("complementary")).to_have_count(0)
     visitor.page.get_by_text("Download").click(timeout=2000)
     visitor.find("button", "Settings", exact=True).click(timeout=2000)
@@ -136,7 +136,7 @@ def test_the_buttons_of_a_panel_do_not_move_when_a_notice_comes(invite: Invite, 
         visitor = invite(viewport={"width": width, "height": 844}).open()
         wire.wait_for_page()
         wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
-        close = visitor.find("button", "Close the panel")
+        close = visitor.find("button", "Close panel")
         before = close.bounding_box()
         wire.tell("notice", kind="info", text="Passing by", code=None, duration_ms=60_000)
         expect(visitor.toasts).to_be_in_viewport(ratio=1)
@@ -161,11 +161,13 @@ def test_a_panel_is_a_half_sheet_on_a_phone_and_covers_no_control_of_a_call(invi
     visitor.sees("Microphone", "Mic muted")
     visitor.find("button", "End call").click(timeout=2000)
     wire.wait_for("end_voice")
-    visitor.click("Close the panel")
+    visitor.click("Close panel")
     expect(panel).to_have_count(0)
 
 
-@pytest.mark.parametrize("name", ["Conversations and calls", "Settings", "Energy, latency and notices", "Keys"])
+@pytest.mark.parametrize(
+    "name", ["Conversations and calls", "Settings", "Energy, latency and notices", "Keyboard shortcuts"]
+)
 def test_a_call_can_be_muted_and_ended_while_a_sheet_is_open(invite: Invite, wire: Wire, name: str) -> None:
     visitor = invite(viewport=PHONE, has_touch=True, is_mobile=True, permissions=["microphone"]).open()
     wire.wait_for_page()

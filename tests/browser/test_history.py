@@ -43,7 +43,7 @@ def sheet(invite: Invite, wire: Wire) -> Locator:
 
 def test_the_conversation_that_is_open_is_marked(sheet: Locator) -> None:
     expect(sheet.get_by_role("listitem").filter(has_text="Trains to Porto")).to_have_attribute("aria-current", "true")
-    expect(sheet.get_by_role("listitem").filter(has_text="Trains to Porto")).to_contain_text("open now")
+    expect(sheet.get_by_role("listitem").filter(has_text="Trains to Porto")).to_contain_text("current")
 
 
 def test_an_earlier_conversation_is_loaded(sheet: Locator, wire: Wire) -> None:
@@ -63,22 +63,22 @@ def test_an_earlier_conversation_is_loaded(sheet: Locator, wire: Wire) -> None:
 def test_a_conversation_is_deleted_only_if_the_person_is_sure(sheet: Locator, wire: Wire) -> None:
     sheet.get_by_role("button", name="Delete “Rain in Lisbon”", exact=True).click()
     assert wire.deleted == []
-    sheet.get_by_role("button", name="Delete “Rain in Lisbon”: sure?").click()
+    sheet.get_by_role("button", name="Delete? “Rain in Lisbon”").click()
     expect(sheet.get_by_role("listitem").filter(has_text="Rain in Lisbon")).to_have_count(0)
     assert wire.deleted == ["/api/conversations/c2"]
 
 
 def test_a_conversation_is_cleared_without_the_calls(sheet: Locator, wire: Wire) -> None:
-    sheet.get_by_role("button", name="Clear this conversation", exact=True).click()
-    sheet.get_by_role("button", name="Clear this conversation: sure?").click()
+    sheet.get_by_role("button", name="Clear conversation", exact=True).click()
+    sheet.get_by_role("button", name="Clear conversation?").click()
     wire.wait_for("clear_conversation")
     expect(sheet.page.get_by_text("Good morning.")).to_have_count(0)
     assert wire.deleted == []
 
 
 def test_the_calls_are_cleared_without_the_conversation(sheet: Locator, wire: Wire) -> None:
-    sheet.get_by_role("button", name="Clear the call history", exact=True).click()
-    sheet.get_by_role("button", name="Clear the call history: sure?").click()
+    sheet.get_by_role("button", name="Clear call history", exact=True).click()
+    sheet.get_by_role("button", name="Clear call history?").click()
     expect(sheet).to_contain_text("No calls yet.")
     assert wire.deleted == ["/api/calls"]
     assert wire.said("clear_conversation") == []

@@ -27,8 +27,8 @@ def walk(visitor: Visitor, key: str = "Tab", *, most: int = 30) -> list[str]:
 
 def test_tab_leads_through_the_first_screen_in_the_order_of_reading(visitor: Visitor) -> None:
     names = walk(visitor)
-    assert names[:4] == ["Conversations and calls", "Energy, latency and notices", "Settings", "Keys"]
-    assert names[4].startswith("Talk")
+    assert names[:4] == ["Conversations and calls", "Energy, latency and notices", "Settings", "Keyboard shortcuts"]
+    assert names[4].startswith("Start a hands-free call")
     assert names[5] == "What time is it in Tokyo?"
     assert names[9] == "Message"
 
@@ -39,7 +39,7 @@ def test_tab_leads_to_everything_in_a_busy_thread(visitor: Visitor, wire: Wire) 
     wire.tell("flyout", flyout_type="code", content="x", language=None, title="x.txt")
     expect(visitor.find("complementary")).to_be_visible()
     names = walk(visitor)
-    for wanted in ("Conversation", "Copy the code", "more", "Message", "Width of the panel", "Close the panel"):
+    for wanted in ("Conversation", "Copy code", "more", "Message", "Panel width", "Close panel"):
         assert wanted in names
 
 
@@ -90,7 +90,7 @@ def test_slash_leads_to_the_message(visitor: Visitor) -> None:
 
 def test_a_question_mark_shows_the_keys(visitor: Visitor) -> None:
     visitor.page.keyboard.press("?")
-    sheet = visitor.find("dialog", "Keys")
+    sheet = visitor.find("dialog", "Keyboard shortcuts")
     for key in ("Hold Space", "Escape", "/", "?", "M"):
         expect(sheet.get_by_text(key, exact=True)).to_be_visible()
     visitor.page.keyboard.press("Escape")
@@ -138,7 +138,7 @@ def test_keys_of_the_page_rest_while_a_dialog_is_open(visitor: Visitor, wire: Wi
     expect(visitor.find("alertdialog")).to_be_visible()
     visitor.page.keyboard.press("?")
     visitor.page.keyboard.press("/")
-    expect(visitor.find("dialog", "Keys")).to_have_count(0)
+    expect(visitor.find("dialog", "Keyboard shortcuts")).to_have_count(0)
     expect(visitor.composer).not_to_be_focused()
 
 

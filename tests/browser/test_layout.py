@@ -13,7 +13,7 @@ from tests.browser.visitor import Visitor
 NARROW: Final = {"width": 320, "height": 640}
 ZOOMED: Final = {"width": 640, "height": 400}
 WIDE: Final = {"width": 1280, "height": 800}
-PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keys")
+PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keyboard shortcuts")
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 """How far the page can be scrolled sideways, in pixels."""
 OUTSIDE = """() => [...document.querySelectorAll("button, textarea, select, input, dialog[open] *")]
@@ -93,7 +93,7 @@ def test_a_question_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
 
 def test_a_flyout_fits_into_320_pixels(narrow: Visitor, wire: Wire) -> None:
     wire.tell("flyout", flyout_type="code", content=f"{CODE}{LONG}", language="python", title=LONG)
-    expect(narrow.find("button", "Close the panel")).to_be_in_viewport(ratio=1)
+    expect(narrow.find("button", "Close panel")).to_be_in_viewport(ratio=1)
     assert_fits(narrow)
 
 
@@ -121,7 +121,7 @@ def test_what_passes_by_covers_no_control(invite: Invite, wire: Wire, viewport: 
     assert visitor.evaluate(COVERED) == []
     expect(visitor.composer).to_be_in_viewport(ratio=1)
     wire.tell("flyout", flyout_type="code", content=CODE, language="python", title="greet.py")
-    expect(visitor.find("button", "Close the panel")).to_be_in_viewport(ratio=1)
+    expect(visitor.find("button", "Close panel")).to_be_in_viewport(ratio=1)
     expect(visitor.toasts.first).to_be_in_viewport()
     assert visitor.evaluate(COVERED) == []
 

@@ -38,7 +38,7 @@ def test_a_refusal_is_told_and_can_be_changed(invite: Invite, wire: Wire) -> Non
     wire.wait_for_page()
     visitor.talk_button.click()
     visitor.sees("Microphone", "Mic blocked")
-    alert = visitor.find("alert").filter(has_text="The microphone is blocked.")
+    alert = visitor.find("alert").filter(has_text="Microphone access is blocked.")
     expect(alert).to_be_visible()
     assert wire.said("start_voice") == []
     visitor.context.grant_permissions(["microphone"])
@@ -82,7 +82,7 @@ def test_a_page_without_https_copies_all_the_same(invite: Invite, wire: Wire) ->
     visitor = invite(wire.url.replace("127.0.0.1", FOREIGN_NAME)).open()
     wire.wait_for_page()
     wire.tell("response", text="Good morning.")
-    visitor.click("Copy the whole conversation")
+    visitor.click("Copy conversation")
     expect(visitor.find("button", "Copied")).to_be_visible()
     visitor.forgive(INSECURE)
 

@@ -46,7 +46,7 @@ def test_a_flood_of_notices_leaves_room_for_the_conversation(visitor: Visitor, w
 def test_an_error_stands_until_it_is_dismissed(visitor: Visitor, wire: Wire) -> None:
     wire.tell("error", message="The model cannot be reached.", code="model_failed", retryable=True)
     alert = visitor.find("alert").filter(has_text="The model cannot be reached.")
-    expect(alert).to_contain_text("try again")
+    expect(alert).to_contain_text("Trying again may help")
     alert.get_by_role("button", name="Dismiss").click()
     expect(visitor.page.get_by_text("The model cannot be reached.")).to_have_count(0)
     expect(visitor.open_sheet(STATUS)).to_contain_text("The model cannot be reached.")
@@ -121,7 +121,7 @@ def test_a_reminder_rings_until_it_is_dismissed(invite: Invite, wire: Wire) -> N
 @pytest.mark.parametrize("final_message", ["Goodbye, until tomorrow.", None])
 def test_the_end_of_a_call_is_told_in_the_thread(visitor: Visitor, wire: Wire, final_message: str | None) -> None:
     wire.tell("end_voice_session", reason="user_goodbye", final_message=final_message)
-    expect(visitor.thread).to_contain_text(final_message or "The call is over.")
+    expect(visitor.thread).to_contain_text(final_message or "Call ended.")
 
 
 def test_messages_of_kinds_that_the_page_does_not_know_are_ignored(visitor: Visitor, wire: Wire) -> None:

@@ -12,7 +12,7 @@ from tests.browser.slow_model import serve_slow_model
 from tests.browser.visitor import Visitor
 from tests.wire.served import serve
 
-WAITING = "Waiting for the answer"
+WAITING = "Queued"
 
 
 def begin_answer(visitor: Visitor, wire: Wire) -> None:
@@ -56,7 +56,7 @@ def test_what_is_typed_during_an_answer_waits_under_it_and_is_taken_up(visitor: 
 def test_what_waits_can_be_taken_back_into_the_field(visitor: Visitor, wire: Wire) -> None:
     begin_answer(visitor, wire)
     write_all(visitor, wire, ["And the sun?", "And Mars?"])
-    waiting(visitor).filter(has_text="And Mars?").get_by_role("button", name="Take back").click()
+    waiting(visitor).filter(has_text="And Mars?").get_by_role("button", name="Unsend").click()
     assert wire.wait_for("unqueue")["id"] == "q-And Mars?"
     tell_queue(wire, "And the sun?")
     expect(waiting(visitor)).to_have_count(1)
@@ -67,7 +67,7 @@ def test_what_is_taken_back_replaces_nothing_that_is_being_typed(visitor: Visito
     begin_answer(visitor, wire)
     write_all(visitor, wire, ["And the sun?"])
     visitor.composer.fill("Something else")
-    visitor.find("button", "Take back").click()
+    visitor.find("button", "Unsend").click()
     wire.wait_for("unqueue")
     tell_queue(wire)
     expect(waiting(visitor)).to_have_count(0)
@@ -141,7 +141,7 @@ def test_a_real_server_answers_what_waited_in_its_order_and_not_what_was_taken_b
         for text in ("Say one", "Say two", "Say three", "Say four"):
             visitor.write(text)
         expect(waiting(visitor)).to_have_count(3)
-        waiting(visitor).filter(has_text="Say three").get_by_role("button", name="Take back").click()
+        waiting(visitor).filter(has_text="Say three").get_by_role("button", name="Unsend").click()
         expect(visitor.composer).to_have_value("Say three")
         expect(waiting(visitor)).to_have_count(2)
         model.may_answer.set()

@@ -58,8 +58,8 @@ def test_choices_are_kept_over_a_reload_and_told_to_the_server_again(visitor: Vi
     sheet.get_by_role("radio", name="Rose").check(force=True)
     sheet.get_by_role("slider", name="Speed").fill("150")
     sheet.get_by_role("slider", name="Volume").fill("30")
-    sheet.get_by_role("switch", name="Show words while I speak").uncheck()
-    sheet.get_by_role("switch", name="Show times").check()
+    sheet.get_by_role("switch", name="Show captions while I speak").uncheck()
+    sheet.get_by_role("switch", name="Show timestamps").check()
     wire.wait_for("settings", captions=False)
     visitor.page.reload()
     wire.wait_for_page(count=2)
@@ -67,8 +67,8 @@ def test_choices_are_kept_over_a_reload_and_told_to_the_server_again(visitor: Vi
     sheet = visitor.open_sheet("Settings")
     expect(sheet.get_by_role("slider", name="Speed")).to_have_value("150")
     expect(sheet.get_by_role("slider", name="Volume")).to_have_value("30")
-    expect(sheet.get_by_role("switch", name="Show words while I speak")).not_to_be_checked()
-    expect(sheet.get_by_role("switch", name="Show times")).to_be_checked()
+    expect(sheet.get_by_role("switch", name="Show captions while I speak")).not_to_be_checked()
+    expect(sheet.get_by_role("switch", name="Show timestamps")).to_be_checked()
     wire.wait_for("settings", theme="rose", voice_speed=150, volume=30, captions=False)
 
 
@@ -115,7 +115,7 @@ def test_the_voices_of_the_server_can_be_chosen_and_heard(invite: Invite, wire: 
     sheet = visitor.open_sheet("Settings")
     sheet.get_by_role("combobox", name="Voice").select_option("Amy (en-US)")
     wire.wait_for("settings", voice="amy")
-    sheet.get_by_role("button", name="Hear it").click()
+    sheet.get_by_role("button", name="Play sample").click()
     wire.wait_for("test_audio", voice="amy")
 
 
@@ -157,6 +157,6 @@ def test_another_key_can_be_chosen_for_push_to_talk(visitor: Visitor, wire: Wire
 
 
 def test_motion_can_be_reduced_by_choice(visitor: Visitor) -> None:
-    visitor.open_sheet("Settings").get_by_role("switch", name="Reduced motion").check()
+    visitor.open_sheet("Settings").get_by_role("switch", name="Reduce motion").check()
     visitor.page.keyboard.press("Escape")
     assert visitor.running_animations() == []

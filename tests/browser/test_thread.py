@@ -80,7 +80,7 @@ def test_markdown_becomes_elements(visitor: Visitor, wire: Wire) -> None:
 def test_code_can_be_copied(visitor: Visitor, wire: Wire) -> None:
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wire.tell_all(*exchange("Write a greeting", LISTING))
-    visitor.click("Copy the code")
+    visitor.click("Copy code")
     expect(visitor.find("button", "Copied")).to_be_visible()
     assert visitor.evaluate("() => navigator.clipboard.readText()").rstrip() == CODE.rstrip()
 
@@ -88,7 +88,7 @@ def test_code_can_be_copied(visitor: Visitor, wire: Wire) -> None:
 def test_the_whole_conversation_can_be_copied(visitor: Visitor, wire: Wire) -> None:
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wire.tell_all(*exchange("Write a greeting", LISTING))
-    visitor.click("Copy the whole conversation")
+    visitor.click("Copy conversation")
     expect(visitor.find("button", "Copied")).to_be_visible()
     copied = visitor.evaluate("() => navigator.clipboard.readText()")
     assert "**You:** Write a greeting" in copied
@@ -174,5 +174,5 @@ def test_a_picture_is_shown_with_its_caption(visitor: Visitor, wire: Wire) -> No
 def test_times_are_shown_if_they_are_wanted(visitor: Visitor, wire: Wire) -> None:
     wire.tell_all(*exchange("Hello", "Good morning."))
     expect(visitor.thread.get_by_role("time")).to_have_count(0)
-    visitor.open_sheet("Settings").get_by_role("switch", name="Show times").check()
+    visitor.open_sheet("Settings").get_by_role("switch", name="Show timestamps").check()
     expect(visitor.thread.get_by_role("time")).to_have_count(2)

@@ -170,7 +170,7 @@ def test_an_answer_survives_a_server_that_dies_while_it_speaks(
     visitor.sees("Connection", "Reconnecting")
     server.start()
     visitor.sees("Connection", "Connected", timeout_s=40)
-    expect(visitor.banners).to_have_text(["Reconnected. The session goes on."])
+    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
     visitor.sees("Assistant", "Listening", timeout_s=30)
     expect(visitor.said).to_have_text([LONG_QUESTION])
     expect(visitor.answers).to_have_count(1)
@@ -194,10 +194,10 @@ def test_a_restart_of_the_server_during_a_call_is_told_in_one_place(
     visitor.sees("Assistant", "Listening")
     seen = visitor.evaluate("() => window.seen")
     assert all(len(each["told"]) <= 1 for each in seen)
-    assert ["Reconnected. The session goes on."] in [each["told"] for each in seen]
+    assert ["Reconnected. Your session continues."] in [each["told"] for each in seen]
     gone = [each["states"] for each in seen if each["states"][0] == "Reconnecting…"]
     assert gone
-    assert {(microphone, assistant) for _, microphone, assistant in gone} == {("Not heard", "Call on hold")}
+    assert {(microphone, assistant) for _, microphone, assistant in gone} == {("Mic on hold", "Call on hold")}
     visitor.write("fifteen percent of 80")
     expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
     visitor.forgive(CUT, "ERR_CONNECTION")
@@ -219,7 +219,7 @@ def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(browser: B
 
 def test_a_voice_can_be_tried(browser: Browser, server: RealServer) -> None:
     visitor = Visitor(browser.new_context(), server.url).open()
-    visitor.open_sheet("Settings").get_by_role("button", name="Hear it").click()
+    visitor.open_sheet("Settings").get_by_role("button", name="Play sample").click()
     expect(visitor.page.locator(".orb").first).to_have_attribute("style", LOUD)
     assert visitor.faults == []
     visitor.context.close()

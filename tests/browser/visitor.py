@@ -94,7 +94,7 @@ class Visitor:
 
     def state(self, name: str) -> Locator:
         """One of the three states, in words."""
-        return self.page.get_by_role("status", name="States").locator(f".state:nth-child({STATES.index(name) + 1})")
+        return self.page.get_by_role("status", name="Status").locator(f".state:nth-child({STATES.index(name) + 1})")
 
     def sees(self, name: str, text: str, *, timeout_s: float = 10) -> None:
         expect(self.state(name)).to_contain_text(text, timeout=timeout_s * 1000)

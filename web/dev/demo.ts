@@ -1,5 +1,5 @@
 /**
- * The page with a scripted server, to look at: `npm run dev`, then /dev/demo.html?scene=busy&theme=rose. Not built.
+ * The page with a scripted server: `npm run dev`, then open /dev/demo.html?scene=busy&theme=rose. Not part of the build.
  * Scenes: welcome, busy, confirm, code, terminal, browser, lost, blocked, token.
  */
 
@@ -93,6 +93,6 @@ sessionStorage.clear();
 
 await import("../src/main");
 if (open !== null) {
-  const labels: Record<string, string> = { history: "Conversations and calls", status: "Energy, latency and notices", settings: "Settings", keys: "Keys" };
+  const labels: Record<string, string> = { history: "Conversations and calls", status: "Energy, latency and notices", settings: "Settings", keys: "Keyboard shortcuts" };
   setTimeout(() => document.querySelector<HTMLButtonElement>(`[aria-label="${labels[open]}"]`)?.click(), 300);
 }

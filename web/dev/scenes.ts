@@ -1,4 +1,4 @@
-/** What the scripted server says in each scene. */
+/** What the scripted server sends in each scene. */
 
 const CODE = `import re
 from datetime import date

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { Antiphon } from "./client/antiphon";
 import { App } from "./ui/App";
-import { PageContext } from "./ui/context";
+import { PageContext } from "./ui/hooks";
 import "./ui/themes.css";
 import "./ui/base.css";
 import "./ui/page.css";
@@ -15,14 +15,14 @@ import { createRecords } from "./view/records";
 import { browserStorage } from "./view/settings";
 
 const page = createPage({
-  connectTo: (options) => new Antiphon(options),
+  createClient: (options) => new Antiphon(options),
   now: Date.now,
   local: browserStorage("localStorage"),
   tab: browserStorage("sessionStorage"),
   makeRecords: (token) => createRecords(document.baseURI, token),
 });
 
-// Drawn before there is a connection: writing is possible at once, and waits for it.
+// Rendered before there is a connection: typing works at once, and is sent once connected.
 render(
   <PageContext.Provider value={page}>
     <App />

@@ -1,9 +1,9 @@
-/** The client of an Antiphon server: `new Antiphon({ … }).connect()`, methods to speak, typed events to listen. */
+/** The client of an Antiphon server: call `new Antiphon({ … }).connect()`, then use its methods and typed events. */
 
 import { createBargeIn, createVoiceGate } from "./barge-in";
 import type { CapturedFrame } from "./capture";
 import type { AntiphonEvents, Connection, Devices, Level, MicrophoneState, Playing, SoundState } from "./events";
-import { createEmitter } from "./events";
+import { createEmitter, VOICE_UNAVAILABLE } from "./events";
 import { encodeMicrophone, type Incoming } from "./frames";
 import { createListening } from "./listening";
 import { createMicrophone, listDevices } from "./microphone";
@@ -29,28 +29,26 @@ export type * from "./wire";
 export { MicrophoneError } from "./events";
 export { MAX_PENDING_REQUEST, MAX_TEXT } from "./wire";
 
-const HERE = import.meta.url;
-const SOCKET = import.meta.env.DEV ? "/ws" : "ws";
+const MODULE_URL = import.meta.url;
+const SOCKET_PATH = import.meta.env.DEV ? "/ws" : "ws";
 const CLIENT = "antiphon-web/1";
-/** The code of the notice that says why there is no call. */
-const VOICE_UNAVAILABLE = "voice_unavailable";
 
 export interface AntiphonOptions {
-  /** The server's socket, such as "wss://example.org/ws". Absent: that of the server that this module comes from. */
+  /** The server's WebSocket address, such as "wss://example.org/ws". Default: the server that served this module. */
   url?: string;
-  /** Where the server asks for one. It travels in the first message, never in the address. */
+  /** Needed if the server requires one. It is sent in the first message, never in the URL. */
   token?: string;
-  /** How to begin. Absent: text. */
+  /** The mode to start in. Default: text. */
   mode?: Mode;
-  /** An earlier conversation to go on in. */
+  /** An earlier conversation to continue. */
   conversationId?: string;
-  /** What was said elsewhere before, oldest first: context of a new conversation. */
+  /** Earlier messages from elsewhere, oldest first, as context for a new conversation. */
   initialMessages?: InitialMessage[];
-  /** Name and version of the program, for the server's log. */
+  /** The name and version of your program, for the server's log. */
   client?: string;
-  /** "json" asks for speech as WAV files in messages. Absent: binary frames, which are a quarter smaller. */
+  /** "json" asks for speech as WAV files inside messages. Default: binary frames, which are a quarter smaller. */
   audio?: AudioForm;
-  /** Whether speech over the assistant turns it down, then stops it, before the server has noticed. Absent: yes. */
+  /** Whether the client itself ducks and then stops the assistant when the user speaks over it. Default: true. */
   bargeIn?: boolean;
 }
 
@@ -61,7 +59,7 @@ export interface DeviceChoice {
 }
 
 export class Antiphon {
-  // How it is now. Each has an event of the same name, with the same value.
+  // The current values. Each has an event of the same name that carries the new value.
   connection: Connection = { state: "closed", code: 1000, reason: "Not connected yet." };
   microphone: MicrophoneState = { state: "off" };
   sound: SoundState = { state: "off" };
@@ -71,21 +69,23 @@ export class Antiphon {
   /** The server's state. */
   state: State = "idle";
   mode: Mode;
-  /** To go on in after a reload; null as long as nothing was said. (The handle of the session is kept in memory only.) */
+  /** Save this to continue after a reload. It is null until something was said. (The resume handle stays in memory.) */
   conversationId: string | null;
 
   readonly #options: AntiphonOptions;
   readonly #events = createEmitter<AntiphonEvents>();
   readonly #session: Session;
   #token: string | undefined;
-  /** Of this session, also if nothing was said in it. */
-  #begun: string | null = null;
+  /** The conversation of this session, even if nothing was said in it yet. */
+  #sessionConversation: string | null = null;
+  /** Whether the server has worked on a turn of this conversation. Before that, its speech is a greeting. */
+  #hasTurn = false;
 
-  readonly #sound = createSound((now) => this.#tell("sound", now));
+  readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
     position: (at, level) => {
       this.#playback.position(at);
-      // A report of what was stopped may still have been on its way: nothing would lower this level again.
+      // A late report about stopped playback would raise the level, and nothing would lower it again.
       if (this.playing.playing) this.#setLevel({ output: level });
     },
     ended: (at) => this.#playback.ended(at),
@@ -94,18 +94,18 @@ export class Antiphon {
     this.#player,
     (message) => this.#session.send(message),
     (now) => {
-      this.#tell("playing", now);
+      this.#update("playing", now);
       if (!now.playing) this.#setLevel({ output: 0 });
-      this.#restIfQuiet();
+      this.#suspendIfQuiet();
     },
   );
   readonly #microphone = createMicrophone(this.#sound, {
-    frame: (frame) => this.#hear(frame),
+    frame: (frame) => this.#frameCaptured(frame),
     changed: (now) => {
-      this.#tell("microphone", now);
+      this.#update("microphone", now);
       if (now.state !== "on") this.#setLevel({ input: 0, speech: false });
-      if (now.state === "failed") this.#listening.lose();
-      this.#restIfQuiet();
+      if (now.state === "failed") this.#listening.microphoneLost();
+      this.#suspendIfQuiet();
     },
   });
   readonly #listening = createListening(this.#microphone, (message) => this.#session.send(message));
@@ -119,31 +119,37 @@ export class Antiphon {
     this.mode = options.mode ?? "text";
     this.conversationId = options.conversationId ?? null;
     this.#session = createSession(options.url ?? socketUrl(), () => this.#hello(), {
-      told: (incoming) => this.#take(incoming),
-      connection: (now) => this.#follow(now),
+      received: (incoming) => this.#receive(incoming),
+      connection: (now) => this.#connectionChanged(now),
     });
     if (typeof window === "undefined") return;
     navigator.mediaDevices?.addEventListener("devicechange", () => {
       this.devices().then((found) => this.#events.emit("devices", found), () => undefined);
     });
-    // A page that is only put aside may come back, and then its session goes on.
+    // A page in the back/forward cache may return, and its session then continues.
     addEventListener("pagehide", (event) => {
       if (!event.persisted) this.close();
     });
   }
 
-  /** Calls the handler at every event of this type: the `type` of a server's message, or one of `ClientEvents`. Gives a function that ends it. */
-  on<Type extends keyof AntiphonEvents>(type: Type, handler: (told: AntiphonEvents[Type]) => void): () => void {
+  /**
+   * Calls the handler for every event of this type: a server message's `type`, or one of `ClientEvents`. Returns a
+   * function that unsubscribes.
+   */
+  on<Type extends keyof AntiphonEvents>(type: Type, handler: (event: AntiphonEvents[Type]) => void): () => void {
     return this.#events.on(type, handler);
   }
 
-  /** Opens the connection, and again whenever it is lost. While it waits for the next try, tries now. */
+  /** Connects, and reconnects whenever the connection is lost. If a retry is pending, it is made now. */
   connect(token?: string): void {
     this.#token = token ?? this.#token;
     this.#session.connect();
   }
 
-  /** Ends the session, the microphone and the sound. `connect()` begins a new session on the same conversation. */
+  /**
+   * Ends the session and closes the microphone and the audio output. `connect()` starts a new session in the same
+   * conversation.
+   */
   close(): void {
     this.#session.close();
     this.#listening.end();
@@ -152,30 +158,39 @@ export class Antiphon {
     this.#sound.close();
   }
 
-  /** Opens the microphone and listens, as long as push-to-talk is pressed. Silences the assistant. Call it from a click or a key. Rejects with a `MicrophoneError`. */
+  /**
+   * Push-to-talk pressed: stops the assistant, opens the microphone and listens. Call it from a click or key handler.
+   * Rejects with a `MicrophoneError`.
+   */
   async startListening(): Promise<void> {
     this.interrupt();
     await this.#listening.start({ type: "start_listening" });
   }
 
-  /** What was said so far is the user's turn. The microphone is closed ten seconds later. */
+  /** Push-to-talk released: what was said so far is the user's turn. The microphone closes ten seconds later. */
   stopListening(): void {
     this.#listening.stop();
   }
 
-  /** From text to voice, hands-free. Call it from a click or a key, or at `voice_session_start` with its request. Rejects with a `MicrophoneError`. */
+  /**
+   * Starts a hands-free call. Call it from a click or key handler, or on `voice_session_start` with its request.
+   * Rejects with a `MicrophoneError`.
+   */
   async startVoice(pendingRequest?: string | null): Promise<void> {
     await this.#listening.start({ type: "start_voice", pending_request: pendingRequest || null });
   }
 
-  /** From voice to text. Closes the microphone. */
+  /** Ends the call: closes the microphone and returns to text. */
   endVoice(): void {
     this.#listening.end();
-    this.#silence();
+    this.#stopPlayback();
     this.#session.send({ type: "end_voice" });
   }
 
-  /** Says it in writing, in either mode. Silences the assistant. Waits for the connection if there is none, and for the end of an answer that is being made (`queued`). */
+  /**
+   * Sends a typed message, in either mode, and stops the assistant's speech. Without a connection it is sent later;
+   * while an answer is being generated the server queues it (`queued`).
+   */
   say(text: string): void {
     const trimmed = text.trim();
     if (trimmed === "") return;
@@ -184,29 +199,34 @@ export class Antiphon {
     this.#session.send({ type: "text_message", text: trimmed });
   }
 
-  /** Takes back what waits for the end of an answer: an id from `queued`, which also answers this. */
+  /** Removes a queued message by its id from `queued`. The server replies with a new `queued`. */
   unqueue(id: string): void {
     this.#session.send({ type: "unqueue", id });
   }
 
-  /** Silence within 50 ms, before the server agrees: the stop button, Escape. Nothing happens if nothing is being made or said. */
+  /**
+   * Stops the assistant within 50 ms, without waiting for the server, as for a stop button. Does nothing if it is
+   * neither generating nor speaking.
+   */
   interrupt(): void {
-    const heard = this.#silence();
+    const heard = this.#stopPlayback();
     if (!this.#isBusy) return;
     this.#session.send({ type: "interrupt", ...(heard === null ? {} : { played_ms: heard.playedMs }) });
   }
 
-  /** The person's answer to a `confirmation_request`. */
+  /** Sends the user's answer to a `confirmation_request`. */
   confirm(confirmationToken: string, approved: boolean): void {
     this.#session.send({ type: "confirm", confirmation_token: confirmationToken, approved });
   }
 
-  /** Answered by `settings_updated`, or by an `error` with the code `bad_settings`. */
+  /**
+   * Changes settings. The server replies with `settings_updated`, or with an `error` that has the code `bad_settings`.
+   */
   settings(changed: Omit<SettingsMessage, "type">): void {
     this.#session.send({ type: "settings", ...changed });
   }
 
-  /** Answered by `history`. */
+  /** Continues an earlier conversation. The server replies with `history`. */
   loadConversation(id: string): void {
     this.#playback.stop();
     this.#session.send({ type: "load_conversation", conversation_id: id });
@@ -216,13 +236,13 @@ export class Antiphon {
     this.#session.send({ type: "clear_conversation" });
   }
 
-  /** One short sentence, to hear a voice and the volume. Call it from a click or a key. */
+  /** Plays one short sentence, to try a voice and the volume. Call it from a click or key handler. */
   testAudio(voice?: string): void {
     this.unlockSound();
     this.#session.send({ type: "test_audio", voice: voice ?? null });
   }
 
-  /** A muted microphone stays open, and nothing of it is sent. The assistant goes on speaking: mute is no pause. */
+  /** A muted microphone stays open, but nothing is sent. The assistant keeps speaking: muting does not pause it. */
   mute(muted: boolean): void {
     this.#isMuted = muted;
     this.#microphone.mute(muted);
@@ -233,51 +253,57 @@ export class Antiphon {
     this.#player.setVolume(volume);
   }
 
-  /** At once, in a call too. Rejects with a `MicrophoneError` if the new microphone cannot be opened; the old one then goes on. */
+  /**
+   * Takes effect at once, even during a call. Rejects with a `MicrophoneError` if the new microphone cannot be opened;
+   * the old one stays in use.
+   */
   async setDevices({ input, output }: DeviceChoice): Promise<void> {
     if (output !== undefined) await this.#sound.setOutput(output);
     if (input !== undefined) await this.#microphone.choose(input);
   }
 
-  /** What there is to choose from. A `devices` event tells when it changes. */
+  /** Lists the devices to choose from. A `devices` event reports changes. */
   async devices(): Promise<Devices> {
     return listDevices();
   }
 
-  /** Lets sound out. Browsers want a click or a key for that; what has to be called from one does it by itself. */
+  /**
+   * Enables sound, for which browsers require a click or a key press. Methods that must be called from one do this
+   * themselves.
+   */
   unlockSound(): void {
-    // Why it failed is told by the event.
+    // The `sound` event reports why it failed.
     this.#sound.open().catch(() => undefined);
   }
 
   #hello(): HelloMessage {
     const { audio = "binary", client = CLIENT, initialMessages } = this.#options;
-    const isStored = this.#begun !== null && this.conversationId === this.#begun;
+    const isStored = this.#sessionConversation !== null && this.conversationId === this.#sessionConversation;
     return {
       type: "hello",
       mode: this.mode,
       audio,
       client,
       ...(this.#token === undefined ? {} : { token: this.#token }),
-      // If the session cannot be resumed, at least the conversation goes on, and it has what was brought along.
+      // If the session cannot be resumed, the conversation continues, and it already has the initial messages.
       ...(this.conversationId === null ? {} : { conversation_id: this.conversationId }),
       ...(initialMessages === undefined || isStored ? {} : { initial_messages: initialMessages }),
     };
   }
 
-  #follow(now: Connection): void {
+  #connectionChanged(now: Connection): void {
     if (now.state === "open" && now.session !== "resumed") {
       this.#playback.reset();
-      // The call goes on, in another session.
+      // The call continues in the new session.
       if (this.#listening.isOn) this.#session.send({ type: "start_listening" });
     }
     if (now.state === "closed") this.#listening.end();
-    this.#tell("connection", now);
+    this.#update("connection", now);
   }
 
-  #take(incoming: Incoming): void {
+  #receive(incoming: Incoming): void {
     if (incoming.type === "speech") {
-      this.#playback.hear(incoming.seq, { turn: incoming.turn, hz: SPEECH_HZ, samples: incoming.pcm });
+      this.#playback.receive(incoming.seq, { turn: incoming.turn, hz: SPEECH_HZ, samples: incoming.pcm });
       return;
     }
     this.#apply(incoming);
@@ -289,28 +315,34 @@ export class Antiphon {
     switch (message.type) {
       case "state":
         this.state = message.state;
-        // Only a call is listened to, and only a call is spoken in.
+        if (message.state === "processing") this.#hasTurn = true;
+        // The server listens and speaks in calls only.
         if (message.state === "listening" || message.state === "speaking") this.mode = "voice";
         this.#playback.followState(message.state);
-        // After an interruption a server listens, and waits for speech that cannot come if the key is up by then.
+        // After an interruption the server listens. If push-to-talk was released by then, no speech can come.
         if (message.state === "listening" && this.#listening.isOff) this.#session.send({ type: "stop_listening" });
         break;
       case "session":
         this.mode = message.mode;
-        this.#begun = message.conversation_id;
+        if (message.conversation_id !== this.#sessionConversation) this.#hasTurn = false;
+        this.#sessionConversation = message.conversation_id;
         break;
       case "transcript":
-        if (message.is_final) this.conversationId = this.#begun;
+        if (message.is_final) this.conversationId = this.#sessionConversation;
+        break;
+      case "response":
+        // A spoken turn may never get a transcript. A greeting alone is not stored.
+        if (this.#hasTurn) this.conversationId = this.#sessionConversation;
         break;
       case "history":
-        this.conversationId = this.#begun = message.conversation_id;
+        this.conversationId = this.#sessionConversation = message.conversation_id;
         break;
       case "error":
         if (message.code === "unknown_conversation") this.conversationId = null;
         break;
       case "audio": {
         const wave = parseWav(fromBase64(message.data) ?? new Uint8Array());
-        if (wave !== null) this.#playback.hear(message.seq, { turn: message.turn, ...wave });
+        if (wave !== null) this.#playback.receive(message.seq, { turn: message.turn, ...wave });
         if (message.last) this.#playback.complete(message.turn);
         break;
       }
@@ -331,33 +363,33 @@ export class Antiphon {
     return this.state === "processing" || this.state === "speaking";
   }
 
-  #silence(): { turn: number; playedMs: number } | null {
+  #stopPlayback(): { turn: number; playedMs: number } | null {
     return this.#isBusy ? this.#playback.interrupt() : this.#playback.stop();
   }
 
-  #hear({ pcm, rms }: CapturedFrame): void {
+  #frameCaptured({ pcm, rms }: CapturedFrame): void {
     const { playing } = this.playing;
     const frameMs = (pcm.length * 1000) / MICROPHONE_HZ;
-    const isLoud = this.#gate.hear(rms, frameMs, playing);
+    const isLoud = this.#gate.process(rms, frameMs, playing);
     this.#setLevel({ input: rms, speech: this.#gate.speech });
     if (!this.#listening.isOn || this.#isMuted) return;
     this.#session.sendAudio(encodeMicrophone(pcm, playing));
     if (this.#options.bargeIn === false) return;
-    const verdict = this.#bargeIn.hear(isLoud, frameMs, playing);
+    const verdict = this.#bargeIn.process(isLoud, frameMs, playing);
     if (verdict === "interrupt") this.interrupt();
     else if (verdict !== null) this.#playback.duck(verdict === "duck");
   }
 
-  #restIfQuiet(): void {
+  #suspendIfQuiet(): void {
     const isAwake = this.microphone.state === "on" || this.microphone.state === "asking" || this.playing.playing;
-    if (!isAwake) this.#sound.rest();
+    if (!isAwake) this.#sound.suspend();
   }
 
   #setLevel(changed: Partial<Level>): void {
-    this.#tell("level", { ...this.level, ...changed });
+    this.#update("level", { ...this.level, ...changed });
   }
 
-  #tell<Type extends "connection" | "microphone" | "sound" | "level" | "playing">(
+  #update<Type extends "connection" | "microphone" | "sound" | "level" | "playing">(
     type: Type,
     now: AntiphonEvents[Type],
   ): void {
@@ -366,9 +398,9 @@ export class Antiphon {
   }
 }
 
-/** Where this module comes from, there is the server too. */
+/** The server that served this module. */
 function socketUrl(): string {
-  const url = new URL(SOCKET, HERE);
+  const url = new URL(SOCKET_PATH, MODULE_URL);
   url.protocol = url.protocol.replace("http", "ws");
   return url.href;
 }

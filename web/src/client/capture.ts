@@ -1,40 +1,37 @@
-/** From what a microphone gives to what the wire takes: 16 kHz, mono, 16 bits, in frames of 20 ms. */
+/** Converts microphone audio to what the wire carries: 16 kHz, mono, 16 bits, in frames of 20 ms. */
 
 import { createResampler } from "./resampler";
 
-export const FRAME_MS = 20;
+const FRAME_MS = 20;
 
 export interface CapturedFrame {
   pcm: Int16Array;
-  /** Of the frame, from 0 to 1: root mean square, and the largest sample. */
+  /** The root mean square of the frame, from 0 to 1. */
   rms: number;
-  peak: number;
 }
 
-/** Takes blocks of any length and calls `give` with each frame that is full. */
+/** Takes blocks of any length and calls `emit` with each full frame. */
 export function createCapture(
   fromHz: number,
   toHz: number,
-  give: (frame: CapturedFrame) => void,
+  emit: (frame: CapturedFrame) => void,
 ): (channels: readonly Float32Array[]) => void {
   const resampler = createResampler(fromHz, toHz);
   const frameSamples = (toHz * FRAME_MS) / 1000;
   let pcm = new Int16Array(frameSamples);
   let filled = 0;
   let energy = 0;
-  let peak = 0;
 
   function add(sample: number): void {
     const clipped = Math.max(-1, Math.min(1, sample));
     pcm[filled++] = Math.round(clipped * 0x7fff);
     energy += clipped * clipped;
-    peak = Math.max(peak, Math.abs(clipped));
     if (filled < frameSamples) return;
-    const full = { pcm, rms: Math.sqrt(energy / frameSamples), peak };
-    // A new one for each frame: the full one goes to another thread without being copied.
+    const full = { pcm, rms: Math.sqrt(energy / frameSamples) };
+    // Each frame gets a new buffer, since the full one is transferred to another thread.
     pcm = new Int16Array(frameSamples);
-    filled = energy = peak = 0;
-    give(full);
+    filled = energy = 0;
+    emit(full);
   }
 
   return (channels) => {

@@ -1,45 +1,54 @@
-/** What a client tells besides the server's messages, and how it tells it. */
+/** The client's own events, besides the server's messages, and the emitter for both. */
 
 import type { ServerMessage, ServerMessages } from "./wire";
 
-/** How the client fares with its connection. */
+/** The code of the notice that says why there is no call. */
+export const VOICE_UNAVAILABLE = "voice_unavailable";
+
+/** The state of the connection. */
 export type Connection =
-  | { state: "connecting"; /** How many tries there were since the last connection that held; 0 at the very first. */ attempt: number }
+  | { state: "connecting"; /** How many attempts were made since the last stable connection; 0 for the very first. */ attempt: number }
   | {
       state: "open";
-      /** `resumed`: the session goes on, and what was missed follows. `new`: it could not; what was under way is lost. */
+      /**
+       * `resumed`: the session continues, and what was missed follows. `new`: it could not be resumed, and work in
+       * progress is lost.
+       */
       session: "first" | "resumed" | "new";
-      /** Why it is a new one. */
+      /** Why the session is a new one. */
       reason: string | null;
     }
   | {
-      /** Told about once a second, so that it can be shown as a countdown. */
+      /** Sent about once a second, so that it can be shown as a countdown. */
       state: "waiting";
       retryInMs: number;
       attempt: number;
       reason: string;
     }
   | {
-      /** No further try is made until `connect()`. */
+      /** There are no further attempts until `connect()`. */
       state: "closed";
-      /** 1000 is the end that was asked for; 4401: a token is needed; 4403: blocked; 4409: gone on elsewhere. */
+      /**
+       * 1000: closed on request; 4401: a token is required; 4403: blocked; 4409: another connection took over the
+       * session.
+       */
       code: number;
       reason: string;
     };
 
 export type MicrophoneProblem =
-  /** The browser gives no microphone to a page without https (except on this machine). */
+  /** Browsers only allow the microphone on pages served over HTTPS or from this machine. */
   | "insecure"
-  /** The person, or a setting, refused. */
+  /** The user, or a browser setting, refused. */
   | "denied"
-  /** None is plugged in. */
+  /** No microphone is connected. */
   | "missing"
-  /** Another program holds it, or the system failed. */
+  /** Another program uses it, or the system failed. */
   | "busy"
-  /** The browser has no such thing. */
+  /** The browser cannot record audio. */
   | "unsupported";
 
-/** `message` is a sentence that can be shown. */
+/** `message` is a sentence to show to the user. */
 export class MicrophoneError extends Error {
   override readonly name = "MicrophoneError";
 
@@ -53,16 +62,16 @@ export class MicrophoneError extends Error {
 
 export type MicrophoneState =
   | { state: "off" }
-  /** The browser is asking the person. */
+  /** The browser is asking the user for permission. */
   | { state: "asking" }
-  /** What is heard is sent, unless `muted`. */
+  /** Audio is sent, unless `muted`. */
   | { state: "on"; muted: boolean; /** The name of the device. */ label: string }
   | { state: "failed"; error: MicrophoneError };
 
-/** Whether speech can be heard. `blocked`: not before the person has touched the page. */
+/** Whether speech can be played. `blocked`: not until the user has interacted with the page. */
 export type SoundState = { state: "off" | "ready" | "blocked" } | { state: "failed"; message: string };
 
-/** How loud it is, from 0 to 1 (root mean square). Up to 50 a second, while something is open. */
+/** Loudness from 0 to 1 (root mean square). Sent up to 80 times a second while audio is open. */
 export interface Level {
   input: number;
   output: number;
@@ -72,19 +81,19 @@ export interface Level {
 
 export interface Playing {
   playing: boolean;
-  /** The turn whose answer is heard, or was heard last; 0 is a sample of a voice. */
+  /** The turn whose answer is playing, or played last; 0 for a voice sample. */
   turn: number;
-  /** Of that turn, in milliseconds, by the samples that were heard. */
+  /** How much of that turn was played, in milliseconds. */
   playedMs: number;
-  /** Of that turn, in milliseconds, by the samples that have come. */
+  /** How much of that turn has arrived, in milliseconds. */
   receivedMs: number;
-  /** No more of that turn will come. */
+  /** Whether all audio of that turn has arrived. */
   complete: boolean;
-  /** Turned down, since somebody seems to speak. */
+  /** Whether playback is turned down because somebody seems to speak. */
   ducked: boolean;
 }
 
-/** A device that can be chosen. Without permission browsers give no names: `label` is then empty. */
+/** A device that can be chosen. Without microphone permission browsers hide the names: `label` is empty then. */
 export interface Device {
   id: string;
   label: string;
@@ -92,7 +101,7 @@ export interface Device {
 
 export interface Devices {
   inputs: Device[];
-  /** Empty where the browser does not let a page choose. */
+  /** Empty if the browser does not let pages choose. */
   outputs: Device[];
 }
 
@@ -102,20 +111,20 @@ export interface ClientEvents {
   sound: SoundState;
   level: Level;
   playing: Playing;
-  /** Devices came or went. */
+  /** A device was added or removed. */
   devices: Devices;
-  /** Every message of the server, in its order, also told under its own type. */
+  /** Every server message, in order. Each is also emitted under its own type. */
   message: ServerMessage;
 }
 
 export type AntiphonEvents = ServerMessages & ClientEvents;
 
-type Handler<T> = (told: T) => void;
+type Handler<T> = (event: T) => void;
 
 export interface Emitter<Events> {
-  /** Gives a function that ends it. */
+  /** Returns a function that unsubscribes. */
   on<Type extends keyof Events>(type: Type, handler: Handler<Events[Type]>): () => void;
-  emit<Type extends keyof Events>(type: Type, told: Events[Type]): void;
+  emit<Type extends keyof Events>(type: Type, event: Events[Type]): void;
 }
 
 export function createEmitter<Events>(): Emitter<Events> {
@@ -126,11 +135,11 @@ export function createEmitter<Events>(): Emitter<Events> {
       handlers.set(type, all.add(handler));
       return () => void all.delete(handler);
     },
-    emit(type, told) {
+    emit(type, event) {
       for (const handler of [...(handlers.get(type) ?? [])]) {
-        // One that fails must not keep the others, or the connection, from going on.
+        // A handler that throws must not stop the others, or the connection.
         try {
-          (handler as Handler<typeof told>)(told);
+          (handler as Handler<typeof event>)(event);
         } catch (error) {
           reportError(error);
         }

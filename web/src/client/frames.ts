@@ -1,8 +1,8 @@
-/** Frames of the wire to values and back. */
+/** Decodes and encodes the frames of the wire. */
 
 import { SERVER_TYPES, type ServerMessage } from "./wire";
 
-/** Speech in a binary frame, in the place of an `audio` message. */
+/** Speech in a binary frame, instead of an `audio` message. */
 export interface Speech {
   type: "speech";
   n: number;
@@ -14,11 +14,11 @@ export interface Speech {
 
 export type Incoming = ServerMessage | Speech;
 
-const SPEECH = 0x01;
+const SPEECH_FRAME = 0x01;
 const HEADER_BYTES = 13;
-const PLAYING = 0b1;
+const PLAYING_FLAG = 0b1;
 
-/** Null for what is no message of this version: clients pass over it. */
+/** Returns null for anything that is not a message of this version, which clients ignore. */
 export function parseMessage(text: string): ServerMessage | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -29,21 +29,22 @@ export function parseMessage(text: string): ServerMessage | null {
   }
 }
 
-/** Null for what is no speech. */
+/** Returns null if the frame is not speech. */
 export function parseSpeech(frame: ArrayBuffer): Speech | null {
   const samples = (frame.byteLength - HEADER_BYTES) / 2;
   if (samples <= 0 || !Number.isInteger(samples)) return null;
   const view = new DataView(frame);
-  if (view.getUint8(0) !== SPEECH) return null;
-  // Copied, since the header is of an odd length. Samples are little-endian on the wire, as on every machine with a browser.
+  if (view.getUint8(0) !== SPEECH_FRAME) return null;
+  // Copied because the header has an odd length. Samples are little-endian on the wire, as on every machine that runs
+  // a browser.
   const pcm = new Int16Array(frame.slice(HEADER_BYTES));
   return { type: "speech", n: view.getUint32(1), turn: view.getUint32(5), seq: view.getUint32(9), pcm };
 }
 
-/** `playing`: the assistant's speech is being played, and the microphone may hear it. */
+/** `playing` says that the assistant's speech is playing, so the microphone may pick it up. */
 export function encodeMicrophone(pcm: Int16Array, playing: boolean): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(1 + pcm.byteLength);
-  frame[0] = playing ? PLAYING : 0;
+  frame[0] = playing ? PLAYING_FLAG : 0;
   frame.set(new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength), 1);
   return frame;
 }

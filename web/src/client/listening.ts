@@ -1,26 +1,26 @@
-/** When the microphone is open, and when what it hears is sent. */
+/** Decides when the microphone is open, and when its audio is sent. */
 
 import type { Microphone } from "./microphone";
 import type { ClientMessage } from "./wire";
 
-/** What was said as the key went up is still on its way through the sound card. */
+/** What was said just before the key was released is still on its way through the sound card. */
 const TAIL_MS = 100;
-/** Push-to-talk would lose its first words if the microphone had to be opened for each of them. */
-const LINGER_MS = 10_000;
+/** The microphone stays open between presses, since opening it each time would lose the first words. */
+const CLOSE_DELAY_MS = 10_000;
 
 export interface Listening {
-  /** Whether what is heard is sent. */
+  /** Whether the microphone's audio is sent. */
   readonly isOn: boolean;
-  /** Whether nobody has asked to be heard. While the microphone is being opened it is neither on nor off. */
+  /** Whether nobody has asked to listen. While the microphone is being opened, it is neither on nor off. */
   readonly isOff: boolean;
-  /** Opens the microphone, then says so. Rejects with a `MicrophoneError`. */
-  start(begin: ClientMessage): Promise<void>;
-  /** What was said so far is the user's turn. The microphone is closed soon after. */
+  /** Opens the microphone, then sends the message. Rejects with a `MicrophoneError`. */
+  start(message: ClientMessage): Promise<void>;
+  /** Ends the user's turn. The microphone is closed some seconds later. */
   stop(): void;
   /** Closes the microphone. */
   end(): void;
-  /** The microphone is gone. */
-  lose(): void;
+  /** The microphone was lost. */
+  microphoneLost(): void;
 }
 
 export function createListening(microphone: Microphone, send: (message: ClientMessage) => void): Listening {
@@ -28,13 +28,13 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
   let isWanted = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function later(delayMs: number, task: () => void): void {
+  function schedule(delayMs: number, task: () => void): void {
     clearTimeout(timer);
     timer = setTimeout(task, delayMs);
   }
 
-  function linger(): void {
-    later(LINGER_MS, () => microphone.close());
+  function closeLater(): void {
+    schedule(CLOSE_DELAY_MS, () => microphone.close());
   }
 
   return {
@@ -44,13 +44,13 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
     get isOff() {
       return !isOn && !isWanted;
     },
-    async start(begin) {
+    async start(message) {
       clearTimeout(timer);
       const wasWanted = isWanted;
       isWanted = true;
-      // Pressed again before the tail was over: it is one turn.
+      // Pressed again before the tail was sent: both presses are one turn.
       if (isOn && !wasWanted) return;
-      // Asked for twice while the browser asks the person: the first will say so.
+      // Started twice while the browser asks for permission: the first call sends the message.
       if (wasWanted && !isOn) return microphone.open();
       try {
         await microphone.open();
@@ -58,22 +58,22 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
         isWanted = isOn = false;
         throw error;
       }
-      // The key may be up again, or the call over, before the person has answered the browser.
+      // The key may be released, or the call ended, before the user has answered the browser.
       if (!microphone.isOpen) return;
       if (!isWanted) {
-        linger();
+        closeLater();
         return;
       }
       isOn = true;
-      send(begin);
+      send(message);
     },
     stop() {
       isWanted = false;
       if (!isOn) return;
-      later(TAIL_MS, () => {
+      schedule(TAIL_MS, () => {
         isOn = false;
         send({ type: "stop_listening" });
-        linger();
+        closeLater();
       });
     },
     end() {
@@ -81,7 +81,7 @@ export function createListening(microphone: Microphone, send: (message: ClientMe
       isWanted = isOn = false;
       microphone.close();
     },
-    lose() {
+    microphoneLost() {
       clearTimeout(timer);
       if (isOn) send({ type: "stop_listening" });
       isWanted = isOn = false;

@@ -1,21 +1,21 @@
-/** The microphone: asked for, opened, changed, and lost. */
+/** Opens, changes and closes the microphone, and notices when it is lost. */
 
 import type { CapturedFrame } from "./capture";
-import type { CaptureOptions } from "./capture-worklet";
+import type { CaptureOptions } from "./worklets";
 import { type Device, type Devices, MicrophoneError, type MicrophoneProblem, type MicrophoneState } from "./events";
 import { canChooseOutput, type Sound } from "./sound";
 import { MICROPHONE_HZ } from "./wire";
 
-const SENTENCES: Readonly<Record<MicrophoneProblem, string>> = {
-  insecure: "This page is not served over https, so the browser gives it no microphone. You can type instead.",
-  denied: "The microphone is blocked. Allow it for this page in the browser's settings, or type instead.",
+const MESSAGES: Readonly<Record<MicrophoneProblem, string>> = {
+  insecure: "This page is not served over HTTPS, so the browser does not let it use the microphone. You can type instead.",
+  denied: "Microphone access is blocked. Allow it for this page in your browser's settings, or type instead.",
   missing: "No microphone was found. Plug one in, or type instead.",
-  busy: "The microphone cannot be opened; another program may be using it. Close that and try again, or type instead.",
-  unsupported: "This browser cannot record sound. You can type instead.",
+  busy: "The microphone could not be opened. Another program may be using it: close that program and try again, or type instead.",
+  unsupported: "This browser cannot record audio. You can type instead.",
 };
 
-/** The system's default under other names, which browsers list beside the devices. */
-const ALIASES: ReadonlySet<string> = new Set(["", "default", "communications"]);
+/** Browsers list the system's default under these ids, in addition to the device itself. */
+const DEFAULT_DEVICE_IDS: ReadonlySet<string> = new Set(["", "default", "communications"]);
 
 export interface MicrophoneHooks {
   frame(frame: CapturedFrame): void;
@@ -24,104 +24,104 @@ export interface MicrophoneHooks {
 
 export interface Microphone {
   readonly isOpen: boolean;
-  /** Rejects with a `MicrophoneError`. Does nothing if it is open. */
+  /** Does nothing if it is open. Rejects with a `MicrophoneError`. */
   open(): Promise<void>;
   close(): void;
   mute(muted: boolean): void;
-  /** Changes at once if it is open. "" is the system's default. */
+  /** Selects a device; "" is the system's default. Takes effect at once if the microphone is open. */
   choose(id: string): Promise<void>;
 }
 
-interface Line {
+interface Input {
   stream: MediaStream;
   source: MediaStreamAudioSourceNode;
   node: AudioWorkletNode;
 }
 
 export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Microphone {
-  let line: Line | null = null;
+  let input: Input | null = null;
   let opening: Promise<void> | null = null;
   let device = "";
   let isMuted = false;
-  /** Counts closings: what is opened for an earlier one is closed again. */
+  /** Counts how often it was closed. An input that was requested before the last close is released again. */
   let generation = 0;
 
-  async function connect(): Promise<Line> {
-    // At once, as long as it is still the person's click.
+  async function openInput(): Promise<Input> {
+    // Before the first await, so that it still counts as part of the user's click.
     const context = sound.open();
     context.catch(() => undefined);
-    const stream = await ask(device);
+    const stream = await requestStream(device);
     try {
       const source = new MediaStreamAudioSourceNode(await context, { mediaStream: stream });
       const processorOptions: CaptureOptions = { toHz: MICROPHONE_HZ };
       const node = new AudioWorkletNode(source.context, "antiphon-capture", { processorOptions });
       node.port.onmessage = (event: MessageEvent<CapturedFrame>) => hooks.frame(event.data);
-      // It gives silence. A node that leads nowhere is not run at all in some browsers.
+      // It outputs silence. Some browsers do not run a node that is connected to nothing.
       source.connect(node).connect(source.context.destination);
       return { stream, source, node };
     } catch {
       stop(stream);
-      throw problem("unsupported");
+      throw createError("unsupported");
     }
   }
 
   async function open(): Promise<void> {
-    const wanted = generation;
+    const startedIn = generation;
     hooks.changed({ state: "asking" });
     try {
-      const made = await connect();
-      if (wanted !== generation) {
-        hangUp(made);
+      const opened = await openInput();
+      if (startedIn !== generation) {
+        release(opened);
         return;
       }
-      take(made);
+      use(opened);
     } catch (error) {
-      if (wanted !== generation) return;
+      if (startedIn !== generation) return;
       fail(error);
       throw error;
     }
   }
 
-  function take(made: Line): void {
-    if (line !== null) hangUp(line);
-    line = made;
-    const track = made.stream.getAudioTracks()[0];
-    // Pulled out. There may be another one.
-    if (track !== undefined) track.onended = () => void replace().catch(() => undefined);
+  function use(opened: Input): void {
+    if (input !== null) release(input);
+    input = opened;
+    const track = opened.stream.getAudioTracks()[0];
+    // The device was unplugged. There may be another one.
+    if (track !== undefined) track.onended = () => void reopen().catch(() => undefined);
     report();
   }
 
-  async function replace(): Promise<void> {
-    if (line !== null) hangUp(line);
-    line = null;
+  async function reopen(): Promise<void> {
+    if (input !== null) release(input);
+    input = null;
     device = "";
     await open();
   }
 
   function report(): void {
-    if (line === null) return;
-    hooks.changed({ state: "on", muted: isMuted, label: line.stream.getAudioTracks()[0]?.label ?? "" });
+    if (input === null) return;
+    hooks.changed({ state: "on", muted: isMuted, label: input.stream.getAudioTracks()[0]?.label ?? "" });
   }
 
   function fail(error: unknown): void {
-    const known = error instanceof MicrophoneError ? error : problem("unsupported");
-    hooks.changed({ state: "failed", error: known });
+    const failure = error instanceof MicrophoneError ? error : createError("unsupported");
+    hooks.changed({ state: "failed", error: failure });
   }
 
   return {
     get isOpen() {
-      return line !== null;
+      return input !== null;
     },
     async open() {
-      if (line !== null) return;
+      if (input !== null) return;
       opening ??= open().finally(() => (opening = null));
       await opening;
     },
     close() {
       generation += 1;
       opening = null;
-      if (line !== null) hangUp(line);
-      line = null;
+      if (input !== null) release(input);
+      input = null;
       hooks.changed({ state: "off" });
     },
     mute(muted) {
@@ -131,12 +131,12 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
     async choose(id) {
       const before = device;
       device = id;
-      if (line === null || id === before) return;
-      const wanted = generation;
+      if (input === null || id === before) return;
+      const startedIn = generation;
       try {
-        const made = await connect();
-        if (wanted === generation) take(made);
-        else hangUp(made);
+        const opened = await openInput();
+        if (startedIn === generation) use(opened);
+        else release(opened);
       } catch (error) {
         device = before;
         throw error;
@@ -146,18 +146,18 @@ export function createMicrophone(sound: Sound, hooks: MicrophoneHooks): Micropho
 }
 
 export async function listDevices(): Promise<Devices> {
-  // There is none on a page without https.
+  // `mediaDevices` does not exist on a page without HTTPS.
   const all = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
   const of = (kind: MediaDeviceKind): Device[] =>
     all
-      .filter((each) => each.kind === kind && !ALIASES.has(each.deviceId))
+      .filter((each) => each.kind === kind && !DEFAULT_DEVICE_IDS.has(each.deviceId))
       .map((each) => ({ id: each.deviceId, label: each.label }));
   return { inputs: of("audioinput"), outputs: canChooseOutput() ? of("audiooutput") : [] };
 }
 
-async function ask(device: string): Promise<MediaStream> {
-  if (!isSecureContext) throw problem("insecure");
-  if (navigator.mediaDevices?.getUserMedia === undefined) throw problem("unsupported");
+async function requestStream(device: string): Promise<MediaStream> {
+  if (!isSecureContext) throw createError("insecure");
+  if (navigator.mediaDevices?.getUserMedia === undefined) throw createError("unsupported");
   try {
     return await navigator.mediaDevices.getUserMedia({
       audio: {
@@ -165,33 +165,33 @@ async function ask(device: string): Promise<MediaStream> {
         noiseSuppression: true,
         autoGainControl: true,
         channelCount: { ideal: 1 },
-        // Not exact: a device that was remembered may be gone, and then any other will do.
+        // Not `exact`: a remembered device may be gone, and any other will do then.
         ...(device === "" ? {} : { deviceId: { ideal: device } }),
       },
     });
   } catch (error) {
-    throw problem(problemOf(error));
+    throw createError(classifyError(error));
   }
 }
 
-/** What the browser means by the name of its error. */
-export function problemOf(error: unknown): MicrophoneProblem {
+/** Maps the name of a browser's error to a problem. */
+function classifyError(error: unknown): MicrophoneProblem {
   const name = error instanceof Error || error instanceof DOMException ? error.name : "";
   if (name === "NotAllowedError" || name === "SecurityError") return "denied";
   if (name === "NotFoundError" || name === "OverconstrainedError") return "missing";
   return "busy";
 }
 
-function problem(code: MicrophoneProblem): MicrophoneError {
-  return new MicrophoneError(code, SENTENCES[code]);
+function createError(code: MicrophoneProblem): MicrophoneError {
+  return new MicrophoneError(code, MESSAGES[code]);
 }
 
-function hangUp(line: Line): void {
-  line.source.disconnect();
-  line.node.disconnect();
-  line.node.port.onmessage = null;
-  line.node.port.postMessage("end");
-  stop(line.stream);
+function release(input: Input): void {
+  input.source.disconnect();
+  input.node.disconnect();
+  input.node.port.onmessage = null;
+  input.node.port.postMessage("end");
+  stop(input.stream);
 }
 
 function stop(stream: MediaStream): void {

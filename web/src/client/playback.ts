@@ -1,31 +1,34 @@
-/** Which speech is to be heard, and what the server is told about it. No audio here: pieces in, pieces and messages out. */
+/**
+ * Decides which speech is played, and reports progress to the server. There is no audio here: pieces in, pieces and
+ * messages out.
+ */
 
 import type { Playing } from "./events";
 import type { Player } from "./player";
 import type { Piece, Progress } from "./playout";
 import type { ClientMessage, State } from "./wire";
 
-/** The server takes at most four reports a second. */
+/** The server accepts at most four reports a second. */
 const REPORT_MS = 250;
-/** Belongs to no answer: a sample of a voice. */
-const SAMPLE = 0;
+/** The turn number of a voice sample, which belongs to no answer. */
+const VOICE_SAMPLE = 0;
 
 export interface Playback {
   readonly now: Playing;
-  /** A piece of speech has come. */
-  hear(seq: number, piece: Piece): void;
-  /** The server makes no more of this turn. */
+  /** Takes a piece of speech from the server. */
+  receive(seq: number, piece: Piece): void;
+  /** The server sends no more speech of this turn. */
   complete(turn: number): void;
-  /** The player's reports. */
+  /** Reports from the player. */
   position(at: Progress): void;
   ended(at: Progress): void;
-  /** Silence at once. Gives how much was heard of the answer; null if none was being heard. */
+  /** Stops at once. Returns how much of the answer was played; null if none was playing. */
   stop(): { turn: number; playedMs: number } | null;
-  /** As `stop`, and nothing more is heard until the server has changed its state. */
+  /** Like `stop`, and discards what still arrives until the server has changed its state. */
   interrupt(): { turn: number; playedMs: number } | null;
   duck(ducked: boolean): void;
   followState(state: State): void;
-  /** Another session: its turns count from 1 again. */
+  /** A new session started, which counts its turns from 1 again. */
   reset(): void;
 }
 
@@ -35,54 +38,54 @@ export function createPlayback(
   changed: (now: Playing) => void,
   clock: () => number = () => performance.now(),
 ): Playback {
-  let now: Playing = { playing: false, turn: SAMPLE, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
-  /** The newest turn of which speech has come, and its newest piece. */
-  let newest = { turn: SAMPLE, seq: -1 };
-  /** How much speech has come, by the turn: of the one that is heard, and of those that wait behind it. */
+  let now: Playing = { playing: false, turn: VOICE_SAMPLE, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
+  /** The newest turn that has speech, and its newest piece. */
+  let newest = { turn: VOICE_SAMPLE, seq: -1 };
+  /** How much speech has arrived, by turn: for the one that is playing and those queued behind it. */
   const received = new Map<number, number>();
-  /** Of the newest piece, a sample's too. */
-  let lastTurn = SAMPLE;
-  /** This turn and those before it are not to be heard any more. */
-  let voidTurn = 0;
-  let isDeaf = false;
+  /** The turn of the newest piece, including voice samples. */
+  let lastTurn = VOICE_SAMPLE;
+  /** This turn and earlier ones must not be played any more. */
+  let stoppedTurn = 0;
+  let isDiscarding = false;
   let completeTurn = 0;
-  /** All that has come of it was heard. */
+  /** The turn of which everything that has arrived was played. */
   let endedTurn = 0;
   let reportedAt = -Infinity;
 
   function change(next: Partial<Playing>): void {
     now = { ...now, ...next };
     now.receivedMs = received.get(now.turn) ?? 0;
-    now.complete = now.turn !== SAMPLE && now.turn <= completeTurn;
+    now.complete = now.turn !== VOICE_SAMPLE && now.turn <= completeTurn;
     changed(now);
   }
 
-  function receive({ turn, hz, samples }: Piece): void {
+  function countReceived({ turn, hz, samples }: Piece): void {
     received.set(turn, (received.get(turn) ?? 0) + (samples.length * 1000) / hz);
     for (const known of received.keys()) if (known < Math.min(turn, now.turn)) received.delete(known);
   }
 
-  /** Reports of what was stopped may still be on their way. */
-  function isVoid(turn: number): boolean {
-    return !now.playing || (turn !== SAMPLE && turn <= voidTurn);
+  /** Late reports about stopped playback are ignored. */
+  function isStopped(turn: number): boolean {
+    return !now.playing || (turn !== VOICE_SAMPLE && turn <= stoppedTurn);
   }
 
   function report(turn: number, playedMs: number): void {
-    if (turn === SAMPLE || clock() - reportedAt < REPORT_MS) return;
+    if (turn === VOICE_SAMPLE || clock() - reportedAt < REPORT_MS) return;
     reportedAt = clock();
     send({ type: "playback", turn, played_ms: Math.round(playedMs) });
   }
 
-  function finishIfHeard(turn: number): void {
-    if (turn !== SAMPLE && turn === endedTurn && turn <= completeTurn) send({ type: "playback_done", turn });
+  function reportDone(turn: number): void {
+    if (turn !== VOICE_SAMPLE && turn === endedTurn && turn <= completeTurn) send({ type: "playback_done", turn });
   }
 
   function stop(): { turn: number; playedMs: number } | null {
     const { turn } = newest;
-    const wasHeard = now.playing && turn !== SAMPLE;
-    // Of a newer answer that waits behind the one that is heard, nothing was heard yet.
+    const wasHeard = now.playing && turn !== VOICE_SAMPLE;
+    // If a newer answer is queued behind the one that is playing, none of it was played yet.
     const heard = wasHeard ? { turn, playedMs: now.turn === turn ? Math.round(now.playedMs) : 0 } : null;
-    voidTurn = Math.max(voidTurn, turn);
+    stoppedTurn = Math.max(stoppedTurn, turn);
     player.flush();
     if (now.ducked) player.duck(false);
     if (now.playing || now.ducked) change({ playing: false, ducked: false });
@@ -93,20 +96,20 @@ export function createPlayback(
     get now() {
       return now;
     },
-    hear(seq, piece) {
+    receive(seq, piece) {
       const { turn } = piece;
-      if (turn !== SAMPLE) {
-        if (isDeaf) voidTurn = Math.max(voidTurn, turn);
-        if (turn <= voidTurn) return;
+      if (turn !== VOICE_SAMPLE) {
+        if (isDiscarding) stoppedTurn = Math.max(stoppedTurn, turn);
+        if (turn <= stoppedTurn) return;
         if (turn === newest.turn && seq <= newest.seq) {
-          // The answer is made anew, after a server was lost: what is left of the old one must not be heard before it.
+          // The answer is generated again after a server was lost, and replaces what is left of the old one.
           player.flush();
           received.delete(turn);
           change({ playedMs: 0 });
         }
         newest = { turn, seq };
         endedTurn = 0;
-        receive(piece);
+        countReceived(piece);
       }
       lastTurn = turn;
       player.push(piece);
@@ -115,25 +118,25 @@ export function createPlayback(
     complete(turn) {
       completeTurn = Math.max(completeTurn, turn);
       if (turn === now.turn) change({});
-      finishIfHeard(turn);
+      reportDone(turn);
     },
     position({ turn, playedMs }) {
-      if (isVoid(turn)) return;
+      if (isStopped(turn)) return;
       const isNews = turn !== now.turn || clock() - reportedAt >= REPORT_MS;
       now = { ...now, turn, playedMs };
       report(turn, playedMs);
       if (isNews) change({});
     },
     ended({ turn, playedMs }) {
-      if (isVoid(turn)) return;
+      if (isStopped(turn)) return;
       report(turn, playedMs);
       change({ turn, playedMs, playing: turn !== lastTurn });
-      if (turn !== SAMPLE) endedTurn = turn;
-      finishIfHeard(turn);
+      if (turn !== VOICE_SAMPLE) endedTurn = turn;
+      reportDone(turn);
     },
     stop,
     interrupt() {
-      isDeaf = true;
+      isDiscarding = true;
       return stop();
     },
     duck(ducked) {
@@ -143,15 +146,15 @@ export function createPlayback(
     },
     followState(state) {
       if (state === "interrupted") stop();
-      // What was sent before the server knew has come by now.
-      if (state !== "speaking" && state !== "processing") isDeaf = false;
+      // Everything sent before the server knew of the interruption has arrived by now.
+      if (state !== "speaking" && state !== "processing") isDiscarding = false;
     },
     reset() {
       stop();
-      newest = { turn: SAMPLE, seq: -1 };
-      voidTurn = completeTurn = endedTurn = 0;
+      newest = { turn: VOICE_SAMPLE, seq: -1 };
+      stoppedTurn = completeTurn = endedTurn = 0;
       received.clear();
-      isDeaf = false;
+      isDiscarding = false;
     },
   };
 }

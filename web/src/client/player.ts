@@ -1,28 +1,28 @@
-/** Plays pieces of speech, and tells how far it has come. */
+/** Plays pieces of speech and reports its progress. */
 
 import type { Piece, Progress } from "./playout";
-import type { FromPlayer, ToPlayer } from "./player-worklet";
+import type { FromPlayer, ToPlayer } from "./worklets";
 import type { Sound } from "./sound";
 
-/** How loud speech is while somebody seems to speak over it. */
-const DUCKED = 0.2;
-/** Of changes in volume: about 30 ms to the ear. */
+/** The gain while somebody seems to speak over the assistant. */
+const DUCKED_GAIN = 0.2;
+/** The time constant of volume changes, which then take about 30 ms. */
 const SMOOTHING_S = 0.01;
 
 export interface PlayerHooks {
-  /** About 30 a second while it plays. `level` is what is heard, from 0 to 1. */
+  /** Called about 30 times a second during playback. `level` is the loudness from 0 to 1, after the volume. */
   position(now: Progress, level: number): void;
-  /** The last sample that there was of a turn has been heard. */
+  /** The last sample that has arrived of a turn was played. */
   ended(end: Progress): void;
 }
 
 export interface Player {
   push(piece: Piece): void;
-  /** Silence, after a fade of 10 ms. */
+  /** Drops everything, with a fade-out of 10 ms. */
   flush(): void;
   setVolume(volume: number): void;
   duck(ducked: boolean): void;
-  /** The sound is gone; the next piece asks for it again. */
+  /** Disconnects from the audio output. The next piece opens it again. */
   detach(): void;
 }
 
@@ -34,11 +34,11 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
   let waiting: Piece[] = [];
   let volume = 1;
   let isDucked = false;
-  /** Counts flushes: what was on its way to the ear before one is void. */
+  /** Counts flushes, so that delayed reports from before a flush are ignored. */
   let generation = 0;
-  const silence = createSilence(hooks);
+  const silentPlayer = createSilentPlayer(hooks);
 
-  const loudness = () => volume * (isDucked ? DUCKED : 1);
+  const loudness = () => volume * (isDucked ? DUCKED_GAIN : 1);
 
   async function open(): Promise<void> {
     try {
@@ -48,29 +48,29 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
       node.port.onmessage = (event: MessageEvent<FromPlayer>) => report(event.data);
       node.connect(gain).connect(context.destination);
       latencyMs = () => 1000 * (context.outputLatency || context.baseLatency || 0);
-      waiting.forEach((piece) => tell({ push: piece }));
+      waiting.forEach((piece) => post({ push: piece }));
     } catch {
-      waiting.forEach(silence.push);
+      waiting.forEach(silentPlayer.push);
       opening = null;
     }
     waiting = [];
   }
 
   function report(message: FromPlayer): void {
-    const told = generation;
-    // What has left the worklet is heard a little later: on Bluetooth, a fifth of a second.
-    const lateMs = latencyMs();
+    const startedIn = generation;
+    // What has left the worklet is audible a little later: with Bluetooth, after a fifth of a second.
+    const delayMs = latencyMs();
     if ("position" in message) {
       const { position, level } = message;
-      hooks.position({ ...position, playedMs: Math.max(0, position.playedMs - lateMs) }, level * loudness());
+      hooks.position({ ...position, playedMs: Math.max(0, position.playedMs - delayMs) }, level * loudness());
     } else {
       setTimeout(() => {
-        if (told === generation) hooks.ended(message.ended);
-      }, lateMs);
+        if (startedIn === generation) hooks.ended(message.ended);
+      }, delayMs);
     }
   }
 
-  function tell(message: ToPlayer): void {
+  function post(message: ToPlayer): void {
     node?.port.postMessage(message, "push" in message ? [message.push.samples.buffer] : []);
   }
 
@@ -80,10 +80,10 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
 
   return {
     push(piece) {
-      // It may be resting, or asleep since before the person touched the page.
+      // The context may be suspended, or blocked since before the user interacted with the page.
       if (node !== null) {
         sound.open().catch(() => undefined);
-        tell({ push: piece });
+        post({ push: piece });
         return;
       }
       waiting.push(piece);
@@ -92,8 +92,8 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
     flush() {
       generation += 1;
       waiting = [];
-      silence.flush();
-      tell({ flush: true });
+      silentPlayer.flush();
+      post({ flush: true });
     },
     setVolume(next) {
       volume = Math.max(0, Math.min(1, next));
@@ -111,8 +111,11 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
   };
 }
 
-/** Where there is no sound, an answer takes its time all the same, so that the conversation goes on as usual. */
-export function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
+/**
+ * Stands in where there is no audio output: an answer takes as long as it would, so that the conversation continues
+ * normally.
+ */
+function createSilentPlayer(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
   let turn = -1;
   let playedMs = 0;
   let until = 0;
@@ -125,7 +128,7 @@ export function createSilence(hooks: PlayerHooks): Pick<Player, "push" | "flush"
       playedMs += lengthMs;
       until = Math.max(until, performance.now()) + lengthMs;
       clearTimeout(timer);
-      const end: Progress = { turn, playedMs, ended: true };
+      const end: Progress = { turn, playedMs };
       timer = setTimeout(() => hooks.ended(end), until - performance.now());
     },
     flush() {

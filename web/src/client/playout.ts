@@ -1,10 +1,10 @@
-/** Speech on its way to the ear: pieces in, samples out, without gaps between them, counted by the turn. */
+/** The playout buffer: pieces of speech in, gapless samples out, with the progress of each turn. */
 
 import { createResampler } from "./resampler";
 
-/** So long a sound that is stopped takes to fade: a sudden end clicks. */
+/** The length of the fade-out when playback is stopped: a sudden end clicks. */
 const FADE_MS = 10;
-/** Silence after which nothing of the last sound is left in the resampler. */
+/** The silence after which nothing of the last piece is left in the resampler. */
 const TAIL_MS = 5;
 
 export interface Piece {
@@ -15,24 +15,22 @@ export interface Piece {
 
 export interface Progress {
   turn: number;
-  /** Of the turn, since its beginning. */
+  /** How much of the turn was played, since its beginning. */
   playedMs: number;
-  /** All that has come of the turn was played. More may come. */
-  ended: boolean;
 }
 
 export interface Playout {
   push(piece: Piece): void;
-  /** Fades out, and forgets all that has come. What is pushed from now on is played after it. */
+  /** Fades out and drops everything queued. What is pushed from now on is played after the fade. */
   flush(): void;
-  /** Fills the block: with silence where there is nothing to play. Gives its root mean square. */
+  /** Fills the block, with silence if there is nothing to play, and returns its root mean square. */
   render(block: Float32Array): number;
-  /** Where it stands; null while nothing plays. */
+  /** The current position; null while nothing plays. */
   position(): Progress | null;
 }
 
-/** `tell` is called whenever a turn has come to the end of what there is of it. */
-export function createPlayout(contextHz: number, tell: (end: Progress) => void): Playout {
+/** `onEnded` is called whenever everything that has arrived of a turn was played. */
+export function createPlayout(contextHz: number, onEnded: (end: Progress) => void): Playout {
   const fadeSamples = Math.round((contextHz * FADE_MS) / 1000);
   const tailSamples = Math.round((contextHz * TAIL_MS) / 1000);
   let hz = contextHz;
@@ -41,13 +39,13 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
   let fading: Piece[] | null = null;
   let fadeLeft = 0;
   let tailLeft = 0;
-  /** The next sample of the first piece. */
-  let at = 0;
+  /** The index of the next sample in the first piece. */
+  let offset = 0;
   let turn = -1;
-  /** Of the turn, without the first piece. */
+  /** How much of the turn was played, without the first piece. */
   let playedMs = 0;
 
-  function begin(piece: Piece): void {
+  function startPiece(piece: Piece): void {
     if (piece.turn !== turn) playedMs = 0;
     turn = piece.turn;
     if (piece.hz === hz) return;
@@ -55,26 +53,26 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
     resampler = createResampler(hz, contextHz);
   }
 
-  /** The next sample of the pieces; 0 after the last. */
-  function next(pieces: Piece[]): number {
+  /** Takes the next sample of the pieces; 0 after the last. */
+  function nextSample(pieces: Piece[]): number {
     const piece = pieces[0];
     if (piece === undefined) return 0;
-    if (at === 0) begin(piece);
+    if (offset === 0) startPiece(piece);
     tailLeft = tailSamples;
-    const sample = piece.samples instanceof Int16Array ? piece.samples[at]! / 0x8000 : piece.samples[at]!;
-    at += 1;
-    if (at === piece.samples.length) {
-      at = 0;
+    const sample = piece.samples instanceof Int16Array ? piece.samples[offset]! / 0x8000 : piece.samples[offset]!;
+    offset += 1;
+    if (offset === piece.samples.length) {
+      offset = 0;
       playedMs += (piece.samples.length * 1000) / piece.hz;
       pieces.shift();
-      if (pieces === queue && pieces[0]?.turn !== turn) tell({ turn, playedMs, ended: true });
+      if (pieces === queue && pieces[0]?.turn !== turn) onEnded({ turn, playedMs });
     }
     return sample;
   }
 
   function endFade(): void {
     fading = null;
-    at = 0;
+    offset = 0;
     turn = -1;
     resampler.reset();
   }
@@ -103,7 +101,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
           continue;
         }
         while (!resampler.ready) {
-          const sample = next(pieces);
+          const sample = nextSample(pieces);
           resampler.feed(sample);
         }
         if (tailLeft > 0) tailLeft -= 1;
@@ -118,7 +116,7 @@ export function createPlayout(contextHz: number, tell: (end: Progress) => void):
       const piece = queue[0];
       if (piece === undefined || fading !== null) return null;
       const beforeMs = piece.turn === turn ? playedMs : 0;
-      return { turn: piece.turn, playedMs: beforeMs + (at * 1000) / piece.hz, ended: false };
+      return { turn: piece.turn, playedMs: beforeMs + (offset * 1000) / piece.hz };
     },
   };
 }

@@ -1,31 +1,33 @@
-/** From one sample rate to another, sample by sample, without end: a polyphase filter of a windowed sinc. */
+/** A streaming sample rate converter: a polyphase filter with a windowed sinc. */
 
-/** Zero crossings on each side of the sinc, at the lower of the two rates. */
+/** The zero crossings on each side of the sinc, at the lower of the two rates. */
 const CROSSINGS = 18;
-/** Where the filter cuts, of half the lower rate. With the window below it is down by 55 dB at half the rate. */
+/**
+ * The cutoff as a share of half the lower rate. With the window below, the filter is down by 55 dB at half the rate.
+ */
 const CUTOFF = 0.89;
-/** Of the Kaiser window. */
+/** The shape parameter of the Kaiser window. */
 const BETA = 6;
 
 export interface Resampler {
-  /** Whether to `take` the next sample; if not, to `feed` one. The other of the two must not be called. */
+  /** Whether to `take` the next sample. If not, `feed` one. The other of the two must not be called. */
   readonly ready: boolean;
   feed(sample: number): void;
   take(): number;
-  /** Forgets what it was fed. */
+  /** Forgets its input. */
   reset(): void;
 }
 
 export function createResampler(fromHz: number, toHz: number): Resampler {
-  // Between two samples of the output lie down/up samples of the input: whole numbers, so nothing drifts.
+  // Two output samples are down/up input samples apart. Both are whole numbers, so nothing drifts.
   const divisor = greatestDivisor(fromHz, toHz);
   const up = toHz / divisor;
   const down = fromHz / divisor;
   const half = Math.ceil(CROSSINGS * Math.max(1, fromHz / toHz));
   const taps = 2 * half;
   const kernel = makeKernel(up, half, CUTOFF * Math.min(1, toHz / fromHz));
-  // Written twice, so that the newest `taps` samples always lie in one piece.
-  const seen = new Float32Array(2 * taps);
+  // Each sample is written twice, so that the newest `taps` samples are always contiguous.
+  const history = new Float32Array(2 * taps);
   let newest = 0;
   let phase = up;
 
@@ -35,23 +37,23 @@ export function createResampler(fromHz: number, toHz: number): Resampler {
     },
     feed(sample) {
       newest = newest === 0 ? taps - 1 : newest - 1;
-      seen[newest] = seen[newest + taps] = sample;
+      history[newest] = history[newest + taps] = sample;
       phase -= up;
     },
     take() {
       let sum = 0;
-      for (let tap = 0, at = phase * taps; tap < taps; tap++) sum += kernel[at + tap]! * seen[newest + tap]!;
+      for (let tap = 0, at = phase * taps; tap < taps; tap++) sum += kernel[at + tap]! * history[newest + tap]!;
       phase += down;
       return sum;
     },
     reset() {
-      seen.fill(0);
+      history.fill(0);
       phase = up;
     },
   };
 }
 
-/** For each phase a row: what the newest sample, the one before it, and so on count for. */
+/** One row for each phase: the weights of the newest sample, the one before it, and so on. */
 function makeKernel(phases: number, half: number, cutoff: number): Float32Array {
   const taps = 2 * half;
   const kernel = new Float32Array(phases * taps);
@@ -64,7 +66,7 @@ function makeKernel(phases: number, half: number, cutoff: number): Float32Array 
       row[tap] = sinc(cutoff * distance) * bessel(BETA * Math.sqrt(Math.max(0, 1 - edge * edge)));
       sum += row[tap]!;
     }
-    // Each phase passes a constant unchanged. Otherwise their differences would be heard as a tone.
+    // Each phase passes a constant unchanged. Otherwise the differences would be audible as a tone.
     for (let tap = 0; tap < taps; tap++) row[tap]! /= sum;
   }
   return kernel;

@@ -1,56 +1,60 @@
-/** The session with the server: one socket at a time, opened again whenever it is lost. */
+/** The session with the server: one socket at a time, reopened whenever it is lost. */
 
-import { retryDelayMs, STEADY_MS } from "./backoff";
-import { createBookmark } from "./bookmark";
+import { createResumeState } from "./resume-state";
 import type { Connection } from "./events";
 import { type Incoming, parseMessage, parseSpeech } from "./frames";
 import { createOutbox } from "./outbox";
 import { type ClientMessage, CLOSES, type HelloMessage } from "./wire";
 
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+
+/** After a connection that lasted this long, the retry delay starts from the shortest again. */
+const STEADY_MS = 10_000;
 const OPEN_LIMIT_MS = 10_000;
 const PING_MS = 20_000;
-/** After a ping, any message will do as a sign of life. */
+/** Any message counts as an answer to a ping. */
 const ANSWER_LIMIT_MS = 10_000;
-/** A server that has said when it closes is given a little longer. */
+/** How much longer than announced a server may take to close. */
 const GO_AWAY_GRACE_MS = 3_000;
 const COUNTDOWN_MS = 1_000;
-/** Timers may go off a little early. */
-const EARLY_MS = 10;
-/** Two seconds of microphone audio that the network does not take. More would come too late to be of use. */
+/** Timers may fire a little early. */
+const TIMER_TOLERANCE_MS = 10;
+/** Two seconds of microphone audio that the network has not accepted yet. More would arrive too late to be useful. */
 const MAX_UNSENT_BYTES = 64 * 1024;
 
-/** Of a socket's `readyState`. */
+/** A `readyState` of sockets. */
 const OPEN = 1;
-const ENDED = 1000;
-/** Ours, for a socket that is given up. Anything but 1000 keeps the session. */
-const GIVEN_UP = 4000;
+const NORMAL_CLOSURE = 1000;
+/** The client's own close code for an abandoned socket. Any code but 1000 keeps the session. */
+const ABANDONED = 4000;
 
 export interface SessionHooks {
-  told(incoming: Incoming): void;
+  received(incoming: Incoming): void;
   connection(now: Connection): void;
 }
 
-/** What is around it: the browser, or a test. */
-export interface Surroundings {
+/** What the session needs from its environment: the browser, or a test. */
+export interface Environment {
   Socket: new (url: string) => WebSocket;
   random: () => number;
   now: () => number;
-  /** Tells `online` and `offline`. */
+  /** The source of `online` and `offline` events. */
   page: EventTarget | null;
 }
 
 export interface Session {
-  /** Does nothing while there is a connection; while it waits for the next try, tries now. */
+  /** Does nothing while there is a connection. If a retry is pending, it is made now. */
   connect(): void;
-  /** What cannot be sent now waits for a connection, unless it is of no use later. */
+  /** A message that cannot be sent now waits for a connection, unless it would be useless later. */
   send(message: ClientMessage): void;
   /** Dropped if it cannot be sent now. */
   sendAudio(frame: Uint8Array<ArrayBuffer>): void;
-  /** For good: the server ends the session too. */
+  /** Closes for good: the server ends the session too. */
   close(): void;
 }
 
-export function browser(): Surroundings {
+export function browserEnvironment(): Environment {
   return {
     Socket: WebSocket,
     random: Math.random,
@@ -63,17 +67,17 @@ export function createSession(
   url: string,
   hello: () => HelloMessage,
   hooks: SessionHooks,
-  around: Surroundings = browser(),
+  environment: Environment = browserEnvironment(),
 ): Session {
-  const bookmark = createBookmark();
+  const resumeState = createResumeState();
   const outbox = createOutbox();
   let socket: WebSocket | null = null;
-  /** Between `connect` and the end. A hook may end it at any moment. */
+  /** True between `connect` and the end. A hook may end the session at any moment. */
   let isWanted = false;
   let isIntroduced = false;
   let openedAt = 0;
-  /** Frames of the server. */
-  let heard = 0;
+  /** How many frames the server has sent. */
+  let framesReceived = 0;
   let attempt = 0;
   const timers = new Set<ReturnType<typeof setTimeout>>();
 
@@ -95,29 +99,29 @@ export function createSession(
     isIntroduced = false;
     hooks.connection({ state: "connecting", attempt });
     try {
-      socket = new around.Socket(url);
+      socket = new environment.Socket(url);
     } catch {
-      end(GIVEN_UP, `${url} is no address of a socket. One is like wss://example.org/ws.`);
+      end(ABANDONED, `"${url}" is not a WebSocket address. It should look like wss://example.org/ws.`);
       return;
     }
     const current = socket;
     current.binaryType = "arraybuffer";
-    current.onopen = () => current.send(JSON.stringify(bookmark.open(hello())));
+    current.onopen = () => current.send(JSON.stringify(resumeState.toHello(hello())));
     current.onmessage = (event: MessageEvent<string | ArrayBuffer>) => receive(event.data);
-    current.onclose = (event) => leave(event.code, event.reason);
+    current.onclose = (event) => handleClose(event.code, event.reason);
     later(OPEN_LIMIT_MS, () => {
-      if (!isIntroduced) giveUp("The server does not answer.");
+      if (!isIntroduced) abandon("The server is not responding.");
     });
   }
 
   function receive(data: string | ArrayBuffer): void {
-    heard += 1;
+    framesReceived += 1;
     const incoming = typeof data === "string" ? parseMessage(data) : parseSpeech(data);
     if (incoming === null) return;
-    const { opening, messages } = bookmark.take(incoming);
+    const { opening, messages } = resumeState.receive(incoming);
     if (opening !== undefined) {
       isIntroduced = true;
-      openedAt = around.now();
+      openedAt = environment.now();
       hooks.connection({
         state: "open",
         session: opening.session,
@@ -125,9 +129,9 @@ export function createSession(
       });
       if (!isWanted) return;
       outbox.opened(opening, write);
-      later(PING_MS, stayAlive);
+      later(PING_MS, keepAlive);
     }
-    messages.forEach(pass);
+    messages.forEach(deliver);
   }
 
   function write(message: ClientMessage): boolean {
@@ -136,64 +140,64 @@ export function createSession(
     return true;
   }
 
-  function pass(incoming: Incoming): void {
-    if (incoming.type !== "speech") outbox.saw(incoming);
+  function deliver(incoming: Incoming): void {
+    if (incoming.type !== "speech") outbox.received(incoming);
     if (incoming.type === "go_away") {
-      later(incoming.time_left_ms + GO_AWAY_GRACE_MS, () => giveUp("The server restarts."));
+      later(incoming.time_left_ms + GO_AWAY_GRACE_MS, () => abandon("The server is restarting."));
     }
-    hooks.told(incoming);
+    hooks.received(incoming);
   }
 
-  function stayAlive(): void {
+  function keepAlive(): void {
     probe(ANSWER_LIMIT_MS);
-    later(PING_MS, stayAlive);
+    later(PING_MS, keepAlive);
   }
 
   function probe(limitMs: number): void {
-    const before = heard;
-    outbox.send({ type: "ping", t: around.now() });
+    const before = framesReceived;
+    outbox.send({ type: "ping", t: environment.now() });
     later(limitMs, () => {
-      if (heard === before) giveUp("The server does not answer.");
+      if (framesReceived === before) abandon("The server is not responding.");
     });
   }
 
-  /** The socket may take long to notice that it is dead, so it is not waited for. */
-  function giveUp(reason: string): void {
+  /** Leaves the socket without waiting for its close event: a dead socket may take long to notice. */
+  function abandon(reason: string): void {
     const dead = socket;
-    leave(GIVEN_UP, reason, true);
-    dead?.close(GIVEN_UP);
+    handleClose(ABANDONED, reason, true);
+    dead?.close(ABANDONED);
   }
 
-  function leave(code: number, reason: string, comeBack = comesBack(code)): void {
+  function handleClose(code: number, reason: string, reconnect = shouldReconnect(code)): void {
     detach();
     outbox.lost();
-    bookmark.close().forEach(hooks.told);
-    if (code === ENDED) bookmark.forget();
+    resumeState.takeHeld().forEach(hooks.received);
+    if (code === NORMAL_CLOSURE) resumeState.reset();
     if (!isWanted) return;
-    const unsaid = isIntroduced ? "The connection was lost." : "The server cannot be reached.";
-    const why = reason || CLOSES[code]?.reason || unsaid;
-    if (!comeBack) {
+    const fallback = isIntroduced ? "Connection lost." : "The server cannot be reached.";
+    const why = reason || CLOSES[code]?.reason || fallback;
+    if (!reconnect) {
       end(code, why);
       return;
     }
-    if (isIntroduced && around.now() - openedAt >= STEADY_MS) attempt = 0;
-    wait(why);
+    if (isIntroduced && environment.now() - openedAt >= STEADY_MS) attempt = 0;
+    retryLater(why);
   }
 
-  function wait(reason: string): void {
+  function retryLater(reason: string): void {
     stopTimers();
     attempt += 1;
-    const retryAt = around.now() + retryDelayMs(attempt, around.random);
-    const count = () => {
-      const leftMs = retryAt - around.now();
-      if (leftMs < EARLY_MS) {
+    const retryAt = environment.now() + retryDelayMs(attempt, environment.random);
+    const tick = () => {
+      const leftMs = retryAt - environment.now();
+      if (leftMs < TIMER_TOLERANCE_MS) {
         open();
         return;
       }
       hooks.connection({ state: "waiting", retryInMs: Math.ceil(leftMs), attempt, reason });
-      later(Math.min(leftMs, COUNTDOWN_MS), count);
+      later(Math.min(leftMs, COUNTDOWN_MS), tick);
     };
-    count();
+    tick();
   }
 
   function detach(): void {
@@ -207,21 +211,21 @@ export function createSession(
     isWanted = false;
     attempt = 0;
     isIntroduced = false;
-    around.page?.removeEventListener("online", connect);
-    around.page?.removeEventListener("offline", doubt);
+    environment.page?.removeEventListener("online", connect);
+    environment.page?.removeEventListener("offline", checkConnection);
     hooks.connection({ state: "closed", code, reason });
   }
 
   function connect(): void {
     if (socket !== null) return;
     isWanted = true;
-    around.page?.addEventListener("online", connect);
-    around.page?.addEventListener("offline", doubt);
+    environment.page?.addEventListener("online", connect);
+    environment.page?.addEventListener("offline", checkConnection);
     open();
   }
 
-  /** A server on this machine can be reached without a network, so this proves nothing yet. */
-  function doubt(): void {
+  /** Probes the connection instead of closing it: a server on this machine can be reached without a network. */
+  function checkConnection(): void {
     if (isIntroduced && socket !== null) probe(ANSWER_LIMIT_MS / 2);
   }
 
@@ -234,14 +238,21 @@ export function createSession(
     close() {
       const last = socket;
       outbox.clear();
-      bookmark.forget();
-      if (isWanted) end(ENDED, "The session is over.");
-      last?.close(ENDED);
+      resumeState.reset();
+      if (isWanted) end(NORMAL_CLOSURE, "The session has ended.");
+      last?.close(NORMAL_CLOSURE);
     },
   };
 }
 
-function comesBack(code: number): boolean {
-  // A code of the server's own that is not known here is no invitation to come back.
-  return CLOSES[code]?.comeBack ?? code < GIVEN_UP;
+function shouldReconnect(code: number): boolean {
+  // Unknown codes of the server's own are final.
+  return CLOSES[code]?.comeBack ?? code < ABANDONED;
+}
+
+/** The delay before a retry, counted from 1. It doubles each time, and is shortened by up to half at random. */
+function retryDelayMs(attempt: number, random: () => number): number {
+  const wholeMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 32));
+  // The clients of a server that restarts must not all reconnect at the same moment.
+  return wholeMs * (0.5 + 0.5 * random());
 }

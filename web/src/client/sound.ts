@@ -1,26 +1,26 @@
-/** The browser's audio: one context for the microphone and the loudspeaker, with the worklets of both. */
+/** The browser's audio: one context for the microphone and the speaker, with the worklets of both. */
 
 import type { SoundState } from "./events";
 
-const HERE = import.meta.url;
-// A file of its own beside this one: the page's policy refuses worklets from blob: and data: addresses.
-const WORKLETS = import.meta.env.DEV ? "worklets.ts" : "antiphon-worklets.js";
+const MODULE_URL = import.meta.url;
+// A separate file beside this one, since the page's content security policy refuses worklets from blob: and data: URLs.
+const WORKLETS_FILE = import.meta.env.DEV ? "worklets.ts" : "antiphon-worklets.js";
 const GESTURES = ["pointerdown", "keydown"] as const;
 
-const INSECURE = "This page is not served over https, so the browser plays no speech. Answers can be read.";
-const UNSUPPORTED = "This browser cannot play speech. Answers can be read.";
+const INSECURE = "This page is not served over HTTPS, so the browser cannot play speech. You can still read the answers.";
+const UNSUPPORTED = "This browser cannot play speech. You can still read the answers.";
 
 export interface Sound {
-  /** Lets sound out, if it may: browsers want a click or a key. Rejects where there is no sound at all. */
+  /** Starts audio if it is allowed: browsers require a click or a key press. Rejects if there is no audio at all. */
   open(): Promise<AudioContext>;
-  /** Nothing is heard for now. An open context costs a little all the time. */
-  rest(): void;
-  /** "" is the system's default. Ignored where a page cannot choose. */
+  /** Suspends the context while nothing plays, since a running one uses some CPU all the time. */
+  suspend(): void;
+  /** Selects a device; "" is the system's default. Ignored where a page cannot choose. */
   setOutput(id: string): Promise<void>;
   close(): void;
 }
 
-interface Steerable {
+interface SinkSelectable {
   setSinkId(id: string): Promise<void>;
 }
 
@@ -31,59 +31,59 @@ export function canChooseOutput(): boolean {
 export function createSound(changed: (now: SoundState) => void): Sound {
   let context: AudioContext | null = null;
   let ready: Promise<AudioContext> | null = null;
-  let isResting = false;
+  let isSuspended = false;
   let output = "";
-  let told: SoundState["state"] = "off";
+  let reported: SoundState["state"] = "off";
 
-  function tell(now: SoundState): void {
-    if (now.state === told) return;
-    told = now.state;
+  function report(now: SoundState): void {
+    if (now.state === reported) return;
+    reported = now.state;
     changed(now);
   }
 
   async function load(): Promise<AudioContext> {
     const made = new AudioContext({ latencyHint: "interactive" });
     context = made;
-    made.onstatechange = report;
-    await made.audioWorklet.addModule(new URL(WORKLETS, HERE));
-    if (output !== "") await steer(made);
-    report();
+    made.onstatechange = update;
+    await made.audioWorklet.addModule(new URL(WORKLETS_FILE, MODULE_URL));
+    if (output !== "") await applyOutput(made);
+    update();
     return made;
   }
 
-  async function steer(made: AudioContext): Promise<void> {
-    // A device that was remembered may be gone; then the default is heard, and nothing is wrong.
-    if (canChooseOutput()) await (made as unknown as Steerable).setSinkId(output).catch(() => undefined);
+  async function applyOutput(made: AudioContext): Promise<void> {
+    // A remembered device may be gone. The default is used then, which is not an error.
+    if (canChooseOutput()) await (made as unknown as SinkSelectable).setSinkId(output).catch(() => undefined);
   }
 
-  function report(): void {
-    if (context === null || isResting) return;
+  function update(): void {
+    if (context === null || isSuspended) return;
     const isRunning = context.state === "running";
     for (const gesture of GESTURES) {
-      if (isRunning) removeEventListener(gesture, wake, true);
-      else addEventListener(gesture, wake, true);
+      if (isRunning) removeEventListener(gesture, resume, true);
+      else addEventListener(gesture, resume, true);
     }
-    tell({ state: isRunning ? "ready" : "blocked" });
+    report({ state: isRunning ? "ready" : "blocked" });
   }
 
-  function wake(): void {
-    // Refused until the person has touched the page. The state tells.
-    if (!isResting && context?.state !== "running") context?.resume().catch(() => undefined);
+  function resume(): void {
+    // This is refused until the user has interacted with the page. The context's state says so.
+    if (!isSuspended && context?.state !== "running") context?.resume().catch(() => undefined);
   }
 
   function fail(message: string): never {
-    tell({ state: "failed", message });
+    report({ state: "failed", message });
     throw new Error(message);
   }
 
   return {
     async open() {
-      isResting = false;
+      isSuspended = false;
       if (!isSecureContext) fail(INSECURE);
       if (typeof AudioContext === "undefined" || !("audioWorklet" in AudioContext.prototype)) fail(UNSUPPORTED);
       ready ??= load();
-      wake();
-      report();
+      resume();
+      update();
       try {
         return await ready;
       } catch {
@@ -91,20 +91,20 @@ export function createSound(changed: (now: SoundState) => void): Sound {
         return fail(UNSUPPORTED);
       }
     },
-    rest() {
-      isResting = true;
+    suspend() {
+      isSuspended = true;
       context?.suspend().catch(() => undefined);
     },
     async setOutput(id) {
       output = id;
-      if (context !== null) await steer(context);
+      if (context !== null) await applyOutput(context);
     },
     close() {
-      for (const gesture of GESTURES) removeEventListener(gesture, wake, true);
+      for (const gesture of GESTURES) removeEventListener(gesture, resume, true);
       if (context !== null) context.onstatechange = null;
       context?.close().catch(() => undefined);
       context = ready = null;
-      tell({ state: "off" });
+      report({ state: "off" });
     },
   };
 }

@@ -1,4 +1,4 @@
-/** WAV files, as `audio` messages bring them. */
+/** Reads WAV files, as `audio` messages contain them. */
 
 export interface Wave {
   hz: number;
@@ -20,14 +20,14 @@ const READERS: Readonly<Record<string, Read>> = {
   [`${FLOAT}/32`]: (view, at) => view.getFloat32(at, true),
 };
 
-/** Null for what is no WAV file, or one of a kind that cannot be read. */
+/** Returns null if this is not a WAV file, or one of an unsupported format. */
 export function parseWav(bytes: Uint8Array): Wave | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (view.byteLength < 12 || name(view, 0) !== "RIFF" || name(view, 8) !== "WAVE") return null;
   let format: DataView | null = null;
   for (let at = 12; at + 8 <= view.byteLength; ) {
     const start = at + 8;
-    // A writer that did not know the length before leaves 0 or the largest number, and some files are cut off.
+    // Writers that did not know the length leave 0 or the largest number, and some files are truncated.
     const said = view.getUint32(at + 4, true);
     const length = Math.min(said, view.byteLength - start);
     if (name(view, at) === "fmt " && length >= 16) format = new DataView(view.buffer, view.byteOffset + start, length);
@@ -35,7 +35,7 @@ export function parseWav(bytes: Uint8Array): Wave | null {
       const rest = said === 0 ? view.byteLength - start : length;
       return format && read(format, new DataView(view.buffer, view.byteOffset + start, rest));
     }
-    // Chunks begin at even places.
+    // Chunks start at even offsets.
     at = start + length + (length % 2);
   }
   return null;

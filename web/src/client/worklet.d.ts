@@ -1,4 +1,4 @@
-// What an AudioWorklet has around it. TypeScript's own list of it is not in the DOM library.
+// The globals of an AudioWorklet, which TypeScript's DOM library does not declare.
 
 declare const sampleRate: number;
 

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Banners } from "./Banners";
 import { Confirmation } from "./Confirmation";
-import { usePage, usePart } from "./context";
+import { usePage, useSelector, useTheme } from "./hooks";
 import { Dock } from "./Dock";
 import { Flyout } from "./Flyout";
 import { Header, type SheetName } from "./Header";
@@ -12,14 +12,13 @@ import { Notices } from "./Notices";
 import { Reminders } from "./Reminders";
 import { SettingsSheet } from "./SettingsSheet";
 import { StatusSheet } from "./StatusSheet";
-import { useTheme } from "./theme";
 import { Thread } from "./Thread";
 import type { PageState } from "../view/state";
 import { Welcome } from "./Welcome";
 
 const SHEETS = { history: HistorySheet, status: StatusSheet, settings: SettingsSheet, keys: KeysSheet } as const;
 
-/** Whether there is something to read. In a call, what happens besides does not count: nobody has said anything yet. */
+/** Whether there is something to read. During a call, event lines alone do not count. */
 function hasWords({ items, queue, talk }: PageState): boolean {
   const counted = talk === "hands_free" ? items.filter((item) => item.kind !== "event") : items;
   return counted.length + queue.length > 0;
@@ -27,7 +26,7 @@ function hasWords({ items, queue, talk }: PageState): boolean {
 
 export function App() {
   const page = usePage();
-  const hasThread = usePart(hasWords);
+  const hasThread = useSelector(hasWords);
   const [sheet, setSheet] = useState<SheetName | null>(null);
   const { reducedMotion } = page.settings.value;
   const theme = useTheme();

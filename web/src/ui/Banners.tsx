@@ -1,17 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
 import { TOKEN_NEEDED } from "../view/state";
-import { formatCountdown } from "../view/words";
-import { useCountdown } from "./clock";
-import { usePage, usePart } from "./context";
+import { formatCountdown } from "../view/format";
+import { useCountdown, usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
-const TOKEN_REFUSED = "This token was not accepted: it is wrong, or no longer valid. Enter another one.";
-/** How long the page says that it is back. */
-const BACK_MS = 4000;
+const TOKEN_REFUSED = "This token was not accepted. It may be wrong or expired. Enter another one.";
+/** How long the page says that it has reconnected. */
+const RECONNECTED_MS = 4000;
 
-/** What stands between the person and the conversation, and what to do about it. */
+/** What keeps the user from talking or typing, and what to do about it. */
 export function Banners() {
   return (
     <div class="banners">
@@ -25,32 +24,32 @@ export function Banners() {
 }
 
 function Blocked() {
-  const block = usePart((state) => state.block);
+  const block = useSelector((state) => state.block);
   return block === null ? null : <BlockCountdown key={block.until} {...block} />;
 }
 
 function BlockCountdown({ until, message }: { until: number; message: string }) {
   const page = usePage();
   const left = useCountdown(until, () => {
-    page.dispatch({ type: "block_over" });
+    page.dispatch({ type: "block_ended" });
     page.connect();
   });
   return (
     <div class="banner" data-tone="bad" role="alert">
       <p>
-        {message} <span class="quiet">You can write and talk again in </span>
+        {message} <span class="quiet">You can type and talk again in </span>
         <span class="countdown" role="timer">{formatCountdown(left)}</span>
       </p>
     </div>
   );
 }
 
-/** How the connection fares, in one place: it goes, it is gone, it is back. */
+/** The state of the connection, in one place: about to close, lost, or restored. */
 function ConnectionBanner() {
-  const connection = usePart((state) => state.connection);
-  const goAway = usePart((state) => state.goAway);
-  const isBlocked = usePart((state) => state.block !== null);
-  const isBack = usePart((state) => state.isBack);
+  const connection = useSelector((state) => state.connection);
+  const goAway = useSelector((state) => state.goAway);
+  const isBlocked = useSelector((state) => state.block !== null);
+  const isReconnected = useSelector((state) => state.isReconnected);
   switch (connection.state) {
     case "closed":
       return isBlocked ? null : <Closed connection={connection} />;
@@ -60,7 +59,7 @@ function ConnectionBanner() {
       return connection.attempt > 0 ? <Lost isRestart={goAway !== null} retryInMs={0} /> : null;
     case "open":
       if (goAway !== null) return <GoingAway key={goAway.at} {...goAway} />;
-      return isBack ? <Back /> : null;
+      return isReconnected ? <Reconnected /> : null;
   }
 }
 
@@ -69,8 +68,8 @@ function GoingAway({ at, reason }: { at: number; reason: string }) {
   return (
     <div class="banner" data-tone="busy">
       <p>
-        {reason || "The server is about to restart."} The page reconnects by itself in {formatCountdown(left)}, and the
-        conversation goes on.
+        {reason || "The server is about to restart."} Reconnecting in {formatCountdown(left)}; your conversation will
+        continue.
       </p>
     </div>
   );
@@ -78,15 +77,15 @@ function GoingAway({ at, reason }: { at: number; reason: string }) {
 
 function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number }) {
   const page = usePage();
-  const isInCall = usePart((state) => state.talk !== "off");
+  const isInCall = useSelector((state) => state.talk !== "off");
   const isTrying = retryInMs === 0;
   return (
     <div class="banner" data-tone="busy">
       <p>
-        {isRestart ? "The server is restarting." : "The connection was lost."}{" "}
+        {isRestart ? "The server is restarting." : "Connection lost."}{" "}
         {isTrying ? "Trying again…" : `Trying again in ${Math.ceil(retryInMs / 1000)} s.`}{" "}
         <span class="quiet">
-          {isInCall ? "You are not heard until then; what you type is kept." : "What you type is kept and sent then."}
+          {isInCall ? "You can't be heard until then, but what you type will be sent." : "What you type will be sent once you are back."}
         </span>
       </p>
       <button type="button" class="button" disabled={isTrying} onClick={() => page.connect()}>Try now</button>
@@ -94,15 +93,15 @@ function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number 
   );
 }
 
-function Back() {
+function Reconnected() {
   const page = usePage();
   useEffect(() => {
-    const timer = setTimeout(() => page.dispatch({ type: "back_noticed" }), BACK_MS);
+    const timer = setTimeout(() => page.dispatch({ type: "reconnection_seen" }), RECONNECTED_MS);
     return () => clearTimeout(timer);
   }, []);
   return (
     <div class="banner" data-tone="good" role="status">
-      <p>Reconnected. The session goes on.</p>
+      <p>Reconnected. Your session continues.</p>
     </div>
   );
 }
@@ -113,7 +112,7 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
   const isElsewhere = connection.code === TAKEN_OVER;
   return (
     <div class="banner" data-tone="bad" role="alert">
-      <p>{isElsewhere ? "This conversation goes on in another window." : `Disconnected: ${connection.reason}`}</p>
+      <p>{isElsewhere ? "This conversation is open in another window." : `Disconnected: ${connection.reason}`}</p>
       <button type="button" class="button" onClick={() => page.connect()}>
         {isElsewhere ? "Use it here" : "Connect"}
       </button>
@@ -121,9 +120,9 @@ function Closed({ connection }: { connection: Connection & { state: "closed" } }
   );
 }
 
-export function TokenForm() {
+function TokenForm() {
   const page = usePage();
-  const isRefused = usePart((state) => state.isTokenRefused);
+  const isRefused = useSelector((state) => state.isTokenRefused);
   const [token, setToken] = useState("");
   return (
     <form
@@ -135,7 +134,7 @@ export function TokenForm() {
       }}
     >
       <label for="token">
-        {isRefused ? <span role="alert">{TOKEN_REFUSED}</span> : "This server asks for a token."} Its owner makes one with <code>antiphon token new</code>.
+        {isRefused ? <span role="alert">{TOKEN_REFUSED}</span> : "This server requires a token."} Its owner can create one with <code>antiphon token new</code>.
       </label>
       <span class="banner-line">
         <input
@@ -154,14 +153,14 @@ export function TokenForm() {
 
 function ErrorBanner() {
   const page = usePage();
-  const error = usePart((state) => state.error);
+  const error = useSelector((state) => state.error);
   return (
     <div role="alert">
       {error !== null && (
         <div class="banner" data-tone="bad">
           <p>
             {error.text}
-            {error.isRetryable && <span class="quiet"> It may work if you try again.</span>}
+            {error.isRetryable && <span class="quiet"> Trying again may help.</span>}
           </p>
           <Dismiss onClick={() => page.dispatch({ type: "error_dismissed" })} />
         </div>
@@ -172,7 +171,7 @@ function ErrorBanner() {
 
 function MicrophoneBanner() {
   const page = usePage();
-  const error = usePart(({ microphone }) => (microphone.state === "failed" ? microphone.error : null));
+  const error = useSelector(({ microphone }) => (microphone.state === "failed" ? microphone.error : null));
   const [dismissed, setDismissed] = useState<Error | null>(null);
   if (error === null || dismissed === error) return null;
   const canRetry = error.code !== "insecure" && error.code !== "unsupported";
@@ -185,16 +184,16 @@ function MicrophoneBanner() {
   );
 }
 
-/** Why nothing is heard. The answers are there to read in any case. */
+/** Why nothing can be heard. The answers can be read in any case. */
 function SoundBanner() {
   const page = usePage();
-  const sound = usePart((state) => state.sound);
-  const isSpeaking = usePart((state) => state.server === "speaking");
+  const sound = useSelector((state) => state.sound);
+  const isSpeaking = useSelector((state) => state.server === "speaking");
   const [isLate, setLate] = useState(false);
   const isBlocked = sound.state === "blocked";
   useEffect(() => {
     setLate(false);
-    // A context that has just been made is not running for a moment.
+    // A new audio context takes a moment to start.
     const timer = isBlocked ? setTimeout(() => setLate(true), 800) : undefined;
     return () => clearTimeout(timer);
   }, [isBlocked]);
@@ -202,8 +201,8 @@ function SoundBanner() {
   if (!(isBlocked && isLate) && !isSilent) return null;
   return (
     <div class="banner" data-tone="busy">
-      <p>{sound.state === "failed" ? sound.message : "The browser holds back the sound until you touch the page."}</p>
-      {isBlocked && <button type="button" class="button" onClick={() => page.client().unlockSound()}>Let me hear it</button>}
+      <p>{sound.state === "failed" ? sound.message : "Your browser blocks sound until you interact with this page."}</p>
+      {isBlocked && <button type="button" class="button" onClick={() => page.client().unlockSound()}>Turn on sound</button>}
     </div>
   );
 }

@@ -1,21 +1,21 @@
 import { useRef } from "preact/hooks";
 import { MAX_TEXT } from "../client/wire";
-import { isBusy } from "../view/words";
-import { usePage, usePart } from "./context";
+import { isBusy } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 export const COMPOSER_ID = "composer";
 
-/** Text can be written at any time: in a call, while an answer is made, and without a connection. */
+/** The message box. Typing works at any time: in a call, during an answer, and without a connection. */
 export function Composer() {
   const page = usePage();
-  const isBlocked = usePart((state) => state.block !== null);
-  const isHeld = usePart((state) => state.talk === "held");
-  const canStop = usePart(isBusy);
-  const text = usePart((state) => state.draft);
+  const isBlocked = useSelector((state) => state.block !== null);
+  const isHeld = useSelector((state) => state.talk === "held");
+  const canStop = useSelector(isBusy);
+  const text = useSelector((state) => state.draft);
   const area = useRef<HTMLTextAreaElement>(null);
 
-  const setText = (draft: string) => page.dispatch({ type: "drafted", text: draft });
+  const setText = (draft: string) => page.dispatch({ type: "draft_changed", text: draft });
 
   function send(): void {
     page.say(text);
@@ -39,13 +39,13 @@ export function Composer() {
           value={text}
           maxLength={MAX_TEXT}
           disabled={isBlocked}
-          placeholder={isBlocked ? "Paused for now" : isHeld ? "Listening…" : "Type a message"}
+          placeholder={isBlocked ? "Paused" : isHeld ? "Listening…" : "Type a message"}
           aria-label="Message"
           autocomplete="off"
           enterkeyhint="send"
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
-            // An Enter that ends the choice of a word (IME) does not send.
+            // An Enter that confirms a word in an input method editor does not send.
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
             send();

@@ -1,14 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Confirmation as Question } from "../view/state";
-import { formatCountdown, nameTool } from "../view/words";
-import { useCountdown } from "./clock";
-import { usePage, usePart } from "./context";
-import { useModal } from "./modal";
+import { formatCountdown, nameTool } from "../view/format";
+import { useCountdown, useModal, usePage, useSelector } from "./hooks";
 import { ArgumentTable } from "./ToolCard";
 
-/** One question at a time, the oldest first. */
+/** Shows one confirmation at a time, the oldest first. */
 export function Confirmation() {
-  const question = usePart((state) => state.confirmations[0]);
+  const question = useSelector((state) => state.confirmations[0]);
   return question === undefined ? null : <Dialog key={question.token} question={question} />;
 }
 
@@ -21,7 +19,7 @@ function Dialog({ question }: { question: Question }) {
 
   useModal(dialog);
   useEffect(() => {
-    // Whoever types on without looking must not approve by it.
+    // Users who keep typing without looking must not approve by accident.
     cancel.current?.focus();
   }, []);
 
@@ -39,12 +37,12 @@ function Dialog({ question }: { question: Question }) {
     >
       <div class="sheet-inside">
         <header class="sheet-head">
-          <h2 id="confirmation-title">Do you want this?</h2>
+          <h2 id="confirmation-title">Approve this action?</h2>
           <span class="countdown" role="timer" aria-label="Time left">{formatCountdown(left)}</span>
         </header>
         <div class="sheet-body">
           <p id="confirmation-preview" class="preview">{question.preview}</p>
-          <p class="tool-label">Exactly this will run: {nameTool(question.tool)}</p>
+          <p class="tool-label">This is exactly what will run: {nameTool(question.tool)}</p>
           <ArgumentTable args={question.args} />
         </div>
         <footer class="sheet-foot">

@@ -4,9 +4,9 @@ import { Icon } from "./Icon";
 const SHOWN_MS = 1600;
 
 export function CopyButton({ text, label }: { text: () => string; label: string }) {
-  const [outcome, setOutcome] = useState<"" | "Copied" | "Not copied">("");
+  const [outcome, setOutcome] = useState<"" | "Copied" | "Copy failed">("");
   async function copy(): Promise<void> {
-    setOutcome((await copyText(text())) ? "Copied" : "Not copied");
+    setOutcome((await copyText(text())) ? "Copied" : "Copy failed");
     setTimeout(() => setOutcome(""), SHOWN_MS);
   }
   return (
@@ -17,7 +17,7 @@ export function CopyButton({ text, label }: { text: () => string; label: string 
   );
 }
 
-export async function copyText(text: string): Promise<boolean> {
+async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -26,7 +26,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Pages without https have no clipboard of their own, but may copy what is selected. */
+/** Pages without HTTPS have no clipboard API, but may copy the selection. */
 function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;

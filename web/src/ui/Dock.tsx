@@ -1,10 +1,10 @@
 import { Composer } from "./Composer";
-import { usePage, usePart } from "./context";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 import { TalkButton } from "./TalkButton";
 
 export function Dock({ hasOrb }: { hasOrb: boolean }) {
-  const canTalk = usePart((state) => state.hasVoice !== false);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
   return (
     <footer class="dock">
       <div class="column">
@@ -18,12 +18,12 @@ export function Dock({ hasOrb }: { hasOrb: boolean }) {
   );
 }
 
-/** What can be done in a call, wherever the person is. Its place is kept for as long as the call lasts. */
+/** The controls of a call. They are shown for as long as the call lasts, in sheets too. */
 export function CallControls() {
   const page = usePage();
-  const isInCall = usePart((state) => state.talk === "hands_free");
-  const isMuted = usePart(({ microphone }) => microphone.state === "on" && microphone.muted);
-  const isOn = usePart(({ microphone }) => microphone.state === "on");
+  const isInCall = useSelector((state) => state.talk === "hands_free");
+  const isMuted = useSelector(({ microphone }) => microphone.state === "on" && microphone.muted);
+  const isOn = useSelector(({ microphone }) => microphone.state === "on");
   if (!isInCall) return null;
   return (
     <div class="call-controls">

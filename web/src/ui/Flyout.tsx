@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Flyout as Shown } from "../view/state";
 import { frameUrl } from "../view/urls";
-import { usePage, usePart } from "./context";
+import { usePage, useSelector } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
@@ -10,13 +10,13 @@ const WIDEST = 70;
 const STEP = 4;
 
 export function Flyout() {
-  const flyout = usePart((state) => state.flyouts.find((each) => each.key === state.openFlyout));
+  const flyout = useSelector((state) => state.flyouts.find((each) => each.key === state.openFlyout));
   return flyout === undefined ? null : <Panel flyout={flyout} />;
 }
 
 function Panel({ flyout }: { flyout: Shown }) {
   const page = usePage();
-  const flyouts = usePart((state) => state.flyouts);
+  const flyouts = useSelector((state) => state.flyouts);
   const panel = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(42);
 
@@ -32,7 +32,7 @@ function Panel({ flyout }: { flyout: Shown }) {
         role="separator"
         tabIndex={0}
         aria-orientation="vertical"
-        aria-label="Width of the panel"
+        aria-label="Panel width"
         aria-valuenow={Math.round(width)}
         aria-valuemin={NARROWEST}
         aria-valuemax={WIDEST}
@@ -59,11 +59,11 @@ function Panel({ flyout }: { flyout: Shown }) {
         ) : (
           <h2>{flyout.title}</h2>
         )}
-        {flyout.type !== "browser" && <CopyButton text={() => flyout.content} label="Copy all of it" />}
+        {flyout.type !== "browser" && <CopyButton text={() => flyout.content} label="Copy all" />}
         <button
           type="button"
           class="icon-button"
-          aria-label="Close the panel"
+          aria-label="Close panel"
           title="Close (Escape)"
           onClick={() => page.dispatch({ type: "flyout_closed" })}
         >
@@ -79,12 +79,12 @@ function Panel({ flyout }: { flyout: Shown }) {
 
 function Browser({ address, title }: { address: string; title: string }) {
   const url = frameUrl(address);
-  if (url === null) return <p class="flyout-note">This is no address that can be shown: {address}</p>;
+  if (url === null) return <p class="flyout-note">This address cannot be shown: {address}</p>;
   return (
     <>
-      {/* No page is told whether a frame stayed empty, so the person is told what to do then. */}
+      {/* A page cannot detect that a frame stayed empty, so the user is told what to do then. */}
       <p class="flyout-note">
-        <span>If this stays empty, the site does not let itself be shown here: open it in a new tab.</span>
+        <span>If this stays empty, the site does not allow embedding. Open it in a new tab instead.</span>
         <a class="button" href={url} target="_blank" rel="noopener noreferrer">Open {new URL(url).host} in a new tab</a>
       </p>
       <iframe

@@ -1,6 +1,6 @@
 import type { PageState } from "../view/state";
-import { describeAssistant, describeConnection, describeMicrophone, type Status } from "../view/words";
-import { usePart } from "./context";
+import { describeAssistant, describeConnection, describeMicrophone, type Status } from "../view/format";
+import { useSelector } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 
 export type SheetName = "history" | "status" | "settings" | "keys";
@@ -9,14 +9,14 @@ const BUTTONS: readonly { sheet: SheetName; label: string; icon: IconName }[] = 
   { sheet: "history", label: "Conversations and calls", icon: "history" },
   { sheet: "status", label: "Energy, latency and notices", icon: "pulse" },
   { sheet: "settings", label: "Settings", icon: "settings" },
-  { sheet: "keys", label: "Keys", icon: "keys" },
+  { sheet: "keys", label: "Keyboard shortcuts", icon: "keys" },
 ];
 
 export function Header({ open }: { open: (sheet: SheetName) => void }) {
   return (
     <header class="top">
       <h1 class="brand">Antiphon</h1>
-      <div class="states" role="status" aria-label="States">
+      <div class="states" role="status" aria-label="Status">
         <State label="Connection" describe={describeConnection} />
         <State label="Microphone" describe={describeMicrophone} />
         <State label="Assistant" describe={describeAssistant} />
@@ -33,8 +33,8 @@ export function Header({ open }: { open: (sheet: SheetName) => void }) {
 }
 
 function State({ label, describe }: { label: string; describe: (state: PageState) => Status }) {
-  const text = usePart((state) => describe(state).text);
-  const tone = usePart((state) => describe(state).tone);
+  const text = useSelector((state) => describe(state).text);
+  const tone = useSelector((state) => describe(state).tone);
   return (
     <span class="state" data-tone={tone}>
       <span class="visually-hidden">{label}: </span>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CallRecord, ConversationEntry } from "../view/records";
-import { formatDuration } from "../view/words";
-import { usePage, usePart } from "./context";
+import { formatDuration } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 import { Sheet } from "./Sheet";
 
@@ -13,7 +13,7 @@ export function HistorySheet({ close }: { close: () => void }) {
         type="button"
         class="button primary wide"
         onClick={() => {
-          page.begin();
+          page.startNew();
           close();
         }}
       >
@@ -27,7 +27,7 @@ export function HistorySheet({ close }: { close: () => void }) {
 
 function Conversations({ close }: { close: () => void }) {
   const page = usePage();
-  const current = usePart((state) => state.conversationId);
+  const current = useSelector((state) => state.conversationId);
   const [list, setList] = useState<ConversationEntry[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
@@ -47,7 +47,7 @@ function Conversations({ close }: { close: () => void }) {
     page.records.deleteConversation(id).then(
       () => {
         setList((shown) => (shown ?? []).filter((each) => each.id !== id));
-        if (id === current) page.begin();
+        if (id === current) page.startNew();
       },
       (error: Error) => setProblem(error.message),
     );
@@ -58,7 +58,7 @@ function Conversations({ close }: { close: () => void }) {
       <h3>Conversations</h3>
       <Problem text={problem} />
       {list === null && problem === "" && <p class="quiet">Loading…</p>}
-      {list?.length === 0 && <p class="quiet">None yet. The first thing you say begins one.</p>}
+      {list?.length === 0 && <p class="quiet">No conversations yet. Say or type something to start one.</p>}
       <ul class="list">
         {list?.map(({ id, title, updated_ms }) => (
           <li key={id} class="list-row" aria-current={id === current ? "true" : undefined}>
@@ -71,15 +71,15 @@ function Conversations({ close }: { close: () => void }) {
               }}
             >
               <span class="list-title">{title || "Untitled"}</span>
-              <span class="quiet">{formatDay(updated_ms)}{id === current && " · open now"}</span>
+              <span class="quiet">{formatDay(updated_ms)}{id === current && " · current"}</span>
             </button>
-            <Sure label={`Delete “${title}”`} act={() => remove(id)} icon />
+            <ConfirmedButton label="Delete" target={title || "Untitled"} act={() => remove(id)} />
           </li>
         ))}
       </ul>
       {next !== null && <button type="button" class="button wide" onClick={() => show(next)}>Show more</button>}
-      <Sure
-        label="Clear this conversation"
+      <ConfirmedButton
+        label="Clear conversation"
         act={() => {
           page.clear();
           close();
@@ -107,10 +107,10 @@ function Calls({ close }: { close: () => void }) {
         {calls?.map((call) => (
           <li key={call.id} class="call">
             <p class="quiet">
-              {formatDay(call.started_ms)} · {call.duration_ms === null ? "going on" : formatDuration(call.duration_ms)}
+              {formatDay(call.started_ms)} · {call.duration_ms === null ? "in progress" : formatDuration(call.duration_ms)}
               {call.models.length > 0 && ` · ${call.models.join(", ")}`}
             </p>
-            <p>{call.summary || (call.duration_ms === null ? "Its summary is made when it ends." : "There is no summary of this call.")}</p>
+            <p>{call.summary || (call.duration_ms === null ? "The summary is written when the call ends." : "No summary is available.")}</p>
             {call.transcript.length > 0 && (
               <details>
                 <summary>Transcript</summary>
@@ -135,8 +135,8 @@ function Calls({ close }: { close: () => void }) {
         ))}
       </ul>
       {calls !== null && calls.length > 0 && (
-        <Sure
-          label="Clear the call history"
+        <ConfirmedButton
+          label="Clear call history"
           act={() => {
             page.records.clearCalls().then(() => setCalls([]), (error: Error) => setProblem(error.message));
           }}
@@ -146,18 +146,22 @@ function Calls({ close }: { close: () => void }) {
   );
 }
 
-/** What cannot be undone asks once more, in its own place. */
-function Sure({ label, act, icon = false }: { label: string; act: () => void; icon?: boolean }) {
+/**
+ * A button for what cannot be undone: the first click asks for confirmation in place. With a target it is an icon
+ * button.
+ */
+function ConfirmedButton({ label, target, act }: { label: string; target?: string; act: () => void }) {
   const [isAsked, setAsked] = useState(false);
   if (isAsked) {
     return (
-      <button type="button" class="button danger" aria-label={`${label}: sure?`} onBlur={() => setAsked(false)} onClick={act}>
-        Sure?
+      <button type="button" class="button danger" onBlur={() => setAsked(false)} onClick={act}>
+        {label}?{target !== undefined && <span class="visually-hidden"> “{target}”</span>}
       </button>
     );
   }
-  return icon ? (
-    <button type="button" class="icon-button" aria-label={label} title={label} onClick={() => setAsked(true)}>
+  const name = `${label} “${target}”`;
+  return target !== undefined ? (
+    <button type="button" class="icon-button" aria-label={name} title={name} onClick={() => setAsked(true)}>
       <Icon name="bin" />
     </button>
   ) : (

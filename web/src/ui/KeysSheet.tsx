@@ -1,23 +1,23 @@
-import { usePage, usePart } from "./context";
-import { nameKey } from "./SettingsSheet";
+import { nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 export function KeysSheet({ close }: { close: () => void }) {
   const talkKey = nameKey(usePage().settings.value.talkKey);
-  const canTalk = usePart((state) => state.hasVoice !== false);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
   const talking = [
-    [`Hold ${talkKey}`, "Talk as long as it is down"],
+    [`Hold ${talkKey}`, "Push-to-talk"],
     ["M", "Mute or unmute the microphone"],
   ] as const;
   const keys = [
     ...(canTalk ? talking : []),
-    ["Escape", "Silence the assistant, or close what is open"],
-    ["/", "Write a message"],
-    ["Enter", "Send it; with Shift, a new line"],
-    ["?", "This list"],
+    ["Escape", "Stop the assistant, or close the open panel"],
+    ["/", "Go to the message box"],
+    ["Enter", "Send; with Shift, start a new line"],
+    ["?", "Show this list"],
   ] as const;
   return (
-    <Sheet title="Keys" side="center" close={close}>
+    <Sheet title="Keyboard shortcuts" side="center" close={close}>
       <dl class="keys">
         {keys.map(([key, meaning]) => (
           <div key={key}>

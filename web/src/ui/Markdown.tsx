@@ -1,15 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Block, type Inline, parseMarkdown } from "../view/markdown";
-import { CodeBlock } from "./CodeBlock";
+import { CopyButton } from "./CopyButton";
 
 interface MarkdownProps {
   text: string;
-  /** How many characters of the text were heard; the rest is dimmed. */
+  /** How many characters of the text were heard; the rest is marked. */
   heardChars?: number | null;
 }
 
-/** Counts down as text is written: what comes after 0 was not heard. */
+/** Counts down as text is rendered: what comes after 0 was not heard. */
 interface Budget {
   left: number;
 }
@@ -17,7 +17,7 @@ interface Budget {
 export function Markdown({ text, heardChars = null }: MarkdownProps) {
   return useMemo(() => {
     const blocks = parseMarkdown(text);
-    // Marks such as ** are in the text, and not on the page: the cut keeps its place by proportion.
+    // Markup such as ** is in the text but not on the page, so the cut is placed by proportion.
     const share = heardChars === null ? 1 : heardChars / Math.max(1, text.length);
     const left = heardChars === null ? Infinity : Math.round(share * countText(blocks));
     return <div class="markdown">{drawBlocks(blocks, { left })}</div>;
@@ -33,7 +33,7 @@ function drawBlock(block: Block, key: number, heard: Budget): ComponentChildren 
     case "paragraph":
       return <p key={key}>{draw(block.children, heard)}</p>;
     case "heading": {
-      // The page itself has the first two levels.
+      // The page itself uses the first two levels.
       const Heading = block.level <= 1 ? "h3" : block.level === 2 ? "h4" : "h5";
       return <Heading key={key}>{draw(block.children, heard)}</Heading>;
     }
@@ -107,4 +107,18 @@ function countText(blocks: readonly (Block | Inline)[]): number {
     if (node.type === "table") return sum + [node.head, ...node.rows].flat().reduce((all, cell) => all + countText(cell), 0);
     return "children" in node ? sum + countText(node.children) : sum;
   }, 0);
+}
+
+function CodeBlock({ text, language }: { text: string; language: string }) {
+  return (
+    <div class="code-block">
+      <div class="code-head">
+        <span>{language || "code"}</span>
+        <CopyButton text={() => text} label="Copy code" />
+      </div>
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </div>
+  );
 }

@@ -1,11 +1,11 @@
 import { useEffect } from "preact/hooks";
 import type { Notice } from "../view/state";
-import { usePage, usePart } from "./context";
+import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
-/** The newest first. Each of them stays in the list of notices after it has passed. */
+/** Toasts, the newest first. The list of notices keeps each of them. */
 export function Notices() {
-  const notices = usePart((state) => state.notices);
+  const notices = useSelector((state) => state.notices);
   const toasts = notices.filter((notice) => notice.isToast).toReversed();
   return (
     <div class="toasts" role="status" aria-label="Notices">
@@ -16,7 +16,7 @@ export function Notices() {
 
 function Toast({ notice }: { notice: Notice }) {
   const page = usePage();
-  const pass = () => page.dispatch({ type: "notice_passed", key: notice.key });
+  const pass = () => page.dispatch({ type: "notice_dismissed", key: notice.key });
   useEffect(() => {
     const timer = setTimeout(pass, notice.durationMs);
     return () => clearTimeout(timer);

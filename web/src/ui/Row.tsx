@@ -2,12 +2,12 @@ import { useMemo } from "preact/hooks";
 import type { QueuedText } from "../client/antiphon";
 import type { AssistantItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
 import { imageUrl } from "../view/urls";
-import { usePage } from "./context";
+import { usePage } from "./hooks";
 import { Icon } from "./Icon";
 import { Markdown } from "./Markdown";
 import { ToolCard } from "./ToolCard";
 
-/** One thing in the thread. It is drawn again only if it is another value. */
+/** One item in the thread. It renders again only if the item changes. */
 export function Row({ item, hasTime }: { item: Item; hasTime: boolean }) {
   return useMemo(
     () => (
@@ -48,23 +48,23 @@ function Time({ at }: { at: number }) {
 
 function UserTurn({ item }: { item: UserItem }) {
   const page = usePage();
-  const isOpen = item.status === "interim" || item.goesOn !== null;
+  const isOpen = item.status === "interim" || item.continuation !== null;
   return (
     <div class="bubble" data-status={item.status} aria-busy={isOpen}>
       <span class="visually-hidden">You: </span>
-      <span class="bubble-text">{item.goesOn ?? item.text}</span>
+      <span class="bubble-text">{item.continuation ?? item.text}</span>
       {item.status === "sending" && <span class="note">Sending…</span>}
       {(item.status === "unsent" || item.status === "failed") && (
         <span class="bubble-foot">
           <span class="problem">{item.reason}</span>
-          <button type="button" class="button" onClick={() => page.sayAgain(item.key)}>Try again</button>
+          <button type="button" class="button" onClick={() => page.retry(item.key)}>Try again</button>
         </span>
       )}
     </div>
   );
 }
 
-/** Typed, and waiting for the end of the answer. */
+/** A typed message that is queued behind the current answer. */
 export function QueuedTurn({ message }: { message: QueuedText }) {
   const page = usePage();
   return (
@@ -73,8 +73,8 @@ export function QueuedTurn({ message }: { message: QueuedText }) {
         <span class="visually-hidden">You: </span>
         <span class="bubble-text">{message.text}</span>
         <span class="bubble-foot">
-          <span class="note">Waiting for the answer</span>
-          <button type="button" class="quiet-button" onClick={() => page.takeBack(message.id)}>Take back</button>
+          <span class="note">Queued</span>
+          <button type="button" class="quiet-button" onClick={() => page.unqueue(message.id)}>Unsend</button>
         </span>
       </div>
     </div>
@@ -93,17 +93,17 @@ function Answer({ item }: { item: AssistantItem }) {
 }
 
 function describeCut({ status, heardChars }: AssistantItem): string {
-  if (status === "dropped") return "Left unfinished";
+  if (status === "dropped") return "Not finished";
   return heardChars === null ? "Interrupted" : "Interrupted. The dotted part was not heard";
 }
 
 function Picture({ item }: { item: ImageItem }) {
   const url = imageUrl(item.url, location.href);
-  if (url === null) return <p class="event">A picture could not be shown: its address is not safe.</p>;
+  if (url === null) return <p class="event">This picture was not loaded because its address is not safe.</p>;
   return (
     <figure class="picture">
       <a href={url} target="_blank" rel="noopener noreferrer">
-        <img src={url} alt={item.caption ?? "Picture without a description"} loading="lazy" referrerPolicy="no-referrer" />
+        <img src={url} alt={item.caption ?? "Image without a description"} loading="lazy" referrerPolicy="no-referrer" />
       </a>
       {item.caption !== null && <figcaption>{item.caption}</figcaption>}
     </figure>

@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Device, Devices } from "../client/antiphon";
 import type { VoiceEntry } from "../view/records";
 import { type Settings, type Theme, THEMES } from "../view/settings";
-import { usePage, usePart } from "./context";
+import { nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -19,7 +20,7 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
 };
 
 export function SettingsSheet({ close }: { close: () => void }) {
-  const canTalk = usePart((state) => state.hasVoice !== false);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
   return (
     <Sheet title="Settings" side="right" close={close}>
       <Appearance />
@@ -52,8 +53,8 @@ function Appearance() {
           </label>
         ))}
       </div>
-      <Toggle setting="reducedMotion" label="Reduced motion" />
-      <Toggle setting="timestamps" label="Show times" />
+      <Toggle setting="reducedMotion" label="Reduce motion" />
+      <Toggle setting="timestamps" label="Show timestamps" />
     </section>
   );
 }
@@ -75,12 +76,12 @@ function Speech() {
             <option value="">Server default</option>
             {voices.map(({ id, name, language }) => <option key={id} value={id}>{name} ({language})</option>)}
           </select>
-          <button type="button" class="button" onClick={() => page.client().testAudio(voice || undefined)}>Hear it</button>
+          <button type="button" class="button" onClick={() => page.client().testAudio(voice || undefined)}>Play sample</button>
         </span>
       </div>
       <Range setting="speed" label="Speed" least={50} most={200} step={5} />
       <Range setting="volume" label="Volume" least={0} most={100} step={1} />
-      <Toggle setting="captions" label="Show words while I speak" />
+      <Toggle setting="captions" label="Show captions while I speak" />
       <Toggle setting="greeting" label="Greet me at the start of a call" />
     </section>
   );
@@ -97,8 +98,8 @@ function SoundDevices() {
     <section class="group">
       <h3>Devices</h3>
       <DeviceField setting="input" label="Microphone" devices={devices.inputs} />
-      {devices.outputs.length > 0 && <DeviceField setting="output" label="Loudspeaker" devices={devices.outputs} />}
-      <p class="quiet">Names appear once the microphone was allowed.</p>
+      {devices.outputs.length > 0 && <DeviceField setting="output" label="Speaker" devices={devices.outputs} />}
+      <p class="quiet">Device names appear once you allow microphone access.</p>
     </section>
   );
 }
@@ -126,7 +127,7 @@ function Conversation() {
   const [isAsking, setAsking] = useState(false);
   return (
     <section class="group">
-      <h3>Keys</h3>
+      <h3>Keyboard</h3>
       <div class="field">
         <span id="talk-key">Push-to-talk</span>
         <button
@@ -147,7 +148,7 @@ function Conversation() {
           {isAsking ? "Press a key…" : nameKey(talkKey)}
         </button>
       </div>
-      <p class="quiet">Press ? on the page to see all keys.</p>
+      <p class="quiet">Press ? on the page to see all shortcuts.</p>
     </section>
   );
 }
@@ -157,7 +158,7 @@ function Access() {
   const [token, setToken] = useState("");
   return (
     <details class="group">
-      <summary>Token</summary>
+      <summary>Access token</summary>
       <form
         class="field-line"
         onSubmit={(event) => {
@@ -169,14 +170,14 @@ function Access() {
         <input
           class="input"
           type="password"
-          aria-label="Token"
+          aria-label="Access token"
           autocomplete="off"
           value={token}
           onInput={(event) => setToken(event.currentTarget.value)}
         />
         <button type="submit" class="button">Use</button>
       </form>
-      <p class="quiet">Kept until this tab is closed. Only servers that ask for one need it.</p>
+      <p class="quiet">Only needed if the server requires one. Kept until you close this tab.</p>
     </details>
   );
 }
@@ -213,8 +214,8 @@ function Range({ setting, label, least, most, step }: RangeProps) {
     <label class="field">
       <span class="field-head">
         <span>{label}</span>
-        {/* No <output>: the label would name it instead of the slider. */}
-        <span class="field-value" aria-hidden="true">{value} %</span>
+        {/* Not an <output>: the label would then name it instead of the slider. */}
+        <span class="field-value" aria-hidden="true">{value}%</span>
       </span>
       <input
         type="range"
@@ -222,13 +223,9 @@ function Range({ setting, label, least, most, step }: RangeProps) {
         max={most}
         step={step}
         value={value}
-        aria-valuetext={`${value} %`}
+        aria-valuetext={`${value}%`}
         onInput={(event) => page.change({ [setting]: Number(event.currentTarget.value) })}
       />
     </label>
   );
-}
-
-export function nameKey(code: string): string {
-  return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { CallControls } from "./Dock";
 import { Icon } from "./Icon";
-import { useModal } from "./modal";
+import { useModal } from "./hooks";
 
 interface SheetProps {
   title: string;
@@ -11,7 +11,7 @@ interface SheetProps {
   children: ComponentChildren;
 }
 
-/** A modal panel. The browser closes it at Escape. */
+/** A modal panel. The browser closes it on Escape. */
 export function Sheet({ title, side, close, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useModal(dialog);
@@ -25,7 +25,7 @@ export function Sheet({ title, side, close, children }: SheetProps) {
         close();
       }}
       onClick={(event) => {
-        // Only the backdrop counts as the dialog itself.
+        // Only clicks on the backdrop have the dialog itself as their target.
         if (event.target === dialog.current) close();
       }}
     >

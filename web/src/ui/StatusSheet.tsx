@@ -2,13 +2,13 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { EnergyReason } from "../client/antiphon";
 import { summarizeLatency } from "../view/latency";
 import type { Energy } from "../view/state";
-import { formatDuration } from "../view/words";
-import { usePart } from "./context";
+import { formatDuration, formatTime } from "../view/format";
+import { useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
 
 const REASONS: Readonly<Record<EnergyReason, string>> = {
   "rate-limit-exceeded": "lowered by a rate limit",
-  "session-reset": "fresh",
+  "session-reset": "restored",
   manual: "set by the operator",
 };
 
@@ -23,14 +23,14 @@ export function StatusSheet({ close }: { close: () => void }) {
 }
 
 function EnergyMeters() {
-  const { voice, text } = usePart((state) => state.energy);
+  const { voice, text } = useSelector((state) => state.energy);
   return (
     <section class="group">
       <h3>Energy</h3>
-      <p class="quiet">How good the models in use are. It sinks when a provider refuses for a while.</p>
+      <p class="quiet">The quality level of the models in use. It drops while a provider's limits are exceeded.</p>
       {voice !== null && <Meter label="Voice" energy={voice} />}
       {text !== null && <Meter label="Text" energy={text} />}
-      {voice === null && text === null && <p class="quiet">The server has not said.</p>}
+      {voice === null && text === null && <p class="quiet">This server does not report it.</p>}
     </section>
   );
 }
@@ -63,12 +63,12 @@ function Meter({ label, energy }: { label: string; energy: Energy }) {
 }
 
 function Latency() {
-  const metrics = usePart((state) => state.metrics);
+  const metrics = useSelector((state) => state.metrics);
   return (
     <section class="group">
       <h3>Latency</h3>
       {metrics.length === 0 ? (
-        <p class="quiet">It is measured at each answer.</p>
+        <p class="quiet">Measured with each answer.</p>
       ) : (
         <table class="figures">
           <thead>
@@ -94,16 +94,16 @@ function Latency() {
 }
 
 function RecentNotices() {
-  const notices = usePart((state) => state.notices);
+  const notices = useSelector((state) => state.notices);
   return (
     <section class="group">
       <h3>Recent notices</h3>
-      {notices.length === 0 && <p class="quiet">None.</p>}
+      {notices.length === 0 && <p class="quiet">No notices yet.</p>}
       <ul class="list">
         {notices.toReversed().map(({ key, kind, text, at }) => (
           <li key={key} class="notice-row" data-kind={kind}>
             <span>{text}</span>
-            <time class="quiet">{new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}</time>
+            <time class="quiet">{formatTime(at)}</time>
           </li>
         ))}
       </ul>

@@ -1,18 +1,19 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { toMarkdown } from "../view/export";
-import { usePage, usePart } from "./context";
+import { toMarkdown } from "../view/format";
+import { isOfNewestTurn, type PageState } from "../view/state";
+import { usePage, useSelector } from "./hooks";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 import { QueuedTurn, Row } from "./Row";
 
-/** Nearer than this to the end counts as being there. */
+/** Scrolled to within this distance of the end counts as being at the end. */
 const NEAR_PX = 64;
 
 export function Thread() {
   const page = usePage();
-  const items = usePart((state) => state.items);
-  const queue = usePart((state) => state.queue);
-  const isThinking = usePart((state) => state.server === "processing" && state.items.at(-1)?.kind !== "assistant");
+  const items = useSelector((state) => state.items);
+  const queue = useSelector((state) => state.queue);
+  const isThinking = useSelector(isWaitingForWords);
   const { timestamps } = page.settings.value;
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -26,20 +27,20 @@ export function Thread() {
 
   useLayoutEffect(() => {
     const last = items.at(-1);
-    // Who has just written wants to see it.
+    // Users want to see what they have just sent.
     const isOwn = last?.kind === "user" && last.status === "sending" && items.length > seen.current;
     if (isAtEnd.current || isOwn) toEnd();
     else if (items.length > seen.current) setNew(true);
     seen.current = items.length;
   }, [items, queue]);
 
-  // The panel beside it, notices above it, the keyboard of a phone and pictures that arrive change its height.
+  // Its height changes with the flyout, with notices, with a phone's keyboard and when pictures load.
   useEffect(() => {
     let height = scroller.current?.clientHeight ?? 0;
     const observer = new ResizeObserver(() => {
       const box = scroller.current;
       if (box === null) return;
-      // What stands at its lower edge stays there, so that nobody loses the line that they read.
+      // The line at the lower edge stays there, so that users do not lose their place.
       const lost = height - box.clientHeight;
       height = box.clientHeight;
       if (isAtEnd.current) toEnd();
@@ -65,7 +66,7 @@ export function Thread() {
       >
         <div class="column">
           <div class="thread-tools">
-            <CopyButton text={() => toMarkdown(page.state.value.items)} label="Copy the whole conversation" />
+            <CopyButton text={() => toMarkdown(page.state.value.items)} label="Copy conversation" />
             <button type="button" class="quiet-button" onClick={() => download(toMarkdown(page.state.value.items))}>
               <Icon name="download" />
               <span>Download</span>
@@ -78,7 +79,7 @@ export function Thread() {
             <i /><i /><i />
           </div>
           {queue.length > 0 && (
-            <div class="log queue" role="log" aria-label="Waiting for the answer">
+            <div class="log queue" role="log" aria-label="Queued messages">
               {queue.map((message) => <QueuedTurn key={message.id} message={message} />)}
             </div>
           )}
@@ -100,12 +101,18 @@ export function Thread() {
   );
 }
 
+/** Whether an answer is being generated and there is nothing new to read yet. */
+function isWaitingForWords(state: PageState): boolean {
+  const last = state.items.at(-1);
+  return state.server === "processing" && !(last?.kind === "assistant" && isOfNewestTurn(state, last));
+}
+
 function download(text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));
   const link = document.createElement("a");
   link.href = url;
   link.download = `conversation-${new Date().toISOString().slice(0, 10)}.md`;
   link.click();
-  // The browser may not have begun to read it.
+  // The browser may not have started to read it yet.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,18 +1,18 @@
-import { findCitations } from "../view/citations";
+import { findCitations } from "../view/urls";
 import type { ToolItem } from "../view/state";
-import { formatDuration, formatValue, nameTool } from "../view/words";
+import { formatDuration, formatValue, nameTool } from "../view/format";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
 const STATUS: Readonly<Record<ToolItem["status"], string>> = {
   running: "Running",
-  waiting: "Waiting for you",
+  waiting: "Waiting for approval",
   approved: "Approved, running",
   declined: "Declined",
   expired: "Expired, not run",
   done: "Done",
   failed: "Failed",
-  lost: "Unknown: the connection was lost",
+  lost: "Outcome unknown: connection lost",
 };
 
 export function ToolCard({ item }: { item: ToolItem }) {
@@ -36,8 +36,8 @@ export function ToolCard({ item }: { item: ToolItem }) {
           {(item.status === "done" || item.status === "failed") && (
             <>
               <div class="tool-label">
-                <span>{item.status === "failed" ? "What went wrong" : "Result"}</span>
-                <CopyButton text={() => formatValue(item.result)} label="Copy the result" />
+                <span>{item.status === "failed" ? "Error" : "Result"}</span>
+                <CopyButton text={() => formatValue(item.result)} label="Copy result" />
               </div>
               <pre tabIndex={0}>{formatValue(item.result)}</pre>
             </>
@@ -57,7 +57,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-/** Why it failed, what the person was asked, or the first thing that it was called with. */
+/** Why it failed, what the user was asked, or its first argument. */
 function hint({ args, status, result, question }: ToolItem): string {
   if (status === "failed") return describeFailure(result);
   if (question !== null) return question.preview;
@@ -78,7 +78,7 @@ export function ArgumentTable({ args }: { args: unknown }) {
     return args === null || args === undefined ? null : <pre tabIndex={0}>{formatValue(args)}</pre>;
   }
   const entries = Object.entries(args as Record<string, unknown>);
-  if (entries.length === 0) return <p class="quiet">Without arguments.</p>;
+  if (entries.length === 0) return <p class="quiet">No arguments.</p>;
   return (
     <table class="arguments">
       <tbody>

@@ -1,9 +1,8 @@
-import { describeAssistant } from "../view/words";
-import { usePage, usePart } from "./context";
-import { nameKey } from "./SettingsSheet";
+import { describeAssistant, nameKey } from "../view/format";
+import { usePage, useSelector } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
-/** What the assistant that every server has can answer by itself. */
+/** Questions that the built-in assistant can answer. */
 const EXAMPLES = [
   "What time is it in Tokyo?",
   "What is 15 percent of 80?",
@@ -11,18 +10,18 @@ const EXAMPLES = [
   "Tell me a joke",
 ] as const;
 
-/** The first screen: an invitation to talk, where the server can, and to write. */
+/** The first screen: an invitation to talk, if the server has a voice, and to type. */
 export function Welcome() {
-  const canTalk = usePart((state) => state.hasVoice !== false);
-  const isInCall = usePart((state) => state.talk !== "off");
-  const isClosed = usePart((state) => state.connection.state === "closed");
-  const title = usePart((state) => (state.talk === "off" ? null : describeAssistant(state).text));
-  const remark = usePart((state) => state.items.findLast((item) => item.kind === "event")?.text);
+  const canTalk = useSelector((state) => state.hasVoice !== false);
+  const isInCall = useSelector((state) => state.talk !== "off");
+  const isClosed = useSelector((state) => state.connection.state === "closed");
+  const title = useSelector((state) => (state.talk === "off" ? null : describeAssistant(state).text));
+  const remark = useSelector((state) => state.items.findLast((item) => item.kind === "event")?.text);
   return (
     <div class="welcome">
       {canTalk && <TalkButton size="large" />}
-      <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me something")}</p>
-      <p class="quiet">{isInCall ? "Speak whenever you like. You can cut in at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
+      <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me anything")}</p>
+      <p class="quiet">{isInCall ? "Just start talking. You can interrupt at any time." : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
       {remark !== undefined && <p class="event" role="status">{remark}</p>}
       {!isInCall && !isClosed && <Examples />}
     </div>
@@ -33,7 +32,7 @@ function HowToTalk() {
   const { talkKey } = usePage().settings.value;
   return (
     <>
-      Tap the circle and speak, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you speak, or
+      Tap the circle and talk, or hold it<span class="with-keys"> or <kbd>{nameKey(talkKey)}</kbd></span> while you talk. Or
       type below.
     </>
   );

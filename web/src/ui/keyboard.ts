@@ -1,13 +1,13 @@
-/** The keys of the whole page. What is being typed into, or is open above it, has them first. */
+/** Keyboard shortcuts of the page. Input fields and open dialogs take precedence. */
 
 import type { Page } from "../view/page";
 import { COMPOSER_ID } from "./Composer";
 
 const TYPING = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
-/** Space has a meaning of its own on these. */
+/** Elements on which Space has its own meaning. */
 const PRESSABLE = "button, a[href], summary, input, [role=separator]";
 
-/** Gives a function that ends it. */
+/** Returns a function that removes the listeners. */
 export function listenToKeys(page: Page, showKeys: () => void): () => void {
   let isHeld = false;
 
@@ -46,7 +46,7 @@ export function listenToKeys(page: Page, showKeys: () => void): () => void {
     if (isHeld && event.code === page.settings.value.talkKey) release();
   }
 
-  /** A window that loses the focus is not told that the key goes up. */
+  /** A window that loses the focus gets no keyup event. */
   function release(): void {
     if (isHeld) page.release();
     isHeld = false;

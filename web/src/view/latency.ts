@@ -1,18 +1,18 @@
-/** How long the person waits for an answer, and for what. */
+/** How long the user waits for an answer, by stage. */
 
 import type { TurnMetricsMessage } from "../client/antiphon";
 
-export type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
+type Stage = "end_of_turn_ms" | "stt_ms" | "first_token_ms" | "first_audio_ms" | "total_ms";
 
-export const STAGES: readonly { stage: Stage; label: string }[] = [
-  { stage: "end_of_turn_ms", label: "Noticing that you stopped" },
-  { stage: "stt_ms", label: "Recognising your words" },
-  { stage: "first_token_ms", label: "First word of the answer" },
-  { stage: "first_audio_ms", label: "First sound of it" },
+const STAGES: readonly { stage: Stage; label: string }[] = [
+  { stage: "end_of_turn_ms", label: "Detecting the end of your turn" },
+  { stage: "stt_ms", label: "Speech recognition" },
+  { stage: "first_token_ms", label: "First word" },
+  { stage: "first_audio_ms", label: "First audio" },
   { stage: "total_ms", label: "You stopped → it spoke" },
 ];
 
-export interface StageLatency {
+interface StageLatency {
   stage: Stage;
   label: string;
   lastMs: number | null;
@@ -21,7 +21,7 @@ export interface StageLatency {
 
 export function summarizeLatency(metrics: readonly TurnMetricsMessage[]): StageLatency[] {
   return STAGES.map(({ stage, label }) => {
-    // Who types has not stopped speaking.
+    // The total starts when the user stops speaking, so typed turns do not count.
     const counted = stage === "total_ms" ? metrics.filter(isSpoken) : metrics;
     const known = counted.map((each) => each[stage]).filter((ms): ms is number => typeof ms === "number");
     return { stage, label, lastMs: counted.at(-1)?.[stage] ?? null, medianMs: median(known) };

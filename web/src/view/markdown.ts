@@ -1,7 +1,7 @@
 /**
- * Markdown as models write it, to a tree of plain values. There is no markup in the tree, so nothing that a model or a
- * web page says can become an element, an attribute or a script. Pictures become links: loading one would tell a
- * stranger that the answer was read.
+ * Parses Markdown, as models write it, to a tree of plain values. The tree contains no markup, so nothing that a model or
+ * a web page says can become an element, an attribute or a script. Pictures become links, since loading one would tell its
+ * server that the answer was read.
  */
 
 import { linkUrl } from "./urls";
@@ -22,7 +22,7 @@ export type Block =
   | { type: "table"; head: Inline[][]; rows: Inline[][][] }
   | { type: "rule" };
 
-/** Nobody quotes deeper; a hostile text might. */
+/** Nobody nests deeper, except in hostile text. */
 const MAX_DEPTH = 8;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
@@ -85,7 +85,7 @@ function findEnd(lines: readonly string[], from: number, ends: (line: string, in
 }
 
 function findFenceEnd(lines: readonly string[], from: number, fence: string): number {
-  // A fence that is still open runs to the end: it is being streamed.
+  // A fence without an end runs to the end of the text: it is still being streamed.
   return findEnd(lines, from, (line) => line.trim().startsWith(fence) && line.trim().replaceAll(fence[0]!, "") === "");
 }
 
@@ -109,7 +109,7 @@ function parseList(lines: readonly string[], from: number, depth: number): [Bloc
       items.push([marker[3]!]);
     } else if (line.trim() === "") {
       const next = lines[at + 1] ?? "";
-      // A blank line ends the list unless what follows belongs to it.
+      // A blank line ends the list, unless the next line belongs to it.
       if (next.trim() === "" || (next.length - next.trimStart().length <= base + 1 && !MARKER.test(next))) break;
       items.at(-1)!.push("");
     } else if (indent > base + 1) {
@@ -173,6 +173,6 @@ function makeLink(label: string | null, target: string, whole: string, depth: nu
   const url = linkUrl(target);
   if (url === null) return [{ type: "text", text: whole }];
   const children: Inline[] = label ? parseInline(label, depth + 1) : [{ type: "text", text: target }];
-  // A link in a link would be no valid document.
+  // A link inside a link would be invalid HTML.
   return [{ type: "link", url, children: children.map((each) => (each.type === "link" ? { type: "text", text: target } : each)) }];
 }

@@ -1,22 +1,22 @@
-/** The page's state behind signals, and what a person can do with it. The one place where the client and the view meet. */
+/** The page's state as signals, and the user's actions. The only place where the client and the view meet. */
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
+import { VOICE_UNAVAILABLE } from "../client/events";
 import { MAX_TEXT } from "../client/wire";
-import type { ViewEvent } from "./events";
 import type { CallRecord, Records } from "./records";
-import { reduce } from "./reduce";
-import * as kept from "./settings";
+import { reduce, type ViewEvent } from "./reduce";
+import * as storage from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
-import { initialState, type PageState, VOICE_UNAVAILABLE } from "./state";
+import { initialState, type PageState } from "./state";
 
-/** More of a call does not fit into the first message. */
+/** How many turns of a call fit into the first message. */
 const MAX_TURNS = 4;
 
-export interface Surroundings {
-  connectTo(options: AntiphonOptions): Antiphon;
+export interface Environment {
+  createClient(options: AntiphonOptions): Antiphon;
   now(): number;
-  /** Over visits, and over reloads of this tab. */
+  /** Storage that lasts across visits, and storage that lasts as long as this tab. */
   local: Storage | null;
   tab: Storage | null;
   makeRecords(token: () => string | null): Records;
@@ -26,117 +26,117 @@ export interface Page {
   readonly state: ReadonlySignal<PageState>;
   readonly settings: ReadonlySignal<Settings>;
   readonly records: Records;
-  /** A part of the state. Whoever shows it is drawn again only if that part changes. */
+  /** Selects a part of the state. Components that read it render again only if that part changes. */
   select<T>(part: (state: PageState) => T): ReadonlySignal<T>;
   dispatch(event: ViewEvent): void;
   now(): number;
-  /** Many times a second: it goes round the state. */
+  /** Levels arrive many times a second, so they bypass the state. */
   onLevel(listener: (level: Level) => void): () => void;
   client(): Antiphon;
   connect(token?: string): void;
   toggleTalk(): void;
-  /** Push-to-talk. In a hands-free call it silences the assistant and lifts a mute. */
+  /** Push-to-talk. In a hands-free call it interrupts the assistant and unmutes while held. */
   press(): void;
   release(): void;
   toggleMute(): void;
   interrupt(): void;
   say(text: string): void;
-  /** Asks what failed, or was not taken, again: the key of its item. */
-  sayAgain(key: string): void;
-  /** What waits for the end of the answer, back into the field: an id from the queue. */
-  takeBack(id: string): void;
+  /** Sends a failed or rejected message again, by the key of its item. */
+  retry(key: string): void;
+  /** Moves a queued message back into the message box, by its id. */
+  unqueue(id: string): void;
   confirm(token: string, approved: boolean): void;
   change(changed: Partial<Settings>): void;
   load(conversationId: string): void;
   clear(): void;
-  begin(): void;
+  startNew(): void;
   continueFrom(call: CallRecord): void;
 }
 
-export function createPage(around: Surroundings): Page {
-  const { connectTo, now, local, tab } = around;
+export function createPage(environment: Environment): Page {
+  const { createClient, now, local, tab } = environment;
   const state: Signal<PageState> = signal(initialState());
-  const settings: Signal<Settings> = signal(kept.loadSettings(local));
+  const settings: Signal<Settings> = signal(storage.loadSettings(local));
   const listeners = new Set<(level: Level) => void>();
-  const found = kept.loadTab(tab);
-  let token = found.token;
-  const records = around.makeRecords(() => token);
-  let isMutedBefore = false;
-  let leave: (() => void)[] = [];
-  let client = attach({ ...(found.conversationId === null ? {} : { conversationId: found.conversationId }) });
+  const saved = storage.loadTab(tab);
+  let token = saved.token;
+  const records = environment.makeRecords(() => token);
+  let wasMuted = false;
+  let unsubscribe: (() => void)[] = [];
+  let client = attach({ ...(saved.conversationId === null ? {} : { conversationId: saved.conversationId }) });
 
   function dispatch(event: ViewEvent): void {
     state.value = reduce(state.value, event, now());
   }
 
   function attach(options: AntiphonOptions): Antiphon {
-    const made = connectTo({ ...options, ...(token === null ? {} : { token }) });
-    leave = [
-      made.on("connection", (connection) => {
+    const created = createClient({ ...options, ...(token === null ? {} : { token }) });
+    unsubscribe = [
+      created.on("connection", (connection) => {
         dispatch({ type: "connection", connection, hasToken: token !== null });
         if (connection.state === "open" && connection.session !== "resumed") {
-          tellSettings(made, settings.value);
-          learnVoice();
+          sendSettings(created, settings.value);
+          checkVoice();
         }
-        keepPlace(made);
+        saveConversation(created);
       }),
-      made.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
-      made.on("sound", (sound) => dispatch({ type: "sound", sound })),
-      made.on("playing", (playing) => dispatch({ type: "playing", playing })),
-      made.on("level", (level) => listeners.forEach((listener) => listener(level))),
-      made.on("message", (message) => take(made, message)),
+      created.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
+      created.on("sound", (sound) => dispatch({ type: "sound", sound })),
+      created.on("playing", (playing) => dispatch({ type: "playing", playing })),
+      created.on("level", (level) => listeners.forEach((listener) => listener(level))),
+      created.on("message", (message) => receive(created, message)),
     ];
-    made.setVolume(settings.value.volume / 100);
+    created.setVolume(settings.value.volume / 100);
     const { input, output } = settings.value;
-    // A device that was remembered may be gone; the default is used then.
-    if (input !== "" || output !== "") made.setDevices({ input, output }).catch(() => undefined);
-    return made;
+    // A remembered device may be gone; the default is used then.
+    if (input !== "" || output !== "") created.setDevices({ input, output }).catch(() => undefined);
+    return created;
   }
 
-  function take(from: Antiphon, message: ServerMessage): void {
+  function receive(from: Antiphon, message: ServerMessage): void {
     dispatch(message);
-    keepPlace(from);
+    saveConversation(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
-    // It may be missing for a moment only.
-    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) learnVoice();
+    // The voice may be unavailable for a moment only.
+    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) checkVoice();
     if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
-      // A voice that was remembered may be gone.
+      // A remembered voice may be gone.
       settings.value = { ...settings.value, voice: "" };
-      kept.saveSettings(local, settings.value);
+      storage.saveSettings(local, settings.value);
     }
   }
 
-  function learnVoice(): void {
+  function checkVoice(): void {
     records.models().then(
-      (models) => dispatch({ type: "voice_known", hasVoice: models.some(({ mode }) => mode === "voice") }),
-      // Who cannot be asked is not said to have none.
+      (models) => dispatch({ type: "voice_checked", hasVoice: models.some(({ mode }) => mode === "voice") }),
+      // If the server cannot be asked, nothing is known about its voice.
       () => undefined,
     );
   }
 
-  function keepPlace(from: Antiphon): void {
-    kept.saveConversation(tab, from.conversationId);
+  function saveConversation(from: Antiphon): void {
+    storage.saveConversation(tab, from.conversationId);
   }
 
   function start(options: AntiphonOptions): void {
-    leave.forEach((end) => end());
+    unsubscribe.forEach((end) => end());
     client.close();
     dispatch({ type: "talk", talk: "off" });
     dispatch({ type: "microphone", microphone: { state: "off" } });
     dispatch({ type: "cleared" });
     client = attach(options);
-    keepPlace(client);
+    saveConversation(client);
     client.connect();
   }
 
   function talk(pendingRequest?: string | null): void {
     dispatch({ type: "talk", talk: "hands_free" });
-    // Why it failed is told by the microphone's own state.
+    // The microphone's state says why it failed.
     client.startVoice(pendingRequest).catch(() => dispatch({ type: "talk", talk: "off" }));
   }
 
-  function takeBack(ids: readonly string[]): void {
-    dispatch({ type: "taken_back", ids });
+  function markUnqueuing(ids: readonly string[]): void {
+    dispatch({ type: "unqueue_requested", ids });
   }
 
   return {
@@ -153,8 +153,8 @@ export function createPage(around: Surroundings): Page {
     client: () => client,
     connect(given) {
       token = given ?? token;
-      if (given !== undefined) kept.saveToken(tab, given);
-      // A session belongs to whoever began it: another token begins another one.
+      if (given !== undefined) storage.saveToken(tab, given);
+      // A session belongs to the token that started it, so another token starts a new session.
       if (given !== undefined && state.value.connection.state === "open") client.close();
       client.connect(given);
     },
@@ -167,11 +167,11 @@ export function createPage(around: Surroundings): Page {
       }
     },
     press() {
-      const { microphone, talk: how, hasVoice } = state.value;
-      if (how === "held" || hasVoice === false) return;
-      if (how === "hands_free") {
-        isMutedBefore = microphone.state === "on" && microphone.muted;
-        if (isMutedBefore) client.mute(false);
+      const { microphone, talk: mode, hasVoice } = state.value;
+      if (mode === "held" || hasVoice === false) return;
+      if (mode === "hands_free") {
+        wasMuted = microphone.state === "on" && microphone.muted;
+        if (wasMuted) client.mute(false);
         client.interrupt();
         return;
       }
@@ -179,8 +179,8 @@ export function createPage(around: Surroundings): Page {
       client.startListening().catch(() => dispatch({ type: "talk", talk: "off" }));
     },
     release() {
-      if (isMutedBefore) client.mute(true);
-      isMutedBefore = false;
+      if (wasMuted) client.mute(true);
+      wasMuted = false;
       if (state.value.talk !== "held") return;
       dispatch({ type: "talk", talk: "off" });
       client.stopListening();
@@ -190,24 +190,24 @@ export function createPage(around: Surroundings): Page {
       if (microphone.state === "on") client.mute(!microphone.muted);
     },
     interrupt() {
-      // It empties the queue. What is being typed has the field; the queue then stays in the thread.
-      if (state.value.draft.trim() === "") takeBack(state.value.queue.map(({ id }) => id));
+      // An interruption empties the queue. If the message box is in use, the queued messages stay in the thread.
+      if (state.value.draft.trim() === "") markUnqueuing(state.value.queue.map(({ id }) => id));
       client.interrupt();
     },
     say(text) {
       const trimmed = text.trim();
       if (trimmed === "") return;
-      dispatch({ type: "said", text: trimmed });
+      dispatch({ type: "message_typed", text: trimmed });
       client.say(trimmed);
     },
-    sayAgain(key) {
+    retry(key) {
       const item = state.value.items.find((each) => each.key === key);
       if (item?.kind !== "user") return;
-      dispatch({ type: "said_again", key });
+      dispatch({ type: "message_retried", key });
       client.say(item.text);
     },
-    takeBack(id) {
-      takeBack([id]);
+    unqueue(id) {
+      markUnqueuing([id]);
       client.unqueue(id);
     },
     confirm(confirmationToken, approved) {
@@ -216,12 +216,12 @@ export function createPage(around: Surroundings): Page {
     },
     change(changed) {
       settings.value = { ...settings.value, ...changed };
-      kept.saveSettings(local, settings.value);
+      storage.saveSettings(local, settings.value);
       if (changed.volume !== undefined) client.setVolume(changed.volume / 100);
       const { input, output } = changed;
       if (input !== undefined || output !== undefined) {
         const choice = { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) };
-        client.setDevices(choice).catch((error: Error) => dispatch({ type: "failed", text: error.message }));
+        client.setDevices(choice).catch((error: Error) => dispatch({ type: "error_raised", text: error.message }));
       }
       const message = toWire(changed);
       if (Object.keys(message).length > 0) client.settings(message);
@@ -236,18 +236,18 @@ export function createPage(around: Surroundings): Page {
     clear() {
       client.clearConversation();
       dispatch({ type: "cleared" });
-      dispatch({ type: "noticed", kind: "success", text: "The conversation is cleared.", code: null });
+      dispatch({ type: "notice_added", kind: "success", text: "Conversation cleared.", code: null });
     },
-    begin: () => start({}),
+    startNew: () => start({}),
     continueFrom(call) {
       const initialMessages = toContext(call);
       start(initialMessages.length > 0 ? { initialMessages } : {});
-      dispatch({ type: "remarked", text: `This conversation goes on from a call. ${call.summary}`.trim() });
+      dispatch({ type: "event_added", text: `Continued from a call. ${call.summary}`.trim() });
     },
   };
 }
 
-/** Its summary; without one, its last turns. */
+/** The call's summary or, if it has none, its last turns. */
 function toContext({ summary, transcript }: CallRecord): InitialMessage[] {
   const turns: InitialMessage[] = transcript.map(({ role, content }) => ({ role, content }));
   const known = summary.trim() === "" ? turns : [{ role: "assistant" as const, content: `Summary of our earlier call: ${summary.trim()}` }];
@@ -267,12 +267,12 @@ function toWire(changed: Partial<Settings>): Omit<SettingsMessage, "type"> {
   };
 }
 
-/** Only what was chosen: the rest is the server's to decide. */
-function tellSettings(client: Antiphon, settings: Settings): void {
+/** Sends only what the user has changed; the server decides the rest. */
+function sendSettings(client: Antiphon, settings: Settings): void {
   const keys = Object.keys(DEFAULTS) as (keyof Settings)[];
   const chosen = Object.fromEntries(keys.filter((key) => settings[key] !== DEFAULTS[key]).map((key) => [key, settings[key]]));
   const { voice, ...rest } = toWire(chosen as Partial<Settings>);
   if (Object.keys(rest).length > 0) client.settings(rest);
-  // By itself, since a voice may be gone, and then nothing of its message is applied.
+  // The voice is sent separately: if it is gone, the server rejects the whole message.
   if (voice !== undefined) client.settings({ voice });
 }

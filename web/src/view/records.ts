@@ -1,4 +1,4 @@
-/** What the server keeps: conversations, calls, and the models and voices that there are. */
+/** The server's HTTP API: conversations, calls, models and voices. */
 
 import type { HistoryTurn, Mode } from "../client/antiphon";
 
@@ -40,16 +40,16 @@ export interface Records {
   models(): Promise<ModelEntry[]>;
 }
 
-const UNREACHABLE = "The server cannot be reached. Try again when the page is connected.";
+const UNREACHABLE = "The server cannot be reached. Try again once the page is connected.";
 
 export function createRecords(base: string, token: () => string | null): Records {
   async function request(method: "GET" | "DELETE", path: string): Promise<unknown> {
-    const held = token();
-    const headers: Record<string, string> = held === null ? {} : { authorization: `Bearer ${held}` };
+    const bearer = token();
+    const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
     const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
     if (response === null) throw new Error(UNREACHABLE);
     const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw new Error(readFault(body) ?? `The server refused (status ${response.status}).`);
+    if (!response.ok) throw new Error(readError(body) ?? `The request failed (status ${response.status}).`);
     return body;
   }
 
@@ -79,7 +79,7 @@ export function createRecords(base: string, token: () => string | null): Records
   };
 }
 
-function readFault(body: unknown): string | null {
+function readError(body: unknown): string | null {
   const message = (body as { error?: { message?: unknown } } | null)?.error?.message;
   return typeof message === "string" ? message : null;
 }

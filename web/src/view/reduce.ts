@@ -1,56 +1,85 @@
-/** The page's one rule of change: state and event in, state out. No DOM, no clock, no network. */
+/** The page's reducer: state and event in, state out. No DOM, no clock, no network. */
 
-import type { Connection, EnergyMessage, ServerMessage, SessionMessage, State } from "../client/antiphon";
-import type { LocalEvent, ViewEvent } from "./events";
-import { fail, note, notify, passNotice } from "./notices";
-import { append, type PageState, TOKEN_NEEDED, VOICE_UNAVAILABLE } from "./state";
+import type {
+  Connection, EnergyMessage, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
+} from "../client/antiphon";
+import { VOICE_UNAVAILABLE } from "../client/events";
+import { SERVER_TYPES } from "../client/wire";
+import { showError, logNotice, notify, dismissNotice } from "./notices";
+import { append, type PageState, type Talk, TOKEN_NEEDED } from "./state";
 import * as thread from "./thread";
 import * as tools from "./tools";
 import * as typed from "./typed";
 
+/** The page's own events, besides the server's messages. */
+export type LocalEvent =
+  /** `hasToken` says whether a token was sent. */
+  | { type: "connection"; connection: Connection; hasToken?: boolean }
+  | { type: "microphone"; microphone: MicrophoneState }
+  | { type: "sound"; sound: SoundState }
+  | { type: "playing"; playing: Playing }
+  | { type: "talk"; talk: Talk }
+  /** The user has sent a typed message. */
+  | { type: "message_typed"; text: string }
+  /** The user sends a failed message again. */
+  | { type: "message_retried"; key: string }
+  | { type: "draft_changed"; text: string }
+  | { type: "unqueue_requested"; ids: readonly string[] }
+  | { type: "voice_checked"; hasVoice: boolean }
+  | { type: "reconnection_seen" }
+  | { type: "confirmation_answered"; token: string; approved: boolean }
+  | { type: "confirmation_expired"; token: string }
+  | { type: "flyout_opened"; flyout: string }
+  | { type: "flyout_closed" }
+  | { type: "reminder_dismissed"; id: string }
+  | { type: "notice_dismissed"; key: string }
+  | { type: "notice_added"; kind: NoticeKind; text: string; code: string | null }
+  /** Adds a line to the thread. */
+  | { type: "event_added"; text: string }
+  | { type: "error_raised"; text: string }
+  | { type: "error_dismissed" }
+  | { type: "block_ended" }
+  /** Empties the thread, because it was cleared or another conversation starts. */
+  | { type: "cleared" };
+
+export type ViewEvent = ServerMessage | LocalEvent;
+
 const KEPT_METRICS = 50;
 const POOL_MAX = { voice: 3, text: 2 } as const;
 const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" } as const;
-/** The page has words of its own for these. */
-const UNSPOKEN: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
-/** The code of the notice that comes where a session could not be resumed. */
+/** Error codes that the page reports in its own words elsewhere. */
+const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
+/** The code of the notice that a session could not be resumed. */
 const NEW_SESSION = "new_session";
-const BACK = "Reconnected. The session goes on.";
+const RECONNECTED = "Reconnected. Your session continues.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
-  if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyTold(state, event as ServerMessage, now);
-  // A server that numbers its messages repeats some after a resume. The introduction's number is ahead of those.
+  if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyMessage(state, event as ServerMessage, now);
+  // After a resume the server replays messages, which keep their numbers. The number of `session` is ahead of them.
   if (event.n > 0 && event.n <= state.lastN) return state;
   const isAhead = event.type === "session" && event.resumed;
   const counted = event.n > 0 && !isAhead ? { ...state, lastN: event.n } : state;
-  return applyTold(counted, event, now);
+  return applyMessage(counted, event, now);
 }
-
-const LOCAL: ReadonlySet<string> = new Set<LocalEvent["type"]>([
-  "connection", "microphone", "sound", "playing", "talk", "said", "said_again", "drafted", "taken_back", "voice_known",
-  "back_noticed", "confirmation_answered", "confirmation_expired",
-  "flyout_opened", "flyout_closed", "reminder_dismissed", "notice_passed", "noticed", "remarked", "failed", "error_dismissed",
-  "block_over", "cleared",
-]);
 
 function isLocal(event: ViewEvent): event is LocalEvent {
-  return LOCAL.has(event.type);
+  return !SERVER_TYPES.has(event.type);
 }
 
-function applyTold(state: PageState, message: ServerMessage, now: number): PageState {
+function applyMessage(state: PageState, message: ServerMessage, now: number): PageState {
   switch (message.type) {
     case "state":
-      return enter(state, message.state);
+      return enterState(state, message.state);
     case "transcript":
-      return thread.hear({ ...state, error: null }, message.text, message.is_final, now);
+      return (message.is_final ? thread.addFinalTranscript : thread.addInterimTranscript)({ ...state, error: null }, withTurn(message), now);
     case "response_chunk":
-      return thread.answer(state, message.text, message.is_first, now);
+      return thread.addAnswerChunk(state, withTurn(message), message.is_first, now);
     case "response":
-      return thread.finishAnswer(state, message.text, now);
+      return thread.finishAnswer(state, withTurn(message), now);
     case "tool_call":
-      return tools.callTool(state, message, now);
+      return tools.addCall(state, message, now);
     case "tool_result":
-      return tools.finishTool(state, message, now);
+      return tools.addResult(state, message, now);
     case "flyout":
       return thread.openFlyout(state, { ...message, type: message.flyout_type }, now);
     case "image":
@@ -58,26 +87,26 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
     case "history":
       return thread.loadHistory(state, message);
     case "session":
-      return introduce(state, message);
+      return applySession(state, message);
     case "queued":
-      return typed.line(state, message.messages, now);
+      return typed.updateQueue(state, message.messages, now);
     case "go_away":
       return { ...state, goAway: { at: now + message.time_left_ms, reason: message.reason } };
     case "end_voice_session":
-      return thread.tell({ ...state, talk: "off", mode: "text" }, farewell(state, message.final_message), now);
+      return thread.addEvent({ ...state, talk: "off" }, describeCallEnd(state, message.final_message), now);
     case "voice_session_start":
-      return thread.tell({ ...state, mode: "voice" }, "The conversation goes on in voice.", now);
+      return thread.addEvent(state, "Switched to voice.", now);
     case "timeout":
       return { ...state, block: { until: message.until, message: message.message }, talk: "off" };
     case "confirmation_request":
-      return tools.askFirst(state, message, now);
+      return tools.addConfirmation(state, message, now);
     case "confirmation_resolved":
-      return tools.settle(state, message.confirmation_token, OUTCOMES[message.outcome] ?? "expired");
+      return tools.resolveConfirmation(state, message.confirmation_token, OUTCOMES[message.outcome] ?? "expired");
     case "energy":
-      return charge(state, message);
+      return applyEnergy(state, message);
     case "notice": {
-      // The thread says so already.
-      if (message.code === NEW_SESSION) return note(state, message.text, NEW_SESSION, now, message.kind);
+      // The thread already says so.
+      if (message.code === NEW_SESSION) return logNotice(state, message.text, NEW_SESSION, now, message.kind);
       const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
     }
@@ -85,37 +114,41 @@ function applyTold(state: PageState, message: ServerMessage, now: number): PageS
       return { ...state, metrics: [...state.metrics, message].slice(-KEPT_METRICS) };
     case "reminder":
       if (state.reminders.some((each) => each.id === message.id)) return state;
-      return thread.tell(
+      return thread.addEvent(
         { ...state, reminders: [...state.reminders, { id: message.id, message: message.message, due: message.due }] },
         `Reminder: ${message.message}`,
         now,
       );
-    case "settings_updated":
-      return { ...state, settings: message };
     case "error":
-      return UNSPOKEN.has(message.code) ? state : typed.refuse(state, message, now);
+      return SHOWN_ELSEWHERE.has(message.code) ? state : typed.applyError(state, message, now);
     default:
       return state;
   }
 }
 
-/** The last words, unless the assistant has just said them. */
-function farewell({ items }: PageState, words: string | null): string {
+/** Servers that do not number their turns omit the number, and 0 means that the text belongs to no turn. */
+function withTurn({ text, turn }: { text: string; turn?: number | null }): { text: string; turn: number | null } {
+  return { text, turn: turn || null };
+}
+
+/** The assistant's last words, unless it has just said them. */
+function describeCallEnd({ items }: PageState, words: string | null): string {
   const last = items.findLast((item) => item.kind === "assistant");
-  return !words || last?.text.trim() === words.trim() ? "The call is over." : words;
+  return !words || last?.text.trim() === words.trim() ? "Call ended." : words;
 }
 
-function enter(before: PageState, server: State): PageState {
-  // Whole answers have come before the state changes: what is still open then was given up.
+function enterState(before: PageState, server: State): PageState {
+  // Complete answers arrive before the state changes: what is still streaming then was abandoned.
   const isAtRest = server === "listening" || server === "idle";
-  const state = isAtRest ? typed.dropQueued(before) : before;
+  const state = isAtRest ? typed.markQueuedUnsent(before) : before;
   const next = { ...state, server };
-  if (server === "interrupted") return thread.interrupt(next, state.server === "speaking");
-  if (isAtRest && state.server === "processing") return thread.drop(next);
-  return isAtRest ? thread.learnPace(next) : next;
+  if (server === "processing" && state.server !== "processing" && state.server !== "speaking") return thread.beginTurn(next);
+  if (server === "interrupted") return thread.markInterrupted(next, state.server === "speaking");
+  if (isAtRest && state.server === "processing") return thread.dropStreaming(next);
+  return isAtRest ? thread.learnSpeechRate(next) : next;
 }
 
-function introduce(state: PageState, message: SessionMessage): PageState {
+function applySession(state: PageState, message: SessionMessage): PageState {
   const pool = (mode: "voice" | "text") => {
     const level = message.energy?.[mode];
     if (level === undefined) return state.energy[mode];
@@ -124,19 +157,18 @@ function introduce(state: PageState, message: SessionMessage): PageState {
   return {
     ...state,
     conversationId: message.conversation_id,
-    mode: message.mode,
     energy: { voice: pool("voice"), text: pool("text") },
   };
 }
 
-function charge(state: PageState, { mode, level, max, model, reason }: EnergyMessage): PageState {
+function applyEnergy(state: PageState, { mode, level, max, model, reason }: EnergyMessage): PageState {
   return { ...state, energy: { ...state.energy, [mode]: { level, max: max || POOL_MAX[mode], model, reason } } };
 }
 
 function applyLocal(state: PageState, event: LocalEvent, now: number): PageState {
   switch (event.type) {
     case "connection":
-      return connect(state, event.connection, event.hasToken ?? false, now);
+      return applyConnection(state, event.connection, event.hasToken ?? false, now);
     case "microphone": {
       const isGone = event.microphone.state === "failed" || event.microphone.state === "off";
       return { ...state, microphone: event.microphone, talk: isGone ? "off" : state.talk };
@@ -146,61 +178,61 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "playing": {
       const { playing: isPlaying, complete: isComplete, turn, playedMs, receivedMs } = event.playing;
       if (turn === 0) return state;
-      return { ...state, heard: { turn, playedMs, receivedMs, isComplete, isPlaying } };
+      return { ...state, playback: { playedMs, receivedMs, isComplete, isPlaying } };
     }
     case "talk":
       return { ...state, talk: event.talk, error: event.talk === "off" ? state.error : null };
-    case "said":
-      return typed.say({ ...state, error: null }, event.text, now);
-    case "said_again":
-      return typed.sayAgain({ ...state, error: null }, event.key, now);
-    case "drafted":
+    case "message_typed":
+      return typed.addTyped({ ...state, error: null }, event.text, now);
+    case "message_retried":
+      return typed.retryTyped({ ...state, error: null }, event.key, now);
+    case "draft_changed":
       return { ...state, draft: event.text };
-    case "taken_back":
-      return { ...state, takingBack: [...state.takingBack, ...event.ids] };
-    case "voice_known":
+    case "unqueue_requested":
+      return { ...state, unqueuing: [...state.unqueuing, ...event.ids] };
+    case "voice_checked":
       return { ...state, hasVoice: event.hasVoice };
-    case "back_noticed":
-      return { ...state, isBack: false };
+    case "reconnection_seen":
+      return { ...state, isReconnected: false };
     case "confirmation_answered":
-      return tools.settle(state, event.token, event.approved ? "approved" : "declined");
+      return tools.resolveConfirmation(state, event.token, event.approved ? "approved" : "declined");
     case "confirmation_expired":
-      return tools.settle(state, event.token, "expired");
+      return tools.resolveConfirmation(state, event.token, "expired");
     case "flyout_opened":
       return { ...state, openFlyout: event.flyout };
     case "flyout_closed":
       return { ...state, openFlyout: null };
     case "reminder_dismissed":
       return { ...state, reminders: state.reminders.filter((each) => each.id !== event.id) };
-    case "notice_passed":
-      return passNotice(state, event.key);
-    case "noticed":
+    case "notice_dismissed":
+      return dismissNotice(state, event.key);
+    case "notice_added":
       return notify(state, event, now);
-    case "remarked":
-      return thread.tell(state, event.text, now);
-    case "failed":
-      return fail(state, event.text, false, null, now);
+    case "event_added":
+      return thread.addEvent(state, event.text, now);
+    case "error_raised":
+      return showError(state, event.text, false, null, now);
     case "error_dismissed":
       return { ...state, error: null };
-    case "block_over":
+    case "block_ended":
       return { ...state, block: null };
     case "cleared":
       return { ...thread.clear(state), error: null };
   }
 }
 
-function connect(state: PageState, connection: Connection, hasToken: boolean, now: number): PageState {
+function applyConnection(state: PageState, connection: Connection, hasToken: boolean, now: number): PageState {
   const next = { ...state, connection, isBack: false };
   if (connection.state === "closed") {
     const isTokenRefused = hasToken && connection.code === TOKEN_NEEDED;
-    return { ...thread.drop(tools.loseTools(next)), talk: "off", goAway: null, isTokenRefused };
+    return { ...thread.dropStreaming(tools.markCallsLost(next)), talk: "off", goAway: null, isTokenRefused };
   }
   if (connection.state !== "open") return next;
   const open = { ...next, goAway: null };
-  if (connection.session === "resumed") return { ...note(open, BACK, "resumed", now, "success"), isBack: true };
-  // Another session counts from 1, and knows nothing of what was under way.
-  const over = thread.drop(tools.expireTools(tools.loseTools(open)));
-  const fresh = { ...typed.loseTyped(over, now), lastN: 0, confirmations: [] };
+  if (connection.session === "resumed") return { ...logNotice(open, RECONNECTED, "resumed", now, "success"), isReconnected: true };
+  // A new session counts from 1 and knows nothing of the work in progress.
+  const over = thread.dropStreaming(tools.expireUnapproved(tools.markCallsLost(open)));
+  const fresh = { ...thread.forgetTurns(typed.markTypedLost(over, now)), lastN: 0, confirmations: [] };
   if (connection.session === "first") return fresh;
-  return thread.tell(fresh, `This is a new session. ${connection.reason ?? ""}`.trim(), now);
+  return thread.addEvent(fresh, `A new session has started. ${connection.reason ?? ""}`.trim(), now);
 }

@@ -1,4 +1,4 @@
-/** What the person has chosen, kept in the browser. The session's handle is never among it. */
+/** The user's settings, stored in the browser. The resume handle is never stored. */
 
 export const THEMES = [
   "midnight",
@@ -14,27 +14,27 @@ export const THEMES = [
 ] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** What is worn where nothing was chosen. */
+/** The themes to use if the user has not chosen one. */
 export const SYSTEM_THEMES: Readonly<Record<"light" | "dark", Theme>> = { light: "babyblue", dark: "midnight" };
 
 export interface Settings {
-  /** "system": as light or dark as the system is. */
+  /** "system" follows the system's light or dark mode. */
   theme: Theme | "system";
-  /** "" is the server's own choice. */
+  /** "" is the server's default. */
   voice: string;
   /** Percent. */
   speed: number;
   /** Percent. */
   volume: number;
-  /** Ids of devices; "" is the system's choice. */
+  /** Device ids; "" is the system's default. */
   input: string;
   output: string;
   captions: boolean;
   greeting: boolean;
   timestamps: boolean;
-  /** `KeyboardEvent.code` of push-to-talk. */
+  /** The `KeyboardEvent.code` of the push-to-talk key. */
   talkKey: string;
-  /** Also where the system does not ask for it. */
+  /** Reduces motion even if the system does not ask for it. */
   reducedMotion: boolean;
 }
 
@@ -56,31 +56,31 @@ const KEY = "antiphon.settings";
 const CONVERSATION = "antiphon.conversation";
 const TOKEN = "antiphon.token";
 
-/** Storage may be full, forbidden, or filled by somebody else. */
+/** Storage may be full, forbidden, or contain anything. */
 export function loadSettings(store: Storage | null): Settings {
   try {
-    const kept: unknown = JSON.parse(store?.getItem(KEY) ?? "{}");
-    return typeof kept === "object" && kept !== null ? sanitize(kept as Record<string, unknown>) : { ...DEFAULTS };
+    const stored: unknown = JSON.parse(store?.getItem(KEY) ?? "{}");
+    return typeof stored === "object" && stored !== null ? sanitize(stored as Record<string, unknown>) : { ...DEFAULTS };
   } catch {
     return { ...DEFAULTS };
   }
 }
 
-function sanitize(kept: Record<string, unknown>): Settings {
+function sanitize(stored: Record<string, unknown>): Settings {
   const text = (key: "voice" | "input" | "output" | "talkKey") => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "string" && value.length <= 256 ? value : DEFAULTS[key];
   };
   const flag = (key: "captions" | "greeting" | "timestamps" | "reducedMotion") => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "boolean" ? value : DEFAULTS[key];
   };
   const number = (key: "speed" | "volume", least: number, most: number) => {
-    const value = kept[key];
+    const value = stored[key];
     return typeof value === "number" && value >= least && value <= most ? Math.round(value) : DEFAULTS[key];
   };
   return {
-    theme: THEMES.find((theme) => theme === kept["theme"]) ?? DEFAULTS.theme,
+    theme: THEMES.find((theme) => theme === stored["theme"]) ?? DEFAULTS.theme,
     voice: text("voice"),
     speed: number("speed", 50, 200),
     volume: number("volume", 0, 100),
@@ -98,7 +98,7 @@ export function saveSettings(store: Storage | null, settings: Settings): void {
   write(store, KEY, JSON.stringify(settings));
 }
 
-/** Of the tab: a reload goes on in its conversation, another tab begins its own. */
+/** What belongs to the tab: a reload continues its conversation, and another tab starts its own. */
 export function loadTab(store: Storage | null): { conversationId: string | null; token: string | null } {
   return { conversationId: read(store, CONVERSATION), token: read(store, TOKEN) };
 }
@@ -124,11 +124,11 @@ function write(store: Storage | null, key: string, value: string | null): void {
     if (value === null) store?.removeItem(key);
     else store?.setItem(key, value);
   } catch {
-    // Without storage the choice holds until the page is left.
+    // Without storage the value lasts until the page is closed.
   }
 }
 
-/** Even to look at it may be forbidden. */
+/** Even reading the property may be forbidden. */
 export function browserStorage(kind: "localStorage" | "sessionStorage"): Storage | null {
   try {
     return window[kind];

@@ -1,4 +1,4 @@
-/** What the page shows, as plain values. Everything here is made by `reduce` and by nothing else. */
+/** The state of the page, as plain values. Only `reduce` creates new states. */
 
 import type {
   Connection,
@@ -8,87 +8,82 @@ import type {
   Mode,
   NoticeKind,
   QueuedText,
-  SettingsUpdatedMessage,
   SoundState,
   State,
   TurnMetricsMessage,
 } from "../client/antiphon";
 
-export interface UserItem {
-  kind: "user";
+interface ItemBase {
   key: string;
-  text: string;
-  /**
-   * interim: still being said. sending: typed, and not yet taken by the server. unsent: the server did not take it.
-   * failed: it was taken, and there is no answer to it.
-   */
-  status: "interim" | "sending" | "final" | "unsent" | "failed";
-  /** Why it is unsent, or has failed. */
-  reason: string | null;
-  /** not_yet: there was no connection. queued: it waited for the end of an answer, and does so no longer. */
-  sent: "not_yet" | "sent" | "queued";
-  /** What is being said now, if it goes on from `text`. */
-  goesOn: string | null;
+  /** When it happened, in Unix milliseconds. */
   at: number | null;
+  /** The turn it belongs to, as numbered by the server within a session. Null if unknown. */
+  turn: number | null;
 }
 
-/** A stretch of an answer. What tools do in between splits an answer into several. */
-export interface AssistantItem {
+export interface UserItem extends ItemBase {
+  kind: "user";
+  text: string;
+  /**
+   * interim: still being spoken. sending: typed, and not confirmed by the server yet. unsent: not accepted by the server.
+   * failed: accepted, but the answer failed.
+   */
+  status: "interim" | "sending" | "final" | "unsent" | "failed";
+  /** Why it is unsent or failed. */
+  reason: string | null;
+  /** not_yet: there was no connection. queued: it was queued behind an answer, and has left the queue. */
+  sent: "not_yet" | "sent" | "queued";
+  /** What is being said now, if it continues `text`. */
+  continuation: string | null;
+}
+
+/** A segment of an answer. Tool calls split an answer into several. */
+export interface AssistantItem extends ItemBase {
   kind: "assistant";
-  key: string;
-  /** The same for all stretches of one answer. */
+  /** The number of the answer, shared by all its segments. */
   answer: number;
   text: string;
-  /** dropped: given up before it was heard, since the person went on. */
+  /** dropped: abandoned before it was heard, because the user continued to speak. */
   status: "streaming" | "final" | "interrupted" | "dropped";
-  /** How many characters were heard, in proportion to the sound; null: all, or it was not spoken. */
+  /** How many characters were heard, estimated from the audio; null if all were, or if it was not spoken. */
   heardChars: number | null;
-  at: number | null;
 }
 
 /**
- * waiting: for the person's approval. approved: it runs, since they gave it. declined and expired: it did not run.
- * lost: nobody knows, since its session is gone.
+ * waiting: for the user's approval. approved: running after the user's approval. declined and expired: it did not run.
+ * lost: the outcome is unknown, because its session is gone.
  */
 export type ToolStatus = "running" | "waiting" | "approved" | "declined" | "expired" | "done" | "failed" | "lost";
 
-export interface ToolItem {
+export interface ToolItem extends ItemBase {
   kind: "tool";
-  key: string;
   id: string | null;
   name: string;
   args: unknown;
   status: ToolStatus;
   result: unknown;
   durationMs: number | null;
-  /** What the person was asked, if the call needed their approval. */
+  /** What the user was asked, if the call needs approval. */
   question: { token: string; preview: string } | null;
-  at: number | null;
 }
 
-export interface ImageItem {
+export interface ImageItem extends ItemBase {
   kind: "image";
-  key: string;
   url: string;
   caption: string | null;
-  at: number | null;
 }
 
-/** Where a flyout was opened, so that it can be opened again. */
-export interface FlyoutItem {
+/** Marks where a flyout was opened, so that it can be opened again. */
+export interface FlyoutItem extends ItemBase {
   kind: "flyout";
-  key: string;
   flyout: string;
   title: string;
-  at: number | null;
 }
 
-/** What happened to the conversation itself: a new session, the end of a call, a reminder. */
-export interface EventItem {
+/** An event in the conversation: a new session, the end of a call, a reminder. */
+export interface EventItem extends ItemBase {
   kind: "event";
-  key: string;
   text: string;
-  at: number | null;
 }
 
 export type Item = UserItem | AssistantItem | ToolItem | ImageItem | FlyoutItem | EventItem;
@@ -103,7 +98,7 @@ export interface Flyout {
 
 export interface Confirmation {
   token: string;
-  /** Of the call. */
+  /** The id of the call. */
   id: string | null;
   tool: string;
   args: Record<string, unknown>;
@@ -124,7 +119,7 @@ export interface Notice {
   code: string | null;
   durationMs: number;
   at: number;
-  /** Whether it passes by now. The list keeps it in any case. */
+  /** Whether it is shown as a toast now. The list keeps it in any case. */
   isToast: boolean;
 }
 
@@ -135,7 +130,7 @@ export interface Energy {
   reason: EnergyReason | null;
 }
 
-/** How the person talks: not at all, hands-free, or as long as the key or the button is down. */
+/** How the user talks: not at all, hands-free, or while the key or the button is held. */
 export type Talk = "off" | "hands_free" | "held";
 
 export interface PageState {
@@ -144,17 +139,16 @@ export interface PageState {
   sound: SoundState;
   talk: Talk;
   server: State;
-  mode: Mode;
   conversationId: string | null;
   items: readonly Item[];
-  /** Typed, and waiting for the end of the answer under way. */
+  /** Typed messages that the server has queued behind the current answer. */
   queue: readonly QueuedText[];
-  /** Ids of those that the person wants back. */
-  takingBack: readonly string[];
-  /** What is being typed. */
+  /** The ids of queued messages that the user wants back. */
+  unqueuing: readonly string[];
+  /** The text in the message box. */
   draft: string;
   flyouts: readonly Flyout[];
-  /** The one that is shown. */
+  /** The key of the flyout that is shown. */
   openFlyout: string | null;
   confirmations: readonly Confirmation[];
   reminders: readonly Reminder[];
@@ -163,32 +157,33 @@ export interface PageState {
   metrics: readonly TurnMetricsMessage[];
   block: { until: number; message: string } | null;
   goAway: { at: number; reason: string } | null;
-  /** Whether the page has just come back to its session. */
-  isBack: boolean;
-  /** Whether the token that was sent was refused, rather than none. */
+  /** Whether the session was just resumed. */
+  isReconnected: boolean;
+  /** Whether a token was sent and refused. */
   isTokenRefused: boolean;
-  /** Whether the server can talk; null as long as that is not known. */
+  /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
-  error: { key: string; text: string; isRetryable: boolean } | null;
-  settings: SettingsUpdatedMessage | null;
-  /** How far the newest answer was heard, and how much there is to hear of it. */
-  heard: { turn: number; playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
-  /** Milliseconds of speech a character, learned from answers of which all has come. */
+  error: { text: string; isRetryable: boolean } | null;
+  /** How much of the newest answer was played, and how much has arrived. */
+  playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
+  /** Milliseconds of speech per character, learned from complete answers. */
   msPerChar: number;
   answer: number;
+  /** The highest turn number that the server has named in this session. */
+  turn: number;
+  /** How many keys were taken when the newest turn started: items with later keys were added since. */
+  turnStart: number;
   lastN: number;
-  keys: number;
+  keyCount: number;
 }
 
-/** The code of the notice that says why there is no call. */
-export const VOICE_UNAVAILABLE = "voice_unavailable";
-/** How a server closes that wants a token, or another one. */
+/** The close code of a server that requires a token, or a different one. */
 export const TOKEN_NEEDED = 4401;
 
-/** Of a calm voice, before all of an answer has come. */
+/** The rate of a calm voice, used until one was measured. */
 const MS_PER_CHAR = 80;
 
-export const UNHEARD = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
+export const NOT_PLAYED = { playedMs: 0, receivedMs: 0, isComplete: false, isPlaying: false } as const;
 
 export function initialState(): PageState {
   return {
@@ -197,11 +192,10 @@ export function initialState(): PageState {
     sound: { state: "off" },
     talk: "off",
     server: "idle",
-    mode: "text",
     conversationId: null,
     items: [],
     queue: [],
-    takingBack: [],
+    unqueuing: [],
     draft: "",
     flyouts: [],
     openFlyout: null,
@@ -212,29 +206,47 @@ export function initialState(): PageState {
     metrics: [],
     block: null,
     goAway: null,
-    isBack: false,
+    isReconnected: false,
     isTokenRefused: false,
     hasVoice: null,
     error: null,
-    settings: null,
-    heard: { turn: 0, ...UNHEARD },
+    playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,
     answer: 0,
+    turn: 0,
+    turnStart: 0,
     lastN: 0,
-    keys: 0,
+    keyCount: 0,
   };
 }
 
-/** A key that no other item of this page has. */
-export function takeKey(state: PageState): [PageState, string] {
-  return [{ ...state, keys: state.keys + 1 }, `k${state.keys + 1}`];
+/** Returns a key that no other item of this page has. */
+export function nextKey(state: PageState): [PageState, string] {
+  return [{ ...state, keyCount: state.keyCount + 1 }, `k${state.keyCount + 1}`];
 }
 
-type Unkeyed<T> = T extends Item ? Omit<T, "key"> : never;
+type NewItem<T> = T extends Item ? Omit<T, "key" | "turn"> & { turn?: number | null } : never;
 
-export function append(state: PageState, item: Unkeyed<Item>): PageState {
-  const [next, key] = takeKey(state);
-  return { ...next, items: [...next.items, { ...item, key } as Item] };
+/** Adds an item at the end of the thread or, if later turns are already shown, at the end of its own turn. */
+export function append(state: PageState, item: NewItem<Item>): PageState {
+  const [next, key] = nextKey(state);
+  return inTurnOrder({ ...next, items: [...next.items, { turn: null, ...item, key } as Item] }, key);
+}
+
+/** Moves an item up to its own turn: what the user said to the start of it, anything else to the end. */
+export function inTurnOrder(state: PageState, key: string): PageState {
+  const from = state.items.findIndex((item) => item.key === key);
+  const moved = state.items[from]!;
+  const { turn } = moved;
+  if (turn === null) return state;
+  const isBelow = (other: number) => (moved.kind === "user" ? other >= turn : other > turn);
+  const to = state.items.slice(0, from).findIndex((item) => item.turn !== null && isBelow(item.turn));
+  return to < 0 ? state : { ...state, items: state.items.toSpliced(from, 1).toSpliced(to, 0, moved) };
+}
+
+/** Whether the item was added since the newest turn started. */
+export function isOfNewestTurn(state: PageState, item: Item): boolean {
+  return Number(item.key.slice(1)) > state.turnStart;
 }
 
 export function replace<T extends Item>(state: PageState, item: T, changed: Partial<T>): PageState {

@@ -1,41 +1,81 @@
-/** The thread: what was said, by whom, and what was done in between. */
+/** The thread: transcripts, answers and what happened in between. */
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
-import { append, type AssistantItem, type Item, type PageState, replace, UNHEARD, type UserItem } from "./state";
-import { askAgain, expireTools, loseTools, showCalls } from "./tools";
+import {
+  append, type AssistantItem, inTurnOrder, isOfNewestTurn, type Item, type PageState, replace, NOT_PLAYED, type UserItem,
+} from "./state";
+import { restoreConfirmations, expireUnapproved, markCallsLost, addHistoryCalls } from "./tools";
 
 const FLYOUT_TITLES: Readonly<Record<FlyoutType, string>> = { browser: "Page", code: "Code", terminal: "Terminal" };
 
-const HEARD = { kind: "user", goesOn: null, reason: null, sent: "sent" } as const;
+const TRANSCRIBED = { kind: "user", continuation: null, reason: null, sent: "sent" } as const;
 
-export function hear(state: PageState, text: string, isFinal: boolean, now: number): PageState {
-  return isFinal ? hearAll(state, text, now) : hearInterim(state, text, now);
+interface Transcript {
+  text: string;
+  /** The turn it belongs to; null if the server does not number its turns. */
+  turn: number | null;
 }
 
-function hearInterim(state: PageState, text: string, now: number): PageState {
-  const interim = findUser(state, (item) => item.status === "interim");
+/** The server has started to work on a turn. The turn's number may become known later, or never. */
+export function beginTurn(state: PageState): PageState {
+  return { ...state, turnStart: state.keyCount };
+}
+
+/** Once the number of the newest turn is known, the items that it has so far get that number. */
+function learnTurn(state: PageState, turn: number | null): PageState {
+  if (turn === null || turn <= state.turn) return state;
+  const isUnnumbered = (item: Item) =>
+    item.turn === null && item.kind !== "user" && item.kind !== "event" && isOfNewestTurn(state, item);
+  return { ...state, turn, items: state.items.map((item) => (isUnnumbered(item) ? { ...item, turn } : item)) };
+}
+
+/** A new session numbers its turns from 1 again. */
+export function forgetTurns(state: PageState): PageState {
+  const items = state.items.map((item) => (item.turn === null ? item : { ...item, turn: null }));
+  return { ...state, items, turn: 0, turnStart: state.keyCount };
+}
+
+export function addInterimTranscript(state: PageState, { text, turn }: Transcript, now: number): PageState {
+  const interim = findInterim(state, turn);
   if (interim !== undefined) return replace(state, interim, { text });
-  const before = openTurn(state);
-  if (before !== undefined && continues(text, before.text)) return replace(state, before, { goesOn: text });
-  if (text.trim() === "") return state;
-  return append(state, { ...HEARD, text, status: "interim", at: now });
+  const before = findUnanswered(state, turn);
+  if (before !== undefined && continues(text, before.text)) return replace(state, before, { continuation: text });
+  if (text.trim() === "" || findFinal(state, turn) !== undefined) return state;
+  return append(state, { ...TRANSCRIBED, text, status: "interim", at: now, turn });
 }
 
-function hearAll(state: PageState, text: string, now: number): PageState {
+/** Native speech models may answer before the transcript arrives: it is then inserted before that answer. */
+export function addFinalTranscript(before: PageState, { text, turn }: Transcript, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const known = findFinal(state, turn);
+  if (known !== undefined) return replace(withoutDropped(state, known), known, { text, continuation: null });
   const typed = findTyped(state, text.trim());
-  if (typed !== undefined) return replace(state, typed, { text, status: "final", reason: null });
-  const interim = findUser(state, (item) => item.status === "interim");
+  if (typed !== undefined) return finalize(state, typed, { text, turn });
+  const interim = findInterim(state, turn);
   const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
-  const before = openTurn(rest);
-  // The person went on speaking: this is the whole turn, and the answer to its first part was dropped.
-  if (before !== undefined && continues(text, before.text)) {
-    return replace(withoutDropped(rest), before, { text, goesOn: null });
+  const open = findUnanswered(rest, turn);
+  // The user continued to speak: this is the whole turn, and the answer to its first part was dropped.
+  if (open !== undefined && continues(text, open.text)) {
+    return replace(withoutDropped(rest, open), open, { text, continuation: null, turn });
   }
-  if (interim !== undefined) return replace(state, interim, { text, status: "final" });
-  return append(state, { ...HEARD, text, status: "final", at: now });
+  if (interim !== undefined) return finalize(state, interim, { text, turn });
+  return append(state, { ...TRANSCRIBED, text, status: "final", at: now, turn });
 }
 
-/** What is on its way; or the newest of all, if it was thought to be refused. */
+function finalize(state: PageState, item: UserItem, { text, turn }: Transcript): PageState {
+  return inTurnOrder(replace(state, item, { text, turn, status: "final", reason: null }), item.key);
+}
+
+function findInterim(state: PageState, turn: number | null): UserItem | undefined {
+  const isSame = (other: number | null) => turn === null || other === null || other === turn;
+  return findUser(state, (item) => item.status === "interim" && isSame(item.turn));
+}
+
+function findFinal(state: PageState, turn: number | null): UserItem | undefined {
+  return turn === null ? undefined : findUser(state, (item) => item.status !== "interim" && item.turn === turn);
+}
+
+/** Finds the typed message that this transcript confirms: one being sent, or the newest if it was marked as unsent. */
 function findTyped(state: PageState, text: string): UserItem | undefined {
   const newest = state.items.findLast((item) => item.kind === "user");
   return findUser(
@@ -44,10 +84,10 @@ function findTyped(state: PageState, text: string): UserItem | undefined {
   );
 }
 
-/** The newest turn of the person, as long as nothing was answered to it. */
-function openTurn(state: PageState): UserItem | undefined {
+/** Finds the user's newest turn, if it has no answer yet and `turn` is not an earlier one. */
+function findUnanswered(state: PageState, turn: number | null): UserItem | undefined {
   for (const item of state.items.toReversed()) {
-    if (item.kind === "user" && item.status === "final") return item;
+    if (item.kind === "user" && item.status === "final") return turn !== null && turn < (item.turn ?? 0) ? undefined : item;
     if (item.kind === "assistant" && item.status !== "dropped") return undefined;
   }
   return undefined;
@@ -57,7 +97,7 @@ function findUser(state: PageState, matches: (item: UserItem) => boolean): UserI
   return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
 }
 
-/** Recognised anew, the same words may have got other capitals and stops. */
+/** Compares words only: recognised again, the same words may have other capitals and punctuation. */
 function continues(text: string, before: string): boolean {
   const words = toWords(text);
   const known = toWords(before);
@@ -68,88 +108,110 @@ function toWords(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
 }
 
-export function answer(state: PageState, chunk: string, isFirst: boolean, now: number): PageState {
-  const begun = isFirst || !isStreaming(state) ? beginAnswer(state) : state;
-  if (chunk === "") return begun;
-  // What has just been typed stands below the answer that goes on.
-  const last = begun.items.findLast((item) => item.kind !== "user" || item.status !== "sending");
-  if (last?.kind === "assistant" && last.answer === begun.answer && last.status === "streaming") {
-    return replace(begun, last, { text: last.text + chunk });
+interface Answer {
+  text: string;
+  turn: number | null;
+}
+
+export function addAnswerChunk(before: PageState, { text, turn }: Answer, isFirst: boolean, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const streaming = isFirst ? null : findStreaming(state, turn);
+  const begun = streaming === null ? beginAnswer(state, turn) : state;
+  if (text === "") return begun;
+  const number = streaming ?? begun.answer;
+  // Below the answer there may be what the user has typed or said since, and items of other turns.
+  const isBelow = (item: Item) =>
+    turn === null ? item.kind === "user" && item.status === "sending" : item.kind === "user" || (item.turn ?? turn) !== turn;
+  const last = begun.items.findLast((item) => !isBelow(item));
+  if (last !== undefined && isOfAnswer(last, number) && last.status === "streaming") {
+    return replace(begun, last, { text: last.text + text });
   }
-  return appendStretch(begun, chunk, "streaming", now);
+  return appendSegment(begun, { text, turn }, number, "streaming", now);
 }
 
-function beginAnswer(state: PageState): PageState {
-  return { ...drop(state), answer: state.answer + 1, heard: { turn: state.heard.turn, ...UNHEARD } };
+function beginAnswer(state: PageState, turn: number | null): PageState {
+  // An answer to another turn may still be streaming.
+  const isReplaced = (item: AssistantItem) => turn === null || item.turn === null || item.turn === turn;
+  return { ...dropStreaming(state, isReplaced), answer: state.answer + 1, playback: NOT_PLAYED };
 }
 
-function appendStretch(state: PageState, text: string, status: AssistantItem["status"], now: number): PageState {
-  return append(state, { kind: "assistant", answer: state.answer, text, status, heardChars: null, at: now });
+function appendSegment(
+  state: PageState, { text, turn }: Answer, number: number, status: AssistantItem["status"], now: number,
+): PageState {
+  return append(state, { kind: "assistant", answer: number, text, turn, status, heardChars: null, at: now });
 }
 
-function isStreaming(state: PageState): boolean {
-  return state.items.some((item) => isOfAnswer(item, state.answer) && item.status === "streaming");
+/** The number of the answer to this turn that is being streamed; without a turn, of the newest one. */
+function findStreaming(state: PageState, turn: number | null): number | null {
+  const matches = (item: AssistantItem) => (turn === null ? item.answer === state.answer : item.turn === turn);
+  const isFound = (item: Item): item is AssistantItem =>
+    item.kind === "assistant" && item.status === "streaming" && matches(item);
+  return state.items.findLast(isFound)?.answer ?? null;
 }
 
 function isOfAnswer(item: Item, answer: number): item is AssistantItem {
   return item.kind === "assistant" && item.answer === answer;
 }
 
-/** The whole answer is known. It replaces what was streamed, stretch by stretch. */
-export function finishAnswer(state: PageState, text: string, now: number): PageState {
-  if (!isStreaming(state)) {
+/** The complete answer replaces what was streamed, segment by segment. */
+export function finishAnswer(before: PageState, { text, turn }: Answer, now: number): PageState {
+  const state = learnTurn(before, turn);
+  const number = findStreaming(state, turn);
+  if (number === null) {
     if (text.trim() === "") return state;
-    return appendStretch(beginAnswer(state), text, "final", now);
+    const begun = beginAnswer(state, turn);
+    return appendSegment(begun, { text, turn }, begun.answer, "final", now);
   }
-  const stretches = state.items.filter((item) => isOfAnswer(item, state.answer));
+  const segments = state.items.filter((item) => isOfAnswer(item, number));
   let rest = text;
   const texts = new Map<Item, string>();
-  stretches.forEach((stretch, index) => {
-    const isLast = index === stretches.length - 1;
-    const isKept = rest.startsWith(stretch.text);
-    texts.set(stretch, isLast ? rest : isKept ? stretch.text : "");
-    if (isKept) rest = rest.slice(stretch.text.length);
+  segments.forEach((segment, index) => {
+    const isLast = index === segments.length - 1;
+    const isKept = rest.startsWith(segment.text);
+    texts.set(segment, isLast ? rest : isKept ? segment.text : "");
+    if (isKept) rest = rest.slice(segment.text.length);
   });
   const items = state.items
-    .map((item) => (texts.has(item) ? { ...item, text: texts.get(item)!, status: "final" as const } : item))
-    .filter((item) => !isOfAnswer(item as Item, state.answer) || (item as AssistantItem).text.trim() !== "");
-  return { ...state, items: items as Item[] };
+    .map((item): Item => (isOfAnswer(item, number) ? { ...item, text: texts.get(item)!, status: "final" } : item))
+    .filter((item) => !isOfAnswer(item, number) || item.text.trim() !== "");
+  return { ...state, items };
 }
 
-/** What was being made is not finished any more. */
-export function drop(state: PageState): PageState {
-  if (!state.items.some((item) => item.kind === "assistant" && item.status === "streaming")) return state;
-  return {
-    ...state,
-    items: state.items.map((item) =>
-      item.kind === "assistant" && item.status === "streaming" ? { ...item, status: "dropped" } : item,
-    ),
-  };
+/** Marks streaming answers as dropped: they will not be finished. */
+export function dropStreaming(state: PageState, matches: (item: AssistantItem) => boolean = () => true): PageState {
+  const isDropped = (item: Item): item is AssistantItem =>
+    item.kind === "assistant" && item.status === "streaming" && matches(item);
+  if (!state.items.some(isDropped)) return state;
+  return { ...state, items: state.items.map((item): Item => (isDropped(item) ? { ...item, status: "dropped" } : item)) };
 }
 
-function withoutDropped(state: PageState): PageState {
-  return { ...state, items: state.items.filter((item) => item.kind !== "assistant" || item.status !== "dropped") };
+/** Removes the dropped answers below this turn of the user. */
+function withoutDropped(state: PageState, asked: UserItem): PageState {
+  const from = state.items.indexOf(asked);
+  const isKept = (item: Item, index: number) => index < from || item.kind !== "assistant" || item.status !== "dropped";
+  return { ...state, items: state.items.filter(isKept) };
 }
 
-/** The person cut in: what was not heard of the newest answer is marked. `isSpoken`: it was being said aloud. */
-export function interrupt(state: PageState, isSpoken: boolean): PageState {
-  const { playedMs, receivedMs, isComplete } = state.heard;
-  // Of an answer of which all has come, the part that was played is the part that was heard. Until then, its pace is that
-  // of the answers before.
+/** The user interrupted: marks what was not heard of the newest answer. `isSpoken` says that it was being spoken. */
+export function markInterrupted(state: PageState, isSpoken: boolean): PageState {
+  const { playedMs, receivedMs, isComplete } = state.playback;
+  // If all audio of the answer has arrived, the share that was played is the share that was heard. Until then, the
+  // speech rate of earlier answers is used.
   const msPerChar = isComplete && receivedMs > 0 ? receivedMs / lengthOf(state) : state.msPerChar;
   let left = isSpoken || playedMs > 0 ? Math.round(playedMs / msPerChar) : Infinity;
   const asked = state.items.findLastIndex((item) => item.kind === "user" && item.status === "final");
   const items = state.items.map((item, index) => {
-    if (index < asked || !isOfAnswer(item, state.answer) || item.status === "dropped") return item;
-    const heardChars = left >= item.text.length ? null : wordEnd(item.text, left);
+    const isCut = index >= asked && isOfAnswer(item, state.answer) && isOfNewestTurn(state, item);
+    if (!isCut || item.status === "dropped") return item;
+    const heardChars = left >= item.text.length ? null : endOfWord(item.text, left);
     left = Math.max(0, left - item.text.length);
     return { ...item, status: "interrupted" as const, heardChars };
   });
   return { ...state, items };
 }
 
-/** A word that was begun counts as heard. */
-function wordEnd(text: string, at: number): number {
+/** A word that was started counts as heard. */
+function endOfWord(text: string, at: number): number {
   if (at <= 0) return 0;
   const end = text.slice(at).search(/\s/);
   return end < 0 ? text.length : at + end;
@@ -159,13 +221,13 @@ function lengthOf(state: PageState): number {
   return state.items.reduce((sum, item) => sum + (isOfAnswer(item, state.answer) ? item.text.length : 0), 0);
 }
 
-/** An answer is over: so many milliseconds a character. */
-export function learnPace(state: PageState): PageState {
-  const { receivedMs, isComplete } = state.heard;
+/** Learns the milliseconds of speech per character from an answer that is complete. */
+export function learnSpeechRate(state: PageState): PageState {
+  const { receivedMs, isComplete } = state.playback;
   const length = lengthOf(state);
   const msPerChar = receivedMs / length;
-  // Beyond these the answer was too short to tell, or much of it is not said aloud, such as code.
-  if (!isComplete || isStreaming(state) || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
+  // Outside these limits the answer was too short, or much of it was not spoken, such as code.
+  if (!isComplete || findStreaming(state, null) !== null || length < 20 || msPerChar < 20 || msPerChar > 200) return state;
   return { ...state, msPerChar };
 }
 
@@ -181,7 +243,7 @@ export function openFlyout(
     const flyouts = state.flyouts.map((each) => (each === terminal ? grown : each));
     return { ...state, flyouts, openFlyout: terminal.key };
   }
-  const key = `f${state.keys + 1}`;
+  const key = `f${state.keyCount + 1}`;
   const shown = append(state, { kind: "flyout", flyout: key, title, at: now });
   const made = { key, type: flyout.type, title, language: flyout.language ?? null, content: flyout.content };
   return { ...shown, flyouts: [...shown.flyouts, made], openFlyout: key };
@@ -192,28 +254,28 @@ function joinLines(before: string, more: string): string {
 }
 
 export function loadHistory(state: PageState, message: HistoryMessage): PageState {
-  // What was typed meanwhile is not in it yet.
+  // What was typed meanwhile is not part of the history yet.
   const waiting = state.items.filter((item) => item.kind === "user" && (item.status === "sending" || item.status === "unsent"));
   let next: PageState = { ...clear(state), conversationId: message.conversation_id };
   for (const { role, content: text, at, calls } of message.turns) {
     if (role === "user") {
-      next = append(next, { ...HEARD, text, status: "final", at });
+      next = append(next, { ...TRANSCRIBED, text, status: "final", at });
       continue;
     }
-    next = { ...showCalls(next, calls ?? [], at), answer: next.answer + 1 };
+    next = { ...addHistoryCalls(next, calls ?? [], at), answer: next.answer + 1 };
     if (text === "") continue;
     next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
   }
-  next = expireTools(loseTools(next));
-  // Questions of another conversation were left with it.
-  next = message.conversation_id === state.conversationId ? askAgain(next) : { ...next, confirmations: [] };
+  next = expireUnapproved(markCallsLost(next));
+  // Confirmations that belong to another conversation are gone.
+  next = message.conversation_id === state.conversationId ? restoreConfirmations(next) : { ...next, confirmations: [] };
   return { ...next, items: [...next.items, ...waiting] };
 }
 
 export function clear(state: PageState): PageState {
-  return { ...state, items: [], queue: [], takingBack: [], flyouts: [], openFlyout: null };
+  return { ...state, items: [], queue: [], unqueuing: [], flyouts: [], openFlyout: null };
 }
 
-export function tell(state: PageState, text: string, now: number): PageState {
+export function addEvent(state: PageState, text: string, now: number): PageState {
   return append(state, { kind: "event", text, at: now });
 }

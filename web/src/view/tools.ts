@@ -1,40 +1,40 @@
-/** The cards of tool calls. A call is one item of the thread, from the first word of it to its outcome. */
+/** The cards of tool calls. A call is one item in the thread, from its start to its outcome. */
 
 import type { ConfirmationRequestMessage, HistoryCall, ToolCallMessage, ToolResultMessage } from "../client/antiphon";
 import { append, type PageState, replace, type ToolItem, type ToolStatus } from "./state";
 
 const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
-const UNDER_WAY: ReadonlySet<ToolStatus> = new Set(["running", "waiting", "approved"]);
+const ACTIVE: ReadonlySet<ToolStatus> = new Set(["running", "waiting", "approved"]);
 const NOT_RUN: ReadonlySet<ToolStatus> = new Set(["declined", "expired"]);
 
 type Call = Pick<ToolCallMessage, "name" | "args" | "id">;
 type Result = Pick<ToolResultMessage, "name" | "result" | "id"> & Partial<Pick<ToolResultMessage, "ok" | "duration_ms">>;
 type Question = Omit<ConfirmationRequestMessage, "type" | "n">;
 
-export function callTool(state: PageState, { id, name, args }: Call, now: number | null): PageState {
-  // Ids are unique among the calls that are under way; another session may use them again.
-  const isKnown = id != null && findCard(state, (item) => item.id === id && UNDER_WAY.has(item.status)) !== undefined;
+export function addCall(state: PageState, { id, name, args }: Call, now: number | null): PageState {
+  // Ids are unique among active calls; another session may use them again.
+  const isKnown = id != null && findCard(state, (item) => item.id === id && ACTIVE.has(item.status)) !== undefined;
   return isKnown ? state : appendCard(state, { id: id ?? null, name, args, status: "running", at: now });
 }
 
-export function finishTool(state: PageState, message: Result, now: number | null): PageState {
+export function addResult(state: PageState, message: Result, now: number | null): PageState {
   const { name, result } = message;
   const id = message.id ?? null;
-  // A basic server gives no ids: its result is that of the newest call of this name.
-  const card = findCard(state, (item) => (id === null ? item.name === name && UNDER_WAY.has(item.status) : item.id === id));
-  if (isQuestion(result)) {
+  // A basic server sends no ids: the result belongs to the newest call with this name.
+  const card = findCard(state, (item) => (id === null ? item.name === name && ACTIVE.has(item.status) : item.id === id));
+  if (needsConfirmation(result)) {
     if (card === undefined) return appendCard(state, { id, name, args: null, status: "waiting", at: now });
     return card.status === "running" ? replace(state, card, { status: "waiting" }) : state;
   }
   const status = isFailure(message) ? "failed" : "done";
-  // A refusal of what was not approved is no news.
+  // The user knows that a call they did not approve was refused.
   if (card !== undefined && NOT_RUN.has(card.status) && status === "failed") return state;
   const changed = { status, result, durationMs: message.duration_ms ?? null } as const;
   if (card !== undefined) return replace(state, card, changed);
   return appendCard(state, { id, name, args: null, at: now, ...changed });
 }
 
-function isQuestion(result: unknown): boolean {
+function needsConfirmation(result: unknown): boolean {
   return (result as { error?: { type?: unknown } | null } | null)?.error?.type === CONFIRMATION_REQUIRED;
 }
 
@@ -42,12 +42,12 @@ function isFailure({ ok, result }: Pick<Result, "ok" | "result">): boolean {
   return ok === undefined ? typeof result === "object" && result !== null && "error" in result : !ok;
 }
 
-/** The call waits for the person. Asked again elsewhere, it has another token. */
-export function askFirst(state: PageState, question: Question, now: number | null): PageState {
+/** The call waits for the user's approval. A request that is repeated after a restart has another token. */
+export function addConfirmation(state: PageState, question: Question, now: number | null): PageState {
   const { confirmation_token: token, tool, args, preview, expires_at: expiresAt } = question;
   if (findCard(state, (item) => item.question?.token === token) !== undefined) return state;
   const id = question.id ?? null;
-  const card = findCard(state, (item) => (id === null ? isUnasked(item, tool) : item.id === id && item.status !== "done"));
+  const card = findCard(state, (item) => (id === null ? isWithoutQuestion(item, tool) : item.id === id && item.status !== "done"));
   const changed = { status: "waiting", question: { token, preview } } as const;
   const shown =
     card === undefined
@@ -57,45 +57,45 @@ export function askFirst(state: PageState, question: Question, now: number | nul
   return { ...shown, confirmations: [...others, { token, id, tool, args, preview, expiresAt }] };
 }
 
-function isUnasked(item: ToolItem, name: string): boolean {
+function isWithoutQuestion(item: ToolItem, name: string): boolean {
   return item.name === name && item.question === null && (item.status === "running" || item.status === "waiting");
 }
 
-/** The question is closed; the card says how, unless it already has the outcome of the call. */
-export function settle(state: PageState, token: string, status: "approved" | "declined" | "expired"): PageState {
+/** Closes the confirmation. The card shows the decision, unless it already shows the outcome of the call. */
+export function resolveConfirmation(state: PageState, token: string, status: "approved" | "declined" | "expired"): PageState {
   const closed = { ...state, confirmations: state.confirmations.filter((each) => each.token !== token) };
   const card = findCard(state, (item) => item.question?.token === token);
-  const isOpen = card !== undefined && (UNDER_WAY.has(card.status) || NOT_RUN.has(card.status));
+  const isOpen = card !== undefined && (ACTIVE.has(card.status) || NOT_RUN.has(card.status));
   return isOpen ? replace(closed, card, { status }) : closed;
 }
 
-/** Nobody will tell what comes of the calls that ran. */
-export function loseTools(state: PageState): PageState {
+/** The outcome of the running calls will never be known. */
+export function markCallsLost(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "running" || status === "approved" ? "lost" : status));
 }
 
-/** Nobody can approve them any more. */
-export function expireTools(state: PageState): PageState {
+/** The calls that wait for approval can no longer be approved. */
+export function expireUnapproved(state: PageState): PageState {
   return changeStatus(state, (status) => (status === "waiting" ? "expired" : status));
 }
 
-/** The cards are others than before: those that wait for the person do so still. */
-export function askAgain(state: PageState): PageState {
+/** Attaches the open confirmations to the new cards after a reload. */
+export function restoreConfirmations(state: PageState): PageState {
   return state.confirmations.reduce<PageState>(
     (asked, { token, expiresAt, ...question }) =>
-      askFirst(asked, { confirmation_token: token, expires_at: expiresAt, ...question }, null),
+      addConfirmation(asked, { confirmation_token: token, expires_at: expiresAt, ...question }, null),
     { ...state, confirmations: [] },
   );
 }
 
-/** Calls of a history. One that was approved is there twice: as it was asked for, and as it was run. */
-export function showCalls(state: PageState, calls: readonly HistoryCall[], at: number | null): PageState {
+/** Adds the calls of a history. An approved call is in it twice: as requested, and as run. */
+export function addHistoryCalls(state: PageState, calls: readonly HistoryCall[], at: number | null): PageState {
   return calls.reduce((shown, { id, name, args, result, ok }) => {
-    const wasRun = ok !== null && !isQuestion(result);
-    // The run may have an id of its own.
+    const wasRun = ok !== null && !needsConfirmation(result);
+    // The run may have a different id.
     const asked = wasRun ? findCard(shown, (item) => item.status === "waiting" && item.name === name) : undefined;
-    const called = callTool(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, args }, at);
-    return ok === null ? called : finishTool(called, { id, name, result, ok }, at);
+    const called = addCall(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, args }, at);
+    return ok === null ? called : addResult(called, { id, name, result, ok }, at);
   }, state);
 }
 
@@ -113,7 +113,7 @@ function appendCard(state: PageState, card: NewCard): PageState {
   return append(state, { kind: "tool", result: null, durationMs: null, question: null, ...card });
 }
 
-/** The newest one. */
-function findCard(state: PageState, isIt: (item: ToolItem) => boolean): ToolItem | undefined {
-  return state.items.findLast((item): item is ToolItem => item.kind === "tool" && isIt(item));
+/** Finds the newest matching card. */
+function findCard(state: PageState, matches: (item: ToolItem) => boolean): ToolItem | undefined {
+  return state.items.findLast((item): item is ToolItem => item.kind === "tool" && matches(item));
 }

@@ -1,32 +1,32 @@
-/** What is typed: on its way, waiting for the answer under way, refused, or left without an answer. Nothing of it is lost. */
+/** Typed messages: being sent, queued behind an answer, rejected, or left without an answer. None of them is lost. */
 
 import type { ErrorMessage, QueuedText } from "../client/antiphon";
-import { fail, note } from "./notices";
+import { showError, logNotice } from "./notices";
 import { append, type Item, type PageState, replace, type UserItem } from "./state";
 
 const SESSION_LOST = "Not sent: the session was lost.";
 const INTERRUPTED = "Not sent: the answer was interrupted.";
-/** The server has read a message, and has not taken it. */
-const NOT_TAKEN: ReadonlySet<string> = new Set([
+/** Error codes that mean that the server has read a message and rejected it. */
+const REJECTIONS: ReadonlySet<string> = new Set([
   "busy", "unavailable", "conversation_gone", "too_large", "too_fast", "bad_message",
 ]);
-/** The turn is over without an answer. */
+/** Error codes that mean that the turn has ended without an answer. */
 const TURN_FAILED: ReadonlySet<string> = new Set(["model_failed", "internal", "unavailable"]);
 
-const TYPED = { kind: "user", status: "sending", goesOn: null, reason: null } as const;
+const TYPED = { kind: "user", status: "sending", continuation: null, reason: null } as const;
 
-export function say(state: PageState, text: string, now: number): PageState {
+export function addTyped(state: PageState, text: string, now: number): PageState {
   return append(state, { ...TYPED, text, sent: state.connection.state === "open" ? "sent" : "not_yet", at: now });
 }
 
-/** What failed is asked again, at the end of the thread. */
-export function sayAgain(state: PageState, key: string, now: number): PageState {
+/** Moves a failed message to the end of the thread, where it is sent again. */
+export function retryTyped(state: PageState, key: string, now: number): PageState {
   const item = findTyped(state, (each) => each.key === key);
-  return item === undefined ? state : say(without(state, item), item.text, now);
+  return item === undefined ? state : addTyped(without(state, item), item.text, now);
 }
 
-/** What waits now, all of it. What does not wait any more is on its way, or was wanted back. */
-export function line(state: PageState, queue: readonly QueuedText[], now: number): PageState {
+/** Takes the server's whole queue. Messages that left it are being sent, or were removed by the user. */
+export function updateQueue(state: PageState, queue: readonly QueuedText[], now: number): PageState {
   const known = new Set(state.queue.map(({ id }) => id));
   const left = new Set(queue.map(({ id }) => id));
   let next = state;
@@ -35,45 +35,45 @@ export function line(state: PageState, queue: readonly QueuedText[], now: number
     if (item !== undefined) next = without(next, item);
   }
   const gone = state.queue.filter(({ id }) => !left.has(id));
-  const back = gone.filter(({ id }) => state.takingBack.includes(id));
+  const back = gone.filter(({ id }) => state.unqueuing.includes(id));
   for (const each of gone) {
     if (!back.includes(each)) next = append(next, { ...TYPED, text: each.text, sent: "queued", at: now });
   }
-  const takingBack = state.takingBack.filter((id) => left.has(id));
-  return giveBack({ ...next, queue, takingBack }, back.map(({ text }) => text).join("\n"));
+  const unqueuing = state.unqueuing.filter((id) => left.has(id));
+  return restoreDraft({ ...next, queue, unqueuing }, back.map(({ text }) => text).join("\n"));
 }
 
-/** The server is at rest: what it has taken up by now is told, and the rest was given up with the answer. */
-export function dropQueued(state: PageState): PageState {
+/** The server is idle: it has confirmed the queued messages that it took, and dropped the rest with the answer. */
+export function markQueuedUnsent(state: PageState): PageState {
   return markUnsent(state, (item) => item.sent === "queued", INTERRUPTED);
 }
 
-function markUnsent(state: PageState, isIt: (item: UserItem) => boolean, reason: string): PageState {
-  const isMeant = (item: Item): item is UserItem => item.kind === "user" && item.status === "sending" && isIt(item);
-  if (!state.items.some(isMeant)) return state;
-  return { ...state, items: state.items.map((item) => (isMeant(item) ? { ...item, status: "unsent", reason } : item)) };
+function markUnsent(state: PageState, matches: (item: UserItem) => boolean, reason: string): PageState {
+  const isAffected = (item: Item): item is UserItem => item.kind === "user" && item.status === "sending" && matches(item);
+  if (!state.items.some(isAffected)) return state;
+  return { ...state, items: state.items.map((item) => (isAffected(item) ? { ...item, status: "unsent", reason } : item)) };
 }
 
-/** Into the field, unless something is being typed there. */
-function giveBack(state: PageState, text: string): PageState {
+/** Puts the text back into the message box, unless something is being typed there. */
+function restoreDraft(state: PageState, text: string): PageState {
   return state.draft.trim() === "" && text !== "" ? { ...state, draft: text } : state;
 }
 
-/** An error that is about what was typed, or about a question, stands beside it; any other stands above the thread. */
-export function refuse(state: PageState, message: ErrorMessage, now: number): PageState {
+/** Shows an error about a message beside that message, and any other error above the thread. */
+export function applyError(state: PageState, message: ErrorMessage, now: number): PageState {
   const { code, message: reason } = message;
-  const sending = NOT_TAKEN.has(code) ? findTyped(state, (item) => item.status === "sending") : undefined;
+  const sending = REJECTIONS.has(code) ? findTyped(state, (item) => item.status === "sending") : undefined;
   if (code === "busy" && sending !== undefined && state.draft.trim() === "") {
-    return fail(giveBack(without(state, sending), sending.text), reason, message.retryable ?? false, code, now);
+    return showError(restoreDraft(without(state, sending), sending.text), reason, message.retryable ?? false, code, now);
   }
-  if (sending !== undefined) return note(replace(state, sending, { status: "unsent", reason }), reason, code, now);
-  const question = TURN_FAILED.has(code) ? openQuestion(state) : undefined;
-  if (question !== undefined) return note(replace(state, question, { status: "failed", reason }), reason, code, now);
-  return fail(state, reason, message.retryable ?? false, code ?? null, now);
+  if (sending !== undefined) return logNotice(replace(state, sending, { status: "unsent", reason }), reason, code, now);
+  const question = TURN_FAILED.has(code) ? findUnanswered(state) : undefined;
+  if (question !== undefined) return logNotice(replace(state, question, { status: "failed", reason }), reason, code, now);
+  return showError(state, reason, message.retryable ?? false, code ?? null, now);
 }
 
-/** The newest one, as long as it has no whole answer. */
-function openQuestion(state: PageState): UserItem | undefined {
+/** Finds the newest question, if it has no complete answer. */
+function findUnanswered(state: PageState): UserItem | undefined {
   const newest = state.items.findLast(
     (item) =>
       (item.kind === "user" && (item.status === "final" || item.status === "sending")) ||
@@ -82,13 +82,13 @@ function openQuestion(state: PageState): UserItem | undefined {
   return newest?.kind === "user" ? newest : undefined;
 }
 
-/** Another session knows nothing of what was on its way or waited. What was typed without a connection is sent to it. */
-export function loseTyped(state: PageState, now: number): PageState {
-  return markUnsent(line({ ...state, takingBack: [] }, [], now), (item) => item.sent !== "not_yet", SESSION_LOST);
+/** A new session knows nothing of what was sent or queued. What was typed without a connection is sent to it. */
+export function markTypedLost(state: PageState, now: number): PageState {
+  return markUnsent(updateQueue({ ...state, unqueuing: [] }, [], now), (item) => item.sent !== "not_yet", SESSION_LOST);
 }
 
-function findTyped(state: PageState, isIt: (item: UserItem) => boolean): UserItem | undefined {
-  return state.items.find((item): item is UserItem => item.kind === "user" && isIt(item));
+function findTyped(state: PageState, matches: (item: UserItem) => boolean): UserItem | undefined {
+  return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
 }
 
 function without(state: PageState, item: UserItem): PageState {

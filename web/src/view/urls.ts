@@ -1,4 +1,4 @@
-/** Which addresses that come from a model or a tool may become a link, a frame or a picture. */
+/** Which URLs from a model or a tool may become a link, a frame or a picture. */
 
 const LINKS: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 const PAGES: ReadonlySet<string> = new Set(["http:", "https:"]);
@@ -12,7 +12,7 @@ export function frameUrl(text: unknown): string | null {
   return absolute(text, PAGES);
 }
 
-/** Pictures may also be the server's own. SVG as data is left out: it is a document, not a picture. */
+/** Pictures may also come from the server itself. SVG data URLs are refused: SVG is a document, not just a picture. */
 export function imageUrl(text: unknown, base: string): string | null {
   if (typeof text !== "string") return null;
   if (RASTER.test(text)) return text;
@@ -23,4 +23,28 @@ function absolute(text: unknown, schemes: ReadonlySet<string>): string | null {
   if (typeof text !== "string" || !URL.canParse(text.trim())) return null;
   const url = new URL(text.trim());
   return schemes.has(url.protocol) ? url.href : null;
+}
+
+interface CitedSource {
+  title: string;
+  url: string;
+}
+
+const CITATION_FIELDS = ["citations", "sources", "results"] as const;
+const MAX_CITATIONS = 8;
+
+/** The sources of a tool's result, if its data names them. */
+export function findCitations(result: unknown): CitedSource[] {
+  if (typeof result !== "object" || result === null) return [];
+  const found = new Map<string, CitedSource>();
+  for (const field of CITATION_FIELDS) {
+    const list: unknown = (result as Record<string, unknown>)[field];
+    if (!Array.isArray(list)) continue;
+    for (const each of list as unknown[]) {
+      const { title, url: address } = (each ?? {}) as { title?: unknown; url?: unknown };
+      const url = linkUrl(address);
+      if (url !== null) found.set(url, { url, title: typeof title === "string" && title !== "" ? title : new URL(url).host });
+    }
+  }
+  return [...found.values()].slice(0, MAX_CITATIONS);
 }

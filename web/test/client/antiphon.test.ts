@@ -50,21 +50,21 @@ async function call(): Promise<void> {
   tell("state", { state: "listening" });
 }
 
-/** The assistant is heard: so much of this turn. */
+/** The assistant speaks, and this much of the turn was played. */
 async function speak(turn = 1, playedMs = 500): Promise<void> {
   tell("state", { state: "speaking" });
   FakeSocket.last.tellBytes(speechFrame(++n, turn, 0, [1, 2, 3]));
   await settle();
-  player().post({ position: { turn, playedMs: playedMs + 20, ended: false }, level: 0.2 });
+  player().post({ position: { turn, playedMs: playedMs + 20 }, level: 0.2 });
 }
 
 function hear(rms: number, ms: number): void {
   for (let heardMs = 0; heardMs < ms; heardMs += 20) {
-    FakeNode.named("antiphon-capture").post({ pcm: new Int16Array(320).fill(7), rms, peak: rms });
+    FakeNode.named("antiphon-capture").post({ pcm: new Int16Array(320).fill(7), rms });
   }
 }
 
-test("hello has the token, the mode, the conversation and binary audio", () => {
+test("hello contains the token, the mode, the conversation and binary audio", () => {
   connect();
   expect(FakeSocket.last.sent[0]).toEqual({
     type: "hello",
@@ -82,7 +82,7 @@ test("another token can be tried", () => {
   expect(FakeSocket.last.accept().sent[0]).toMatchObject({ token: "better" });
 });
 
-describe("the conversation to go on in", () => {
+describe("the conversation to continue", () => {
   const returned = (): ClientMessage => {
     FakeSocket.last.drop();
     vi.advanceTimersByTime(500);
@@ -93,14 +93,14 @@ describe("the conversation to go on in", () => {
     antiphon = new Antiphon({ url: "ws://host/ws", initialMessages: [{ role: "user", content: "Before" }] });
   });
 
-  test("is none as long as nothing was said, as nobody has stored it", () => {
+  test("is null until something was said, since it is not stored before", () => {
     connect();
     expect(antiphon.conversationId).toBeNull();
     expect(returned()).not.toHaveProperty("conversation_id");
     expect(FakeSocket.last.sent[0]).toHaveProperty("initial_messages");
   });
 
-  test("is the session's once something was said, and has what was brought along", () => {
+  test("is the session's once something was said, and already has the initial messages", () => {
     connect();
     tell("transcript", { text: "Hello", is_final: true });
     expect(antiphon.conversationId).toBe("c1");
@@ -108,13 +108,27 @@ describe("the conversation to go on in", () => {
     expect(FakeSocket.last.sent[0]).not.toHaveProperty("initial_messages");
   });
 
-  test("is the one that was loaded", () => {
+  test("is the session's once a turn was answered, even without a transcript", () => {
+    connect();
+    tell("state", { state: "processing" });
+    tell("response", { text: "Hello." });
+    expect(antiphon.conversationId).toBe("c1");
+  });
+
+  test("is null after a greeting, which is not stored", () => {
+    connect();
+    tell("state", { state: "speaking" });
+    tell("response", { text: "Hello." });
+    expect(antiphon.conversationId).toBeNull();
+  });
+
+  test("is the loaded one", () => {
     connect();
     tell("history", { conversation_id: "c7", turns: [] });
     expect(antiphon.conversationId).toBe("c7");
   });
 
-  test("is none if the server knows it no more", () => {
+  test("is null if the server no longer has it", () => {
     antiphon = new Antiphon({ url: "ws://host/ws", conversationId: "gone" });
     connect();
     tell("error", { code: "unknown_conversation", message: "", retryable: false });
@@ -123,7 +137,7 @@ describe("the conversation to go on in", () => {
 });
 
 describe("events", () => {
-  test("tell every message under its type and as a message, until they are not wanted any more", () => {
+  test("report every message under its type and as a message, until unsubscribed", () => {
     const told: string[] = [];
     const stop = antiphon.on("response", (message) => told.push(message.text));
     antiphon.on("message", (message) => told.push(message.type));
@@ -134,7 +148,7 @@ describe("events", () => {
     expect(told).toEqual(["state", "session", "response", "Yes.", "response"]);
   });
 
-  test("tell the connection", () => {
+  test("report the connection", () => {
     const told: string[] = [];
     antiphon.on("connection", ({ state }) => told.push(state));
     connect().drop(4409);
@@ -142,7 +156,7 @@ describe("events", () => {
     expect(antiphon.connection.state).toBe("closed");
   });
 
-  test("go on after a handler that fails", () => {
+  test("continue after a handler that throws", () => {
     const reported = vi.fn();
     vi.stubGlobal("reportError", reported);
     antiphon.on("response", () => {
@@ -156,15 +170,15 @@ describe("events", () => {
   });
 });
 
-describe("what is said in writing", () => {
-  test("is sent without the blanks around it, and not at all if it is nothing else", () => {
+describe("a typed message", () => {
+  test("is trimmed, and not sent if it is empty", () => {
     connect();
     antiphon.say("  Hello ");
     antiphon.say("   ");
     expect(said()).toEqual([{ type: "text_message", text: "Hello" }]);
   });
 
-  test("silences the assistant, and says first what was heard", async () => {
+  test("stops the assistant, and first reports what was heard", async () => {
     await call();
     await speak(1, 700);
     antiphon.say("Stop, something else");
@@ -176,7 +190,7 @@ describe("what is said in writing", () => {
   });
 });
 
-test("other wishes are sent as they are", () => {
+test("other commands are sent as they are", () => {
   connect();
   antiphon.confirm("t", true);
   antiphon.settings({ volume: 50 });
@@ -193,7 +207,7 @@ test("other wishes are sent as they are", () => {
 });
 
 describe("a call", () => {
-  test("begins when the microphone is open", async () => {
+  test("starts when the microphone is open", async () => {
     connect();
     await antiphon.startVoice("What time is it?");
     expect(said()).toEqual([{ type: "start_voice", pending_request: "What time is it?" }]);
@@ -201,7 +215,7 @@ describe("a call", () => {
     expect(devices.asked[0]).toMatchObject({ echoCancellation: true, noiseSuppression: true, autoGainControl: true });
   });
 
-  test("does not begin without one, and says why", async () => {
+  test("does not start without a microphone, and says why", async () => {
     connect();
     devices.refusal = Object.assign(new Error(), { name: "NotAllowedError" });
     await expect(antiphon.startVoice()).rejects.toMatchObject({ code: "denied" });
@@ -209,12 +223,12 @@ describe("a call", () => {
     expect(said()).toEqual([]);
   });
 
-  test("does not begin on a page without https", async () => {
+  test("does not start on a page without HTTPS", async () => {
     vi.stubGlobal("isSecureContext", false);
     await expect(antiphon.startVoice()).rejects.toMatchObject({ code: "insecure" });
   });
 
-  test("sends what is heard, and whether the assistant is playing", async () => {
+  test("sends audio, and whether the assistant is playing", async () => {
     await call();
     hear(QUIET, 20);
     await speak();
@@ -225,7 +239,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("sends nothing while muted, and the assistant goes on", async () => {
+  test("sends nothing while muted, and the assistant continues", async () => {
     await call();
     await speak();
     antiphon.mute(true);
@@ -234,7 +248,7 @@ describe("a call", () => {
     expect([wasFlushed(), antiphon.playing.playing, antiphon.level.input]).toEqual([false, true, LOUD]);
   });
 
-  test("ends by the person: microphone and speech are off", async () => {
+  test("that the user ends stops the microphone and the speech", async () => {
     await call();
     await speak();
     antiphon.endVoice();
@@ -242,21 +256,21 @@ describe("a call", () => {
     expect([wasFlushed(), devices.tracks[0]!.isStopped, antiphon.microphone.state]).toEqual([true, true, "off"]);
   });
 
-  test("ends by the server: its last words are still heard", async () => {
+  test("that the server ends still plays its last words", async () => {
     await call();
     await speak();
     tell("end_voice_session", { reason: "farewell", final_message: null });
     expect([wasFlushed(), devices.tracks[0]!.isStopped, antiphon.mode]).toEqual([false, true, "text"]);
   });
 
-  test("that the server cannot hold closes the microphone", async () => {
+  test("that the server cannot take closes the microphone", async () => {
     connect();
     await antiphon.startVoice();
     tell("notice", { kind: "warning", text: "No voice here.", code: "voice_unavailable", duration_ms: null });
     expect(antiphon.microphone.state).toBe("off");
   });
 
-  test("goes on in a new session if the old one is gone", async () => {
+  test("continues in a new session if the old one is gone", async () => {
     await call();
     FakeSocket.last.drop();
     vi.advanceTimersByTime(500);
@@ -265,7 +279,7 @@ describe("a call", () => {
     expect(said()).toEqual([{ type: "start_listening" }]);
   });
 
-  test("that is resumed needs no second start", async () => {
+  test("that is resumed is not started again", async () => {
     await call();
     FakeSocket.last.drop();
     vi.advanceTimersByTime(500);
@@ -275,7 +289,7 @@ describe("a call", () => {
 });
 
 describe("speech over the assistant", () => {
-  test("turns it down at once and stops it when it goes on", async () => {
+  test("ducks it at once and stops it if it continues", async () => {
     await call();
     await speak(3, 800);
     hear(QUIET, 200);
@@ -286,7 +300,7 @@ describe("speech over the assistant", () => {
     expect(said("interrupt")).toEqual([{ type: "interrupt", played_ms: 800 }]);
   });
 
-  test("is the server's alone to judge if the caller wants that", async () => {
+  test("is left to the server if the caller wants that", async () => {
     antiphon = new Antiphon({ url: "ws://host/ws", bargeIn: false });
     await call();
     await speak();
@@ -294,7 +308,7 @@ describe("speech over the assistant", () => {
     expect([wasFlushed(), antiphon.playing.ducked]).toEqual([false, false]);
   });
 
-  test("stops it when the server has heard it", async () => {
+  test("stops it when the server has detected it", async () => {
     await call();
     await speak();
     tell("state", { state: "interrupted" });
@@ -302,8 +316,8 @@ describe("speech over the assistant", () => {
   });
 });
 
-describe("to interrupt", () => {
-  test("is silent before anybody answers", async () => {
+describe("interrupting", () => {
+  test("stops playback before the server answers", async () => {
     await call();
     await speak(1, 300);
     antiphon.interrupt();
@@ -311,20 +325,20 @@ describe("to interrupt", () => {
     expect(said("interrupt")).toEqual([{ type: "interrupt", played_ms: 300 }]);
   });
 
-  test("also stops an answer that is still being made", async () => {
+  test("also stops an answer that is still being generated", async () => {
     await call();
     tell("state", { state: "processing" });
     antiphon.interrupt();
     expect(said("interrupt")).toEqual([{ type: "interrupt" }]);
   });
 
-  test("is nothing to the server if nothing is being made or said", async () => {
+  test("sends nothing if nothing is being generated or spoken", async () => {
     await call();
     antiphon.interrupt();
     expect(said("interrupt")).toEqual([]);
   });
 
-  test("is what push-to-talk does first", async () => {
+  test("happens first when push-to-talk is pressed", async () => {
     await call();
     await speak(1, 300);
     await antiphon.startListening();
@@ -332,8 +346,8 @@ describe("to interrupt", () => {
   });
 });
 
-describe("a server that listens though nobody can be heard", () => {
-  /** Pressed, released, answered. */
+describe("a server that listens although nobody can be heard", () => {
+  /** Push-to-talk is pressed, released and answered. */
   async function ask(): Promise<void> {
     connect();
     await antiphon.startListening();
@@ -344,7 +358,7 @@ describe("a server that listens though nobody can be heard", () => {
   }
   const lately = (): string[] => said().slice(-2).map(({ type }) => type);
 
-  test("after an answer to push-to-talk was interrupted is told so", async () => {
+  test("after a push-to-talk answer was interrupted is told to stop listening", async () => {
     await ask();
     antiphon.interrupt();
     tell("state", { state: "interrupted" });
@@ -352,7 +366,7 @@ describe("a server that listens though nobody can be heard", () => {
     expect(lately()).toEqual(["interrupt", "stop_listening"]);
   });
 
-  test("is left alone if the key is down again", async () => {
+  test("keeps listening if the key is pressed again", async () => {
     await ask();
     const pressed = antiphon.startListening();
     tell("state", { state: "interrupted" });
@@ -361,7 +375,7 @@ describe("a server that listens though nobody can be heard", () => {
     expect(lately()).toEqual(["interrupt", "start_listening"]);
   });
 
-  test("is left alone in a call", async () => {
+  test("keeps listening in a call", async () => {
     await call();
     await speak();
     antiphon.interrupt();
@@ -371,24 +385,24 @@ describe("a server that listens though nobody can be heard", () => {
   });
 });
 
-describe("playing", () => {
-  test("tells the server what was heard, less what is still on its way to the ear", async () => {
+describe("playback", () => {
+  test("reports what was heard, without what is still in the output buffer", async () => {
     await call();
     await speak(1, 480);
     expect(said("playback")).toEqual([{ type: "playback", turn: 1, played_ms: 480 }]);
   });
 
-  test("is done when the last sample was heard and the answer is complete", async () => {
+  test("is done when the last sample was played and the answer is complete", async () => {
     await call();
     await speak(1, 480);
     tell("generation_complete", { turn: 1 });
-    player().post({ ended: { turn: 1, playedMs: 600, ended: true } });
+    player().post({ ended: { turn: 1, playedMs: 600 } });
     expect(said("playback_done")).toEqual([]);
     vi.advanceTimersByTime(20);
     expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
   });
 
-  test("is done too where there is no sound, after the time it would take", async () => {
+  test("is also done without audio output, after the time it would take", async () => {
     connect();
     vi.stubGlobal("AudioContext", undefined);
     tell("state", { state: "speaking" });
@@ -401,7 +415,7 @@ describe("playing", () => {
     expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
   });
 
-  test("takes speech in messages too", async () => {
+  test("also accepts speech in messages", async () => {
     antiphon = new Antiphon({ url: "ws://host/ws", audio: "json" });
     connect();
     tell("audio", { data: btoa("no WAV"), turn: 1, seq: 0, last: false });
@@ -410,28 +424,28 @@ describe("playing", () => {
     tell("audio", { data: btoa(wav), turn: 1, seq: 0, last: true });
     await settle();
     expect(player().told).toEqual([{ push: { turn: 1, hz: 22_050, samples: Float32Array.of(0.5) } }]);
-    player().post({ ended: { turn: 1, playedMs: 1, ended: true } });
+    player().post({ ended: { turn: 1, playedMs: 1 } });
     vi.advanceTimersByTime(20);
     expect(said("playback_done")).toEqual([{ type: "playback_done", turn: 1 }]);
   });
 
-  test("is as loud as wanted", async () => {
+  test("has the chosen volume", async () => {
     await call();
     await speak();
     antiphon.setVolume(0.5);
-    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    player().post({ position: { turn: 1, playedMs: 600 }, level: 0.2 });
     expect(antiphon.level.output).toBeCloseTo(0.1);
   });
 
-  test("is silent after it was stopped, whatever the audio thread still reports", async () => {
+  test("has level 0 after it was stopped, whatever the audio thread still reports", async () => {
     await call();
     await speak();
     antiphon.interrupt();
-    player().post({ position: { turn: 1, playedMs: 600, ended: false }, level: 0.2 });
+    player().post({ position: { turn: 1, playedMs: 600 }, level: 0.2 });
     expect(antiphon.level.output).toBe(0);
   });
 
-  test("that the browser does not let out yet is told, and a touch helps", async () => {
+  test("that the browser blocks is reported, and starts after a gesture", async () => {
     FakeContext.startsAs = "suspended";
     connect();
     FakeSocket.last.tellBytes(speechFrame(++n, 1, 0, [1]));
@@ -444,7 +458,7 @@ describe("playing", () => {
 });
 
 describe("devices", () => {
-  test("can be listed, without the doubles of the default", async () => {
+  test("can be listed, without the duplicates of the default", async () => {
     devices.listed = [
       { kind: "audioinput", deviceId: "default", label: "Default" },
       { kind: "audioinput", deviceId: "m1", label: "Desk" },
@@ -457,7 +471,7 @@ describe("devices", () => {
     });
   });
 
-  test("that come or go are told", async () => {
+  test("that are added or removed are reported", async () => {
     const told = vi.fn<(found: AntiphonEvents["devices"]) => void>();
     antiphon.on("devices", told);
     devices.dispatchEvent(new Event("devicechange"));
@@ -475,14 +489,14 @@ describe("devices", () => {
     expect(frames()).toHaveLength(1);
   });
 
-  test("that cannot be opened leave the old one on", async () => {
+  test("that cannot be opened leave the old one in use", async () => {
     await call();
     devices.refusal = Object.assign(new Error(), { name: "NotReadableError" });
     await expect(antiphon.setDevices({ input: "m2" })).rejects.toMatchObject({ code: "busy" });
     expect([devices.tracks[0]!.isStopped, antiphon.microphone.state]).toEqual([false, "on"]);
   });
 
-  test("that are pulled out are replaced by the default", async () => {
+  test("that are unplugged are replaced by the default", async () => {
     await antiphon.setDevices({ input: "m2" });
     await call();
     devices.tracks[0]!.onended?.();
@@ -491,7 +505,7 @@ describe("devices", () => {
     expect(antiphon.microphone).toMatchObject({ state: "on", label: "Microphone 2" });
   });
 
-  test("that are pulled out and cannot be replaced are told", async () => {
+  test("that are unplugged and cannot be replaced are reported", async () => {
     await call();
     devices.refusal = Object.assign(new Error(), { name: "NotFoundError" });
     devices.tracks[0]!.onended?.();
@@ -501,7 +515,7 @@ describe("devices", () => {
   });
 });
 
-test("a page that is left ends its session, unless it may come back", () => {
+test("leaving the page ends the session, unless the page may come back", () => {
   connect();
   window.dispatchEvent(Object.assign(new Event("pagehide"), { persisted: true }));
   expect(FakeSocket.last.closedWith).toBeUndefined();

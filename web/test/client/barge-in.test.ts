@@ -6,17 +6,17 @@ const FRAME_MS = 20;
 const ROOM = 0.002;
 const VOICE = 0.06;
 
-/** What comes of it when these stretches of loudness, in ms, are heard while the assistant speaks. */
-function listen(...stretches: [rms: number, ms: number][]): [Verdict, number][] {
+/** The verdicts for these periods of loudness, in ms, while the assistant speaks. */
+function listen(...periods: [rms: number, ms: number][]): [Verdict, number][] {
   const gate = createVoiceGate();
   const bargeIn = createBargeIn();
   const verdicts: [Verdict, number][] = [];
   let atMs = 0;
   let playing = true;
-  for (const [rms, ms] of stretches) {
+  for (const [rms, ms] of periods) {
     for (let heardMs = 0; heardMs < ms; heardMs += FRAME_MS) {
       atMs += FRAME_MS;
-      const verdict = bargeIn.hear(gate.hear(rms, FRAME_MS, playing), FRAME_MS, playing);
+      const verdict = bargeIn.process(gate.process(rms, FRAME_MS, playing), FRAME_MS, playing);
       if (verdict === "interrupt") playing = false;
       if (verdict !== null) verdicts.push([verdict, atMs]);
     }
@@ -25,25 +25,25 @@ function listen(...stretches: [rms: number, ms: number][]): [Verdict, number][] 
 }
 
 describe("over the assistant's speech", () => {
-  test("a room without a voice changes nothing", () => {
+  test("room noise changes nothing", () => {
     expect(listen([ROOM, 10_000])).toEqual([]);
   });
 
-  test("speech turns it down after 60 ms and stops it after 260 ms", () => {
+  test("speech ducks it after 60 ms and stops it after 260 ms", () => {
     expect(listen([ROOM, 1000], [VOICE, 500])).toEqual([
       ["duck", 1060],
       ["interrupt", 1260],
     ]);
   });
 
-  test("a cough turns it down for a moment", () => {
+  test("a cough ducks it for a moment", () => {
     expect(listen([ROOM, 1000], [VOICE, 200], [ROOM, 1000])).toEqual([
       ["duck", 1060],
       ["release", 1500],
     ]);
   });
 
-  test("a click is not even noticed", () => {
+  test("a click changes nothing", () => {
     expect(listen([ROOM, 1000], [VOICE, 40], [ROOM, 1000])).toEqual([]);
   });
 
@@ -52,37 +52,37 @@ describe("over the assistant's speech", () => {
     expect(verdicts.map(([verdict]) => verdict)).toEqual(["duck", "interrupt"]);
   });
 
-  test("two coughs apart do not add up", () => {
+  test("two separate coughs do not add up", () => {
     const verdicts = listen([ROOM, 1000], [VOICE, 140], [ROOM, 160], [VOICE, 140], [ROOM, 600]);
     expect(verdicts.map(([verdict]) => verdict)).toEqual(["duck", "release"]);
   });
 
-  test("the echo that is left of it is no speech", () => {
+  test("its residual echo does not count as speech", () => {
     expect(listen([0.02, 3000])).toEqual([]);
   });
 
-  test("steady noise is learned, and a voice above it still counts", () => {
+  test("steady noise is learned, and a voice above it is still detected", () => {
     expect(listen([0.01, 30_000], [0.12, 500]).map(([verdict]) => verdict)).toEqual(["duck", "interrupt"]);
   });
 });
 
-test("without the assistant's speech there is nothing to interrupt", () => {
+test("there is nothing to interrupt while the assistant is silent", () => {
   const bargeIn = createBargeIn();
-  expect(Array.from({ length: 50 }, () => bargeIn.hear(true, FRAME_MS, false))).toEqual(Array(50).fill(null));
+  expect(Array.from({ length: 50 }, () => bargeIn.process(true, FRAME_MS, false))).toEqual(Array(50).fill(null));
 });
 
-test("speech that began before the assistant's counts from its beginning", () => {
+test("speech that started before the assistant's counts from when the assistant started", () => {
   const bargeIn = createBargeIn();
-  for (let i = 0; i < 50; i++) bargeIn.hear(true, FRAME_MS, false);
-  expect(bargeIn.hear(true, FRAME_MS, true)).toBeNull();
+  for (let i = 0; i < 50; i++) bargeIn.process(true, FRAME_MS, false);
+  expect(bargeIn.process(true, FRAME_MS, true)).toBeNull();
 });
 
-test("the gate shows speech for a moment longer than it is loud", () => {
+test("the gate shows speech for a moment after the last loud frame", () => {
   const gate = createVoiceGate();
   expect(gate.speech).toBe(false);
-  gate.hear(VOICE, FRAME_MS, false);
-  for (let i = 0; i < 9; i++) gate.hear(ROOM, FRAME_MS, false);
+  gate.process(VOICE, FRAME_MS, false);
+  for (let i = 0; i < 9; i++) gate.process(ROOM, FRAME_MS, false);
   expect(gate.speech).toBe(true);
-  gate.hear(ROOM, FRAME_MS, false);
+  gate.process(ROOM, FRAME_MS, false);
   expect(gate.speech).toBe(false);
 });

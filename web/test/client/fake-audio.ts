@@ -1,4 +1,4 @@
-/** A browser's audio, whose other end is the test. */
+/** A fake of the browser's audio, controlled by the test. */
 
 import { vi } from "vitest";
 
@@ -26,7 +26,7 @@ export class FakeNode {
   }
   disconnect(): void {}
 
-  /** As if the processor had posted it. */
+  /** Acts as if the processor had posted this. */
   post(data: unknown): void {
     this.port.onmessage?.({ data });
   }
@@ -94,7 +94,7 @@ export class FakeDevices extends EventTarget {
   }
 }
 
-/** Puts it in the place of the real one; `vi.unstubAllGlobals` takes it away. */
+/** Replaces the real audio; `vi.unstubAllGlobals` restores it. */
 export function stubAudio(): FakeDevices {
   const devices = new FakeDevices();
   FakeNode.all = [];

@@ -1,8 +1,8 @@
-/** A socket whose other end is the test. */
+/** A fake socket, controlled by the test. */
 
 import type { ClientMessage, ServerMessage } from "../../src/client/wire";
 
-/** A server's message as a test writes it: fields that do not matter may be left out. */
+/** A server message as a test writes it; irrelevant fields may be omitted. */
 export type Told = { type: ServerMessage["type"]; n: number } & Record<string, unknown>;
 
 export class FakeSocket {

@@ -43,7 +43,7 @@ async function press(): Promise<void> {
   await started;
 }
 
-test("the server is told once the microphone is open", async () => {
+test("the server hears of a call once the microphone is open", async () => {
   const started = listening.start({ type: "start_voice" });
   expect([sent, listening.isOn]).toEqual([[], false]);
   permit();
@@ -51,14 +51,14 @@ test("the server is told once the microphone is open", async () => {
   expect([sent, listening.isOn]).toEqual([["start_voice"], true]);
 });
 
-test("a microphone that is refused is told to the caller, and not to the server", async () => {
+test("a refused microphone is reported to the caller, and not to the server", async () => {
   const started = listening.start({ type: "start_voice" });
   refuse(new Error("no"));
   await expect(started).rejects.toThrow("no");
   expect([sent, listening.isOn]).toEqual([[], false]);
 });
 
-test("after the key is up, the end of the last word is still sent", async () => {
+test("the end of the last word is still sent after the key is released", async () => {
   await press();
   listening.stop();
   expect(listening.isOn).toBe(true);
@@ -66,7 +66,7 @@ test("after the key is up, the end of the last word is still sent", async () => 
   expect([sent, listening.isOn]).toEqual([["start_listening", "stop_listening"], false]);
 });
 
-test("a key that slips is no end", async () => {
+test("a key that is pressed again at once does not end the turn", async () => {
   await press();
   listening.stop();
   vi.advanceTimersByTime(50);
@@ -75,7 +75,7 @@ test("a key that slips is no end", async () => {
   expect([sent, listening.isOn]).toEqual([["start_listening"], true]);
 });
 
-test("a key that repeats while the browser asks is told once", async () => {
+test("pressing twice while the browser asks for permission starts listening once", async () => {
   const first = listening.start({ type: "start_listening" });
   const permitFirst = permit;
   const second = listening.start({ type: "start_listening" });
@@ -85,7 +85,7 @@ test("a key that repeats while the browser asks is told once", async () => {
   expect(sent).toEqual(["start_listening"]);
 });
 
-test("the microphone stays open for the next press, and not for ever", async () => {
+test("the microphone stays open for the next press, but not forever", async () => {
   await press();
   listening.stop();
   vi.advanceTimersByTime(10_000);
@@ -94,7 +94,7 @@ test("the microphone stays open for the next press, and not for ever", async () 
   expect(isOpen).toBe(false);
 });
 
-test("a key that is up before the microphone is open says nothing, and the microphone is closed again", async () => {
+test("a key that is released before the microphone is open sends nothing, and the microphone is closed again", async () => {
   const started = listening.start({ type: "start_listening" });
   listening.stop();
   permit();
@@ -104,7 +104,7 @@ test("a key that is up before the microphone is open says nothing, and the micro
   expect(isOpen).toBe(false);
 });
 
-test("a call that is over before the microphone is open says nothing", async () => {
+test("a call that ends before the microphone is open sends nothing", async () => {
   const started = listening.start({ type: "start_voice" });
   listening.end();
   permit();
@@ -113,14 +113,14 @@ test("a call that is over before the microphone is open says nothing", async () 
   expect([sent, listening.isOn]).toEqual([[], false]);
 });
 
-test("a microphone that is lost while it listens is told, once", async () => {
+test("a microphone that is lost while listening is reported once", async () => {
   await press();
-  listening.lose();
-  listening.lose();
+  listening.microphoneLost();
+  listening.microphoneLost();
   expect([sent, listening.isOn, listening.isOff]).toEqual([["start_listening", "stop_listening"], false, true]);
 });
 
-test("while the browser asks, it is neither on nor off", async () => {
+test("listening is neither on nor off while the browser asks for permission", async () => {
   expect(listening.isOff).toBe(true);
   const started = listening.start({ type: "start_listening" });
   expect([listening.isOn, listening.isOff]).toEqual([false, false]);
@@ -132,7 +132,7 @@ test("while the browser asks, it is neither on nor off", async () => {
   expect(listening.isOff).toBe(true);
 });
 
-test("the end closes the microphone at once", async () => {
+test("ending closes the microphone at once", async () => {
   await press();
   listening.end();
   expect([isOpen, listening.isOn]).toEqual([false, false]);

@@ -24,22 +24,22 @@ beforeEach(() => {
 });
 
 const piece = (turn: number) => ({ turn, hz: 22_050, samples: new Int16Array(1) });
-const at = (turn: number, playedMs: number) => ({ turn, playedMs, ended: false });
+const at = (turn: number, playedMs: number) => ({ turn, playedMs });
 
 function play(turn: number, playedMs: number): void {
-  playback.hear(0, piece(turn));
+  playback.receive(0, piece(turn));
   playback.position(at(turn, playedMs));
   sent.length = done.length = 0;
 }
 
-describe("the server is told", () => {
-  test("how much was heard, four times a second at most", () => {
-    playback.hear(0, piece(1));
+describe("reports to the server", () => {
+  test("say how much was played, at most four times a second", () => {
+    playback.receive(0, piece(1));
     for (nowMs = 0; nowMs < 1000; nowMs += 33) playback.position(at(1, nowMs + 0.4));
     expect(sent).toEqual([0, 264, 528, 792].map((ms) => ({ type: "playback", turn: 1, played_ms: ms })));
   });
 
-  test("that an answer was heard, when it is complete and its last sample was played", () => {
+  test("say that an answer was played, once it is complete and its last sample was played", () => {
     play(1, 100);
     playback.complete(1);
     expect(sent).toEqual([]);
@@ -48,7 +48,7 @@ describe("the server is told", () => {
     expect(playback.now.playing).toBe(false);
   });
 
-  test("that an answer was heard, also if it is known to be complete only later", () => {
+  test("say that an answer was played, even if it is only later known to be complete", () => {
     play(1, 100);
     playback.ended(at(1, 200));
     expect(sent).toEqual([]);
@@ -56,24 +56,24 @@ describe("the server is told", () => {
     expect(sent).toEqual([{ type: "playback_done", turn: 1 }]);
   });
 
-  test("nothing when more of the answer is on its way", () => {
+  test("do not say that an answer was played while more of it is to come", () => {
     play(1, 100);
     playback.ended(at(1, 200));
-    playback.hear(1, piece(1));
+    playback.receive(1, piece(1));
     playback.complete(1);
     expect(sent).toEqual([]);
   });
 
-  test("again, if more came after it seemed complete", () => {
+  test("say it again if more arrived after it seemed complete", () => {
     play(1, 100);
     playback.complete(1);
     playback.ended(at(1, 200));
-    playback.hear(1, piece(1));
+    playback.receive(1, piece(1));
     playback.ended(at(1, 400));
     expect(sent.filter((each) => each.type === "playback_done")).toHaveLength(2);
   });
 
-  test("nothing about samples of voices", () => {
+  test("leave out voice samples", () => {
     play(0, 100);
     nowMs = 1000;
     playback.position(at(0, 900));
@@ -84,126 +84,126 @@ describe("the server is told", () => {
 });
 
 describe("an interruption", () => {
-  test("is silent at once, and gives what was heard", () => {
+  test("stops playback at once and returns how much was played", () => {
     play(3, 1234.4);
     expect(playback.interrupt()).toEqual({ turn: 3, playedMs: 1234 });
     expect(done).toEqual(["flush"]);
     expect(playback.now.playing).toBe(false);
   });
 
-  test("voids what is still on its way of the answer", () => {
+  test("discards what still arrives of the answer", () => {
     play(3, 100);
     playback.interrupt();
-    playback.hear(1, piece(3));
+    playback.receive(1, piece(3));
     playback.ended(at(3, 100));
     playback.position(at(3, 120));
     expect([done, sent]).toEqual([["flush"], []]);
   });
 
-  test("voids an answer of which nothing has come yet", () => {
+  test("discards an answer of which nothing has arrived yet", () => {
     playback.interrupt();
-    playback.hear(0, piece(3));
+    playback.receive(0, piece(3));
     playback.followState("interrupted");
-    playback.hear(1, piece(3));
+    playback.receive(1, piece(3));
     expect(done).not.toContain("push 3");
   });
 
-  test("does not touch the next answer", () => {
+  test("does not affect the next answer", () => {
     play(3, 100);
     playback.interrupt();
     playback.followState("interrupted");
     playback.followState("listening");
-    playback.hear(0, piece(4));
+    playback.receive(0, piece(4));
     expect(done.at(-1)).toBe("push 4");
   });
 
-  test("leaves samples of voices alone", () => {
+  test("does not affect voice samples", () => {
     play(3, 100);
     playback.interrupt();
-    playback.hear(0, piece(0));
+    playback.receive(0, piece(0));
     expect(done.at(-1)).toBe("push 0");
   });
 
-  test("by the server silences too", () => {
+  test("by the server stops playback too", () => {
     play(3, 100);
     playback.followState("interrupted");
     expect(done).toEqual(["flush"]);
   });
 
-  test("of nothing gives nothing", () => {
+  test("returns null if nothing plays", () => {
     expect(playback.interrupt()).toBeNull();
   });
 
-  test("of an answer that waits behind another one has heard none of it", () => {
+  test("of an answer that is queued behind another one has played none of it", () => {
     play(3, 500);
-    playback.hear(0, piece(4));
+    playback.receive(0, piece(4));
     expect(playback.interrupt()).toEqual({ turn: 4, playedMs: 0 });
   });
 });
 
-describe("how much there is to hear", () => {
+describe("the amount of speech received", () => {
   const second = (turn: number) => ({ turn, hz: 1000, samples: new Int16Array(1000) });
 
-  test("is counted by the samples that have come of the turn", () => {
-    playback.hear(0, second(1));
-    playback.hear(1, second(1));
+  test("is counted by the samples of the turn that have arrived", () => {
+    playback.receive(0, second(1));
+    playback.receive(1, second(1));
     playback.ended(at(1, 2000));
     expect(events.at(-1)).toMatchObject({ turn: 1, playedMs: 2000, receivedMs: 2000, complete: false });
   });
 
-  test("is all there is once the server has said so", () => {
-    playback.hear(0, second(1));
+  test("is complete once the server says so", () => {
+    playback.receive(0, second(1));
     playback.complete(1);
     expect(events.at(-1)).toMatchObject({ receivedMs: 1000, complete: true });
   });
 
-  test("is told with the last word of an answer that is stopped", () => {
-    playback.hear(0, second(1));
+  test("is reported when an answer is stopped", () => {
+    playback.receive(0, second(1));
     playback.position(at(1, 300));
-    playback.hear(1, second(1));
+    playback.receive(1, second(1));
     playback.complete(1);
     playback.interrupt();
     expect(events.at(-1)).toMatchObject({ playing: false, playedMs: 300, receivedMs: 2000, complete: true });
   });
 
-  test("is counted apart for an answer that waits behind the one that is heard", () => {
-    playback.hear(0, second(1));
-    playback.hear(0, second(2));
-    playback.hear(1, second(2));
+  test("is counted separately for an answer that is queued behind the one that is playing", () => {
+    playback.receive(0, second(1));
+    playback.receive(0, second(2));
+    playback.receive(1, second(2));
     playback.ended(at(1, 1000));
     expect(events.at(-1)).toMatchObject({ turn: 1, receivedMs: 1000 });
     playback.position(at(2, 100));
     expect(events.at(-1)).toMatchObject({ turn: 2, receivedMs: 2000 });
   });
 
-  test("begins again with an answer that is made anew, and in another session", () => {
-    playback.hear(0, second(1));
-    playback.hear(0, second(1));
+  test("starts from 0 for an answer that is generated again, and in another session", () => {
+    playback.receive(0, second(1));
+    playback.receive(0, second(1));
     expect(playback.now.receivedMs).toBe(0);
     playback.ended(at(1, 1000));
     expect(playback.now.receivedMs).toBe(1000);
     playback.reset();
-    playback.hear(0, second(1));
+    playback.receive(0, second(1));
     expect(playback.now.receivedMs).toBe(1000);
   });
 });
 
-test("an answer that is made anew takes the place of the old one", () => {
+test("an answer that is generated again replaces the old one", () => {
   play(3, 500);
-  playback.hear(1, piece(3));
-  playback.hear(0, piece(3));
+  playback.receive(1, piece(3));
+  playback.receive(0, piece(3));
   expect(done).toEqual(["push 3", "flush", "push 3"]);
   expect(playback.now).toMatchObject({ playing: true, turn: 3, playedMs: 0 });
 });
 
-test("the turns of another session are heard, though their numbers were used before", () => {
+test("the turns of another session are played although their numbers were used before", () => {
   play(9, 500);
   playback.reset();
-  playback.hear(0, piece(1));
+  playback.receive(0, piece(1));
   expect(done).toEqual(["flush", "push 1"]);
 });
 
-test("what is turned down is loud again after a stop", () => {
+test("ducking ends when playback is stopped", () => {
   play(1, 100);
   playback.duck(true);
   playback.duck(true);

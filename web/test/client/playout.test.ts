@@ -22,7 +22,7 @@ function render(playout: Playout, ms: number): Float32Array {
 
 const tone = (seconds: number, hz = 440): Float32Array => sine(hz, SPEECH_HZ, seconds);
 const piece = (turn: number, samples: Float32Array | Int16Array) => ({ turn, hz: SPEECH_HZ, samples });
-/** The largest step from one sample to the next: a click is one. */
+/** The largest step between two samples, which is large for a click. */
 const roughest = (sound: Float32Array): number =>
   sound.reduce((most, sample, i) => Math.max(most, Math.abs(sample - (sound[i - 1] ?? sample))), 0);
 
@@ -39,7 +39,7 @@ test("16-bit samples are as loud as floating ones", () => {
   expect(amplitudeOf(440, HZ, render(playout, 500).subarray(2400, 21_600))).toBeCloseTo(0.5, 2);
 });
 
-test("between two pieces there is no gap", () => {
+test("there is no gap between two pieces", () => {
   const whole = tone(0.4);
   const playout = start();
   playout.push(piece(1, whole.slice(0, 3001)));
@@ -50,21 +50,21 @@ test("between two pieces there is no gap", () => {
   expect(render(playout, 380)).toEqual(render(alone, 380));
 });
 
-test("the end of a turn is told once, when its last sample was played, with its length", () => {
+test("the end of a turn is reported once, with its length, when its last sample was played", () => {
   const playout = start();
   playout.push(piece(7, tone(0.1)));
   render(playout, 90);
   expect(ends).toEqual([]);
   render(playout, 100);
-  expect(ends).toEqual([{ turn: 7, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 7, playedMs: 100 }]);
 });
 
-test("each of two turns is counted for itself", () => {
+test("two turns are counted separately", () => {
   const playout = start();
   playout.push(piece(1, tone(0.1)));
   playout.push(piece(2, tone(0.2)));
   render(playout, 150);
-  expect(ends).toEqual([{ turn: 1, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 1, playedMs: 100 }]);
   expect(playout.position()).toMatchObject({ turn: 2 });
   expect(playout.position()!.playedMs).toBeCloseTo(50, -1);
 });
@@ -76,7 +76,7 @@ test("the position is exact to a block", () => {
   expect(Math.abs(playout.position()!.playedMs - (rendered * 1000) / HZ)).toBeLessThan(3);
 });
 
-test("where speech does not come in time there is silence, and playing goes on", () => {
+test("late speech leaves silence, and playback continues", () => {
   const playout = start();
   playout.push(piece(1, tone(0.1)));
   render(playout, 120);
@@ -84,10 +84,10 @@ test("where speech does not come in time there is silence, and playing goes on",
   playout.push(piece(1, tone(0.1)));
   expect(rmsOf(render(playout, 100))).toBeGreaterThan(0.3);
   render(playout, 20);
-  expect(ends.at(-1)).toEqual({ turn: 1, playedMs: 200, ended: true });
+  expect(ends.at(-1)).toEqual({ turn: 1, playedMs: 200 });
 });
 
-test("a flush is silent after 10 ms, and does not click", () => {
+test("a flush fades out within 10 ms, without a click", () => {
   const playout = start();
   playout.push(piece(1, tone(1)));
   const before = render(playout, 200);
@@ -98,7 +98,7 @@ test("a flush is silent after 10 ms, and does not click", () => {
   expect(roughest(Float32Array.from([...before.slice(-10), ...after]))).toBeLessThan(0.05);
 });
 
-test("what was flushed is neither told nor counted", () => {
+test("flushed speech is neither reported nor counted", () => {
   const playout = start();
   playout.push(piece(1, tone(0.205)));
   render(playout, 200);
@@ -108,17 +108,17 @@ test("what was flushed is neither told nor counted", () => {
   expect(playout.position()).toBeNull();
 });
 
-test("what is pushed after a flush is played, from its beginning", () => {
+test("speech that is pushed after a flush is played from its beginning", () => {
   const playout = start();
   playout.push(piece(1, tone(1)));
   render(playout, 200);
   playout.flush();
   playout.push(piece(2, tone(0.1)));
   render(playout, 150);
-  expect(ends).toEqual([{ turn: 2, playedMs: 100, ended: true }]);
+  expect(ends).toEqual([{ turn: 2, playedMs: 100 }]);
 });
 
-test("a flush of nothing holds nothing up", () => {
+test("flushing an empty queue delays nothing", () => {
   const playout = start();
   playout.flush();
   playout.push(piece(1, tone(0.1)));
@@ -140,7 +140,7 @@ test("an empty piece changes nothing", () => {
   expect([ends, playout.position()]).toEqual([[], null]);
 });
 
-test("a block tells how loud it is", () => {
+test("rendering returns the loudness of the block", () => {
   const playout = start();
   playout.push(piece(1, tone(0.2)));
   render(playout, 50);

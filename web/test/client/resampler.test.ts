@@ -27,18 +27,18 @@ describe.each([...MICROPHONES, ...SPEAKERS])("from %i to %i Hz", (fromHz, toHz) 
     expect(Math.abs(decibels(amplitudeOf(hz, toHz, out) / 0.5))).toBeLessThan(0.1);
   });
 
-  test("adds no tone of its own", () => {
+  test("adds no other tones", () => {
     const hz = 0.3 * lower;
     const out = steady(resample(sine(hz, fromHz, 0.4), fromHz, toHz));
     expect(decibels(besides(hz, toHz, out) / rmsOf(out))).toBeLessThan(-60);
   });
 
-  test("makes as many samples as it should", () => {
+  test("produces the right number of samples", () => {
     const out = resample(new Float32Array(fromHz), fromHz, toHz);
     expect(Math.abs(out.length - toHz)).toBeLessThanOrEqual(Math.ceil(toHz / fromHz));
   });
 
-  test("keeps a constant as it is", () => {
+  test("keeps a constant unchanged", () => {
     const out = steady(resample(new Float32Array(fromHz / 5).fill(0.5), fromHz, toHz));
     expect(Math.max(...out.map((sample) => Math.abs(sample - 0.5)))).toBeLessThan(1e-5);
   });
@@ -57,12 +57,12 @@ test.each([
   expect(decibels(rmsOf(out) / rmsOf(sine(hz, fromHz, 0.4)))).toBeLessThan(-55);
 });
 
-test("no image of speech is heard above its own band", () => {
+test("upsampled speech has no image above its own band", () => {
   const out = steady(resample(sine(6000, 22_050, 0.4), 22_050, 48_000));
   expect(decibels(amplitudeOf(22_050 - 6000, 48_000, out) / 0.5)).toBeLessThan(-60);
 });
 
-test("what was before a reset is not heard after it", () => {
+test("input from before a reset has no effect after it", () => {
   const resampler = createResampler(22_050, 48_000);
   for (let i = 0; i < 100; i++) {
     while (!resampler.ready) resampler.feed(1);

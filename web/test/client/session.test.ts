@@ -22,7 +22,7 @@ beforeEach(() => {
   session = createSession(
     "ws://host/ws",
     () => HELLO,
-    { told: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
+    { received: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
     { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
   );
 });
@@ -37,7 +37,7 @@ const texts = (): string[] => told.flatMap((each) => (each.type === "response_ch
 const chunk = (n: number, text: string) => ({ type: "response_chunk" as const, n, text, is_first: false });
 const state = (n: number, name: string) => ({ type: "state" as const, n, state: name });
 
-/** A session under way whose newest message is the one with this number. */
+/** An open session whose newest message has this number. */
 function talk(lastN = 5): FakeSocket {
   session.connect();
   return FakeSocket.last.accept().tell(state(1, "idle"), introduce(2), chunk(lastN, "so far"));
@@ -49,25 +49,25 @@ function comeBack(): FakeSocket {
 }
 
 describe("the first message", () => {
-  test("is hello, with what the caller wants, and without a handle", () => {
+  test("is hello with the caller's options and without a handle", () => {
     session.connect();
     FakeSocket.last.accept();
     expect(FakeSocket.last.sent).toEqual([HELLO]);
   });
 
-  test("keeps the token out of the address", () => {
+  test("keeps the token out of the URL", () => {
     session.connect();
     expect(FakeSocket.last.url).toBe("ws://host/ws");
   });
 });
 
-describe("what is told", () => {
-  test("comes in its order", () => {
+describe("messages from the server", () => {
+  test("arrive in order", () => {
     talk();
     expect(told.map((each) => each.n)).toEqual([1, 2, 5]);
   });
 
-  test("passes over types that are not known, and what is no message", () => {
+  test("are ignored if their type is unknown or they are malformed", () => {
     const socket = talk();
     socket.onmessage?.({ data: '{"type":"from_the_future","n":6}' });
     for (const data of ["", "{", "null", "7", '"state"', "{}", '{"type":5}']) socket.onmessage?.({ data });
@@ -75,26 +75,26 @@ describe("what is told", () => {
     expect(told).toHaveLength(3);
   });
 
-  test("has speech from binary frames, big-endian numbers and all", () => {
+  test("include speech from binary frames with big-endian numbers", () => {
     talk().tellBytes(speechFrame(6, 0x01020304, 7, [-32768, 0, 513]));
     expect(told.at(-1)).toEqual({ type: "speech", n: 6, turn: 0x01020304, seq: 7, pcm: new Int16Array([-32768, 0, 513]) });
   });
 });
 
 describe("a lost connection", () => {
-  test("is opened again, with the handle and the last number", () => {
+  test("is reopened with the handle and the last number", () => {
     talk(17).drop();
     comeBack();
     expect(FakeSocket.last.sent[0]).toEqual({ ...HELLO, resume: "handle-2", last_n: 17 });
   });
 
-  test("tells what was missed once, and nothing twice", () => {
+  test("delivers what was missed once, and nothing twice", () => {
     talk(5).drop();
     comeBack().tell(introduce(9, { resumed: true }), chunk(5, "so far"), chunk(6, "missed"), state(10, "idle"));
     expect(texts()).toEqual(["so far", "missed"]);
   });
 
-  test("in the middle of a replay asks for the rest of it, since the introduction's number is ahead of it", () => {
+  test("in the middle of a replay asks for the rest of it, since the number of `session` is ahead of it", () => {
     talk(5).drop();
     comeBack().tell(introduce(9, { resumed: true }), chunk(6, "missed"));
     FakeSocket.last.drop();
@@ -102,7 +102,7 @@ describe("a lost connection", () => {
     expect(FakeSocket.last.accept().sent[0]).toMatchObject({ resume: "handle-9", last_n: 6 });
   });
 
-  test("after a whole replay counts the introduction too", () => {
+  test("after a whole replay counts `session` too", () => {
     talk(5).drop();
     comeBack().tell(introduce(9, { resumed: true }), chunk(6, "missed"), state(10, "idle"));
     FakeSocket.last.drop();
@@ -110,13 +110,13 @@ describe("a lost connection", () => {
     expect(FakeSocket.last.accept().sent[0]).toMatchObject({ last_n: 10 });
   });
 
-  test("says that the session was resumed", () => {
+  test("reports that the session was resumed", () => {
     talk().drop();
     comeBack().tell(introduce(9, { resumed: true }));
     expect(now()).toEqual({ state: "open", session: "resumed", reason: null });
   });
 
-  test("says that the session is a new one, and why, and takes its numbers from the beginning", () => {
+  test("reports that the session is new, and why, and counts its messages from the beginning", () => {
     talk(50).drop();
     comeBack().tell(
       state(1, "idle"),
@@ -128,7 +128,7 @@ describe("a lost connection", () => {
     expect(texts()).toEqual(["so far", "new"]);
   });
 
-  test("waits longer each time, with a countdown, and half a minute at most", () => {
+  test("waits longer each time, with a countdown, for at most half a minute", () => {
     talk().drop();
     const waits: number[] = [];
     for (let tried = 0; tried < 9; tried++) {
@@ -144,7 +144,7 @@ describe("a lost connection", () => {
     expect(states.map((each) => each.state === "waiting" && each.retryInMs)).toEqual([29_000, 28_000]);
   });
 
-  test("does not count the last moments of a timer that goes off early", () => {
+  test("does not report the last moments of a timer that fires early", () => {
     talk().drop();
     states.length = 0;
     vi.setSystemTime(Date.now() - 3);
@@ -152,7 +152,7 @@ describe("a lost connection", () => {
     expect(states.map((each) => each.state)).toEqual(["connecting"]);
   });
 
-  test("starts from the shortest wait after a connection that held", () => {
+  test("starts from the shortest delay after a stable connection", () => {
     talk().drop();
     vi.advanceTimersByTime(500);
     FakeSocket.last.drop();
@@ -163,7 +163,7 @@ describe("a lost connection", () => {
     expect(now()).toMatchObject({ state: "waiting", retryInMs: 500, attempt: 1 });
   });
 
-  test.each(["connect", "online"])("is tried at once by %s", (how) => {
+  test.each(["connect", "online"])("is retried at once on %s", (how) => {
     talk().drop();
     if (how === "connect") session.connect();
     else page.dispatchEvent(new Event("online"));
@@ -171,22 +171,22 @@ describe("a lost connection", () => {
     expect(now()).toEqual({ state: "connecting", attempt: 1 });
   });
 
-  test("and a server that cannot be reached are told apart", () => {
+  test("is distinguished from a server that cannot be reached", () => {
     talk().drop();
-    expect(now()).toMatchObject({ reason: "The connection was lost." });
+    expect(now()).toMatchObject({ reason: "Connection lost." });
     vi.advanceTimersByTime(500);
     FakeSocket.last.drop();
     expect(now()).toMatchObject({ reason: "The server cannot be reached." });
   });
 
-  test("that is never answered is given up after ten seconds", () => {
+  test("is retried if the server does not introduce itself within ten seconds", () => {
     session.connect();
     vi.advanceTimersByTime(10_000);
     expect(FakeSocket.all[0]!.closedWith).toBe(4000);
-    expect(now()).toMatchObject({ state: "waiting", reason: "The server does not answer." });
+    expect(now()).toMatchObject({ state: "waiting", reason: "The server is not responding." });
   });
 
-  test("is noticed by a ping that nothing answers", () => {
+  test("is noticed by a ping without an answer", () => {
     const socket = talk();
     vi.advanceTimersByTime(20_000);
     expect(socket.sent.at(-1)).toMatchObject({ type: "ping" });
@@ -194,7 +194,7 @@ describe("a lost connection", () => {
     expect(now().state).toBe("waiting");
   });
 
-  test("is not assumed as long as pings are answered", () => {
+  test("is not assumed while pings are answered", () => {
     const socket = talk();
     for (let second = 0; second < 100; second++) {
       vi.advanceTimersByTime(1000);
@@ -205,7 +205,7 @@ describe("a lost connection", () => {
     expect(now().state).toBe("open");
   });
 
-  test("is doubted when the network goes, since a server on this machine needs none", () => {
+  test("is only checked when the browser goes offline, since a server on this machine needs no network", () => {
     talk();
     page.dispatchEvent(new Event("offline"));
     expect(now().state).toBe("open");
@@ -214,8 +214,8 @@ describe("a lost connection", () => {
   });
 });
 
-describe("the end", () => {
-  test("by the caller tells the server so", () => {
+describe("the end of a session", () => {
+  test("by the caller closes the socket with code 1000", () => {
     const socket = talk();
     session.close();
     expect(socket.closedWith).toBe(1000);
@@ -240,11 +240,11 @@ describe("the end", () => {
     expect(FakeSocket.last.accept().sent[0]).not.toHaveProperty("resume");
   });
 
-  test("may be asked for by whoever is told", () => {
+  test("may be requested by an event handler", () => {
     session = createSession(
       "ws://host/ws",
       () => HELLO,
-      { told: () => session.close(), connection: (each) => states.push(each) },
+      { received: () => session.close(), connection: (each) => states.push(each) },
       { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
     );
     talk();
@@ -253,11 +253,11 @@ describe("the end", () => {
     expect(FakeSocket.all).toHaveLength(1);
   });
 
-  test("comes at once for an address that is none", () => {
+  test("comes at once for an invalid address", () => {
     session = createSession(
       "nonsense",
       () => HELLO,
-      { told: () => undefined, connection: (each) => states.push(each) },
+      { received: () => undefined, connection: (each) => states.push(each) },
       {
         Socket: class {
           constructor() {
@@ -274,31 +274,31 @@ describe("the end", () => {
   });
 });
 
-test("a server that goes away is left with its handle when its time is over", () => {
+test("a server that announced its restart is left when its time is over, and resumed with its handle", () => {
   const socket = talk();
   socket.tell({ type: "go_away", n: 6, time_left_ms: 20_000, reason: "restart", resume: "handle-x" });
   vi.advanceTimersByTime(20_000);
   socket.tell({ type: "pong", n: 7, t: 1 });
   expect(now().state).toBe("open");
   vi.advanceTimersByTime(3000);
-  expect(now()).toMatchObject({ state: "waiting", reason: "The server restarts." });
+  expect(now()).toMatchObject({ state: "waiting", reason: "The server is restarting." });
   comeBack();
   expect(FakeSocket.last.sent[0]).toMatchObject({ resume: "handle-x" });
 });
 
-describe("what is said without a connection", () => {
-  test("waits for one", () => {
+describe("a message that is sent without a connection", () => {
+  test("waits for the next connection", () => {
     session.send({ type: "text_message", text: "Hello" });
     const socket = talk();
     expect(socket.sent.slice(1)).toEqual([{ type: "text_message", text: "Hello" }]);
   });
 
-  test("does not wait if it is of no use later", () => {
+  test("is dropped if it is useless later", () => {
     session.send({ type: "playback", turn: 1, played_ms: 5 });
     expect(talk().sent).toHaveLength(1);
   });
 
-  test("waits too if the socket is about to close", () => {
+  test("also waits if the socket is about to close", () => {
     const socket = talk();
     socket.readyState = 2;
     session.send({ type: "end_voice" });
@@ -308,7 +308,7 @@ describe("what is said without a connection", () => {
     expect(comeBack().tell(introduce(9, { resumed: true })).sent.slice(1)).toEqual([{ type: "end_voice" }]);
   });
 
-  test("is dropped if it is audio, or if the network takes none", () => {
+  test("is dropped if it is audio, also when the network is congested", () => {
     session.sendAudio(new Uint8Array(3));
     const socket = talk();
     session.sendAudio(new Uint8Array(5));
@@ -322,7 +322,7 @@ describe("a text that was written to a dead socket", () => {
   const says = (socket: FakeSocket) => socket.sent.filter((each) => each.type === "text_message").map((each) => each.text);
   const transcript = (n: number, text: string) => ({ type: "transcript" as const, n, text, is_final: true });
 
-  test("is sent again when the replay shows that it never arrived", () => {
+  test("is sent again if the replay shows that it never arrived", () => {
     const socket = talk();
     session.send({ type: "text_message", text: "Hello" });
     socket.drop();
@@ -332,7 +332,7 @@ describe("a text that was written to a dead socket", () => {
     expect(says(next)).toEqual(["Hello"]);
   });
 
-  test("is not sent again when it arrived", () => {
+  test("is not sent again if it arrived", () => {
     const socket = talk();
     session.send({ type: "text_message", text: " Hello " });
     socket.drop();
@@ -340,7 +340,7 @@ describe("a text that was written to a dead socket", () => {
     expect(says(FakeSocket.last)).toEqual([]);
   });
 
-  test("is not sent again when it was answered, or refused, before the connection went", () => {
+  test("is not sent again if it was answered or rejected before the connection was lost", () => {
     const socket = talk();
     session.send({ type: "text_message", text: "One" });
     session.send({ type: "text_message", text: "Two" });
@@ -349,7 +349,7 @@ describe("a text that was written to a dead socket", () => {
     expect(says(FakeSocket.last)).toEqual([]);
   });
 
-  test("is not sent again while the server is at it", () => {
+  test("is not sent again while the server works on it", () => {
     const socket = talk();
     session.send({ type: "text_message", text: "Hello" });
     socket.drop();
@@ -357,7 +357,7 @@ describe("a text that was written to a dead socket", () => {
     expect(says(FakeSocket.last)).toEqual([]);
   });
 
-  test("is not sent again when it waits for the end of an answer", () => {
+  test("is not sent again if the server has queued it", () => {
     const socket = talk();
     session.send({ type: "text_message", text: "One" });
     socket.tell({ type: "queued", n: 6, messages: [{ id: "q", text: "One" }] }).drop();

@@ -1,4 +1,4 @@
-/** Tones, and how loud they are. */
+/** Test tones, and how to measure them. */
 
 export function sine(hz: number, rateHz: number, seconds: number, amplitude = 0.5): Float32Array {
   return Float32Array.from({ length: Math.round(rateHz * seconds) }, (_, i) => amplitude * Math.sin((2 * Math.PI * hz * i) / rateHz));
@@ -20,7 +20,7 @@ export function amplitudeOf(hz: number, rateHz: number, sound: ArrayLike<number>
   return (2 * Math.hypot(re, im)) / weight;
 }
 
-/** How loud all but this frequency is: what is left when the tone that fits best is taken away. */
+/** The level of everything but this frequency: what is left after subtracting the best-fitting tone. */
 export function besides(hz: number, rateHz: number, sound: ArrayLike<number>): number {
   const sums = { ss: 0, cc: 0, sc: 0, xs: 0, xc: 0 };
   const at = (i: number): [number, number] => [Math.sin((2 * Math.PI * hz * i) / rateHz), Math.cos((2 * Math.PI * hz * i) / rateHz)];

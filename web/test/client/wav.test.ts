@@ -30,22 +30,22 @@ const read = (bytes: Uint8Array): number[] | null => {
 };
 
 describe("a WAV file", () => {
-  test("gives its rate and its samples", () => {
+  test("is read with its rate and its samples", () => {
     const wave = parseWav(riff(["fmt ", PCM16], ["data", samples16(0, 16_384, -32_768)]));
     expect(wave?.hz).toBe(22_050);
     expect([...wave!.samples]).toEqual([0, 0.5, -1]);
   });
 
-  test("may have other chunks before its sound, of odd lengths too", () => {
+  test("may have other chunks before its audio, even of odd lengths", () => {
     const list: Chunk = ["LIST", Uint8Array.of(1, 2, 3)];
     expect(read(riff(list, ["fmt ", PCM16], list, ["data", samples16(16_384)], list))).toEqual([0.5]);
   });
 
-  test.each([0, 0xffffffff, 5000])("whose writer gave a length of %i gives what is there", (said) => {
+  test.each([0, 0xffffffff, 5000])("with a wrong length of %i is read to its end", (said) => {
     expect(read(riff(["fmt ", PCM16], ["data", samples16(16_384, 16_384), said]))).toEqual([0.5, 0.5]);
   });
 
-  test("that is cut in the middle of a sample gives the whole ones", () => {
+  test("that is cut in the middle of a sample is read up to the last whole one", () => {
     expect(read(riff(["fmt ", PCM16], ["data", samples16(16_384, 5)]).subarray(0, -1))).toEqual([0.5]);
   });
 
@@ -63,7 +63,7 @@ describe("a WAV file", () => {
     expect(read(riff(["fmt ", format], ["data", data]))).toEqual([-0.5]);
   });
 
-  test("may lie in the middle of other bytes", () => {
+  test("may be a view into a larger buffer", () => {
     const file = riff(["fmt ", PCM16], ["data", samples16(16_384)]);
     const around = new Uint8Array(file.length + 7);
     around.set(file, 3);
@@ -84,7 +84,7 @@ test.each([
   expect(parseWav(bytes)).toBeNull();
 });
 
-test("base64 is read, and what is none is refused", () => {
+test("base64 is decoded, and anything else is refused", () => {
   expect(fromBase64("AQL/")).toEqual(Uint8Array.of(1, 2, 255));
   expect(fromBase64("?")).toBeNull();
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import type { CapturedFrame } from "../../src/client/capture";
-import type { FromPlayer, ToPlayer } from "../../src/client/player-worklet";
+import type { FromPlayer, ToPlayer } from "../../src/client/worklets";
 import { rmsOf, sine } from "./sines";
 
 interface Processor {
@@ -31,7 +31,7 @@ afterEach(() => vi.unstubAllGlobals());
 const start = (name: string): Processor => new (registered.get(name)!)({ processorOptions: { toHz: 16_000 } });
 const tell = (processor: Processor, data: ToPlayer | "end"): void => processor.port.onmessage?.({ data });
 
-/** Runs the audio thread for a while and gives what is heard. */
+/** Runs the audio thread for a while and returns its output. */
 function play(processor: Processor, ms: number, channels = 1): Float32Array[] {
   const all: number[][] = Array.from({ length: channels }, () => []);
   for (let at = 0; at < ms * 48; at += 128) {
@@ -42,7 +42,7 @@ function play(processor: Processor, ms: number, channels = 1): Float32Array[] {
   return all.map((samples) => Float32Array.from(samples));
 }
 
-test("the microphone's end posts a frame every 20 ms, until it is told to end", () => {
+test("the capture processor posts a frame every 20 ms until it is told to end", () => {
   const capture = start("antiphon-capture");
   const sound = sine(440, 48_000, 0.1);
   for (let at = 0; at < sound.length; at += 128) capture.process([[sound.subarray(at, at + 128)]], []);
@@ -54,18 +54,18 @@ test("the microphone's end posts a frame every 20 ms, until it is told to end", 
   expect(capture.process([], [])).toBe(false);
 });
 
-test("the loudspeaker's end plays what it is given on every channel, and tells how far it has come", () => {
+test("the player processor plays its input on every channel and reports its progress", () => {
   const player = start("antiphon-player");
   tell(player, { push: { turn: 4, hz: 22_050, samples: sine(440, 22_050, 0.2) } });
   const [left, right] = play(player, 300, 2);
   expect(rmsOf(left!.subarray(480, 9000))).toBeCloseTo(0.35, 1);
   expect(right).toEqual(left);
   const reports = posted as FromPlayer[];
-  expect(reports.at(-1)).toEqual({ ended: { turn: 4, playedMs: 200, ended: true } });
+  expect(reports.at(-1)).toEqual({ ended: { turn: 4, playedMs: 200 } });
   expect(reports.filter((report) => "position" in report)).toHaveLength(5);
 });
 
-test("the loudspeaker's end is silent 10 ms after a flush, and reports nothing more", () => {
+test("the player processor is silent 10 ms after a flush and reports nothing more", () => {
   const player = start("antiphon-player");
   tell(player, { push: { turn: 4, hz: 22_050, samples: sine(440, 22_050, 1) } });
   play(player, 100);

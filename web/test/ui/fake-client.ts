@@ -1,28 +1,28 @@
-/** A client whose server is the test: it records what it is asked to do, and tells what the test says. */
+/** A fake client: it records calls, and emits the messages and events that the test gives it. */
 
 import type { Antiphon, AntiphonEvents, AntiphonOptions, ServerMessage } from "../../src/client/antiphon";
 import { createEmitter } from "../../src/client/events";
 import { createPage, type Page } from "../../src/view/page";
 import type { CallRecord, ModelEntry, Records } from "../../src/view/records";
-import type { Told } from "../view/told";
+import type { TestMessage } from "../view/messages";
 
 export interface FakeClient {
   readonly options: AntiphonOptions;
-  /** As in "say hello" and "confirm k false". */
-  readonly asked: string[];
+  /** Recorded calls, such as "say hello" and "confirm k false". */
+  readonly calls: string[];
   conversationId: string | null;
-  emit<Type extends keyof AntiphonEvents>(type: Type, told: AntiphonEvents[Type]): void;
-  tell(...messages: Told[]): void;
+  emit<Type extends keyof AntiphonEvents>(type: Type, event: AntiphonEvents[Type]): void;
+  receive(...messages: TestMessage[]): void;
 }
 
 const PROMISED = new Set(["startListening", "startVoice", "setDevices"]);
 
-export interface Stage {
+export interface TestPage {
   page: Page;
   clients: FakeClient[];
-  /** The one in use. */
+  /** The client in use. */
   client(): FakeClient;
-  /** What promises of the client come to. */
+  /** How the client's promises settle. */
   outcome: { error: Error | null };
   records: Records & { deleted: string[] };
 }
@@ -39,11 +39,11 @@ export function memoryStorage(): Storage {
   };
 }
 
-export function setStage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[]; models?: ModelEntry[] } = {}): Stage {
+export function createTestPage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[]; models?: ModelEntry[] } = {}): TestPage {
   const clients: FakeClient[] = [];
-  const outcome: Stage["outcome"] = { error: null };
+  const outcome: TestPage["outcome"] = { error: null };
   const deleted: string[] = [];
-  const records: Stage["records"] = {
+  const records: TestPage["records"] = {
     deleted,
     conversations: async () => ({
       conversations: [{ id: "c9", title: "Earlier <b>talk</b>", created_ms: 1, updated_ms: 2 }],
@@ -56,7 +56,7 @@ export function setStage(options: { local?: Storage; tab?: Storage; now?: () => 
     voices: async () => [{ id: "joe", name: "Joe", language: "en-US", current: true }],
   };
   const page = createPage({
-    connectTo: (given) => {
+    createClient: (given) => {
       const made = makeClient(given, outcome);
       clients.push(made.fake);
       return made.client;
@@ -69,14 +69,14 @@ export function setStage(options: { local?: Storage; tab?: Storage; now?: () => 
   return { page, clients, client: () => clients.at(-1)!, outcome, records };
 }
 
-function makeClient(options: AntiphonOptions, outcome: Stage["outcome"]): { client: Antiphon; fake: FakeClient } {
+function makeClient(options: AntiphonOptions, outcome: TestPage["outcome"]): { client: Antiphon; fake: FakeClient } {
   const events = createEmitter<AntiphonEvents>();
   const fake: FakeClient = {
     options,
-    asked: [],
+    calls: [],
     conversationId: options.conversationId ?? null,
     emit: events.emit,
-    tell(...messages) {
+    receive(...messages) {
       for (const message of messages) events.emit("message", message as unknown as ServerMessage);
     },
   };
@@ -86,7 +86,7 @@ function makeClient(options: AntiphonOptions, outcome: Stage["outcome"]): { clie
       if (name === "conversationId") return target.conversationId;
       return (...given: unknown[]) => {
         const said = given.filter((each) => each !== undefined && each !== null);
-        target.asked.push([name, ...said.map((each) => (typeof each === "string" ? each : JSON.stringify(each)))].join(" "));
+        target.calls.push([name, ...said.map((each) => (typeof each === "string" ? each : JSON.stringify(each)))].join(" "));
         if (name === "devices") return Promise.resolve({ inputs: [{ id: "m1", label: "Desk" }], outputs: [] });
         if (!PROMISED.has(name)) return undefined;
         return outcome.error === null ? Promise.resolve() : Promise.reject(outcome.error);

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { act } from "preact/test-utils";
-import { draw, type Drawn } from "./draw";
-import type { Told } from "../view/told";
+import { renderApp, type RenderedApp } from "./render";
+import type { TestMessage } from "../view/messages";
 
 const PAYLOADS = [
   "<script>window.pwned = 1</script>",
@@ -17,8 +17,8 @@ const PAYLOADS = [
   "data:text/html,<script>window.pwned=1</script>",
 ];
 
-/** Every message of the server with the payload in every field of text. */
-function everywhere(evil: string): Told[] {
+/** Every server message, with the payload in every text field. */
+function everywhere(evil: string): TestMessage[] {
   return [
     { type: "transcript", text: evil, is_final: true },
     { type: "response_chunk", text: evil, is_first: true },
@@ -41,14 +41,14 @@ function everywhere(evil: string): Told[] {
   ];
 }
 
-/** Elements and attributes that nothing of the page's own ever has. */
+/** Elements and attributes that the page itself never uses. */
 function findMarkup(root: Element): string[] {
   const wrong: string[] = [];
   for (const element of root.querySelectorAll("*")) {
     if (["SCRIPT", "STYLE", "OBJECT", "EMBED", "B"].includes(element.tagName.toUpperCase())) wrong.push(element.outerHTML);
     for (const { name, value } of element.attributes) {
       if (name.startsWith("on") || name === "srcdoc") wrong.push(`${element.tagName} ${name}`);
-      // What the page sets itself is a number in a property of its own.
+      // The page itself only sets numbers in custom properties.
       if (name === "style" && !/^--[a-z-]+: [\d.]+(vw)?;$/.test(value)) wrong.push(`style=${value}`);
       if (["href", "src", "action", "formaction"].includes(name) && !/^(https?:|mailto:)/.test(value)) wrong.push(`${name}=${value}`);
     }
@@ -56,41 +56,41 @@ function findMarkup(root: Element): string[] {
   return wrong;
 }
 
-let drawn: Drawn;
+let app: RenderedApp;
 beforeEach(async () => {
-  drawn = await draw();
+  app = await renderApp();
 });
-afterEach(() => drawn.end());
+afterEach(() => app.end());
 
 describe.each(PAYLOADS)("%s", (evil) => {
-  test("is text wherever the server says it", async () => {
-    await drawn.tell(...everywhere(evil));
-    expect(findMarkup(drawn.root)).toEqual([]);
-    expect(drawn.text()).toContain(evil.slice(0, 8).trim());
+  test("is shown as text in every server message", async () => {
+    await app.receive(...everywhere(evil));
+    expect(findMarkup(app.root)).toEqual([]);
+    expect(app.text()).toContain(evil.slice(0, 8).trim());
   });
 
-  test("is text in a history and in the panels", async () => {
-    await drawn.tell({ type: "history", conversation_id: evil, turns: [{ role: "assistant", content: evil, spoken: false, at: 1 }] });
-    await drawn.click('[aria-label="Energy, latency and notices"]');
-    expect(findMarkup(drawn.root)).toEqual([]);
+  test("is shown as text in the history and in the panels", async () => {
+    await app.receive({ type: "history", conversation_id: evil, turns: [{ role: "assistant", content: evil, spoken: false, at: 1 }] });
+    await app.click('[aria-label="Energy, latency and notices"]');
+    expect(findMarkup(app.root)).toEqual([]);
   });
 });
 
-test("titles of conversations are text", async () => {
-  await drawn.click('[aria-label="Conversations and calls"]');
+test("titles of conversations are shown as text", async () => {
+  await app.click('[aria-label="Conversations and calls"]');
   await act(() => new Promise<void>((resolve) => setTimeout(resolve, 10)));
-  expect(drawn.text(".list-title")).toBe("Earlier <b>talk</b>");
+  expect(app.text(".list-title")).toBe("Earlier <b>talk</b>");
 });
 
-test("a page in a frame may run its scripts and nothing of ours", async () => {
-  await drawn.tell({ type: "flyout", flyout_type: "browser", content: "https://example.org/", title: "E" });
-  const frame = drawn.root.querySelector("iframe")!;
+test("a framed page may run its own scripts and has no access to ours", async () => {
+  await app.receive({ type: "flyout", flyout_type: "browser", content: "https://example.org/", title: "E" });
+  const frame = app.root.querySelector("iframe")!;
   expect(frame.getAttribute("sandbox")).toBe("allow-scripts allow-forms");
-  expect(drawn.root.querySelector(".flyout-note a")?.getAttribute("href")).toBe("https://example.org/");
+  expect(app.root.querySelector(".flyout-note a")?.getAttribute("href")).toBe("https://example.org/");
 });
 
-test("links lead to a tab that knows nothing of this one", async () => {
-  await drawn.tell({ type: "response", text: "[a](https://example.org/)" });
-  const link = drawn.root.querySelector(".answer a")!;
+test("links open in a tab that has no access to this one", async () => {
+  await app.receive({ type: "response", text: "[a](https://example.org/)" });
+  const link = app.root.querySelector(".answer a")!;
   expect([link.getAttribute("rel"), link.getAttribute("target")]).toEqual(["noopener noreferrer", "_blank"]);
 });

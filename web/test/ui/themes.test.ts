@@ -32,16 +32,16 @@ function contrast(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-test("there are the ten themes that can be chosen", () => {
+test("every theme that can be chosen exists", () => {
   expect([...themes.keys()].sort()).toEqual([...THEMES].sort());
 });
 
 describe.each([...themes])("%s", (_, colours) => {
-  test.each(READ)("%s can be read on %s", (ink, ground) => {
+  test.each(READ)("%s text is readable on %s", (ink, ground) => {
     expect(contrast(colours.get(ink)!, colours.get(ground)!)).toBeGreaterThanOrEqual(4.5);
   });
 
-  test.each(SEEN)("%s can be seen on %s", (edge, ground) => {
+  test.each(SEEN)("%s is visible on %s", (edge, ground) => {
     expect(contrast(colours.get(edge)!, colours.get(ground)!)).toBeGreaterThanOrEqual(3);
   });
 

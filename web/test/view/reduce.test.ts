@@ -1,31 +1,31 @@
 import { describe, expect, test } from "vitest";
 import { summarizeLatency } from "../../src/view/latency";
 import { initialState } from "../../src/view/state";
-import { describeAssistant, describeConnection, describeMicrophone } from "../../src/view/words";
-import { at, chunk, finalText, NOW, open, outline, see, type Told, whole } from "./told";
+import { describeAssistant, describeConnection, describeMicrophone } from "../../src/view/format";
+import { serverState, chunk, transcript, NOW, open, outline, reduceAll, type TestMessage, response } from "./messages";
 
-/** The example of the wire's first description: no numbers, no ids. */
-const EXAMPLE: Told[] = [
-  at("idle"),
-  at("listening"),
-  at("processing"),
-  finalText("What's the weather?"),
+/** A session with a basic server, which sends no numbers and no ids. */
+const EXAMPLE: TestMessage[] = [
+  serverState("idle"),
+  serverState("listening"),
+  serverState("processing"),
+  transcript("What's the weather?"),
   chunk("Let me", true),
   chunk(" check"),
   { type: "tool_call", name: "get_weather", args: { location: "here" } },
   { type: "tool_result", name: "get_weather", result: { temperature: 65 } },
   chunk(" It's 65°F..."),
-  whole("Let me check It's 65°F and sunny."),
-  at("speaking"),
+  response("Let me check It's 65°F and sunny."),
+  serverState("speaking"),
   { type: "audio", data: "UklGRi..." },
-  at("listening"),
+  serverState("listening"),
 ];
 
 const WAITING = { state: "waiting", retryInMs: 900, attempt: 1, reason: "lost" } as const;
 
 describe("a basic server", () => {
   test("is shown in full", () => {
-    const state = see(EXAMPLE);
+    const state = reduceAll(EXAMPLE);
     expect(outline(state)).toEqual([
       "user final: What's the weather?",
       "assistant final: Let me check",
@@ -35,9 +35,9 @@ describe("a basic server", () => {
     expect(state.server).toBe("listening");
   });
 
-  test("is told in words at every step", () => {
-    const talking = see([{ type: "microphone", microphone: { state: "on", muted: false, label: "" } }]);
-    const words = EXAMPLE.map((_, index) => describeAssistant(see(EXAMPLE.slice(0, index + 1), talking)).text);
+  test("is described at every step", () => {
+    const talking = reduceAll([{ type: "microphone", microphone: { state: "on", muted: false, label: "" } }]);
+    const words = EXAMPLE.map((_, index) => describeAssistant(reduceAll(EXAMPLE.slice(0, index + 1), talking)).text);
     expect(words).toEqual([
       "Idle", "Listening", "Thinking", "Thinking", "Thinking", "Thinking", "Using a tool", "Thinking", "Thinking", "Thinking",
       "Speaking", "Speaking", "Listening",
@@ -47,46 +47,46 @@ describe("a basic server", () => {
 
 describe("a session", () => {
   const numbered = EXAMPLE.map((message, index) => ({ ...message, n: index + 1 }));
-  const session = (n: number, resumed: boolean): Told => ({
+  const session = (n: number, resumed: boolean): TestMessage => ({
     type: "session", n, resumed, session_id: "s", conversation_id: "c", resume: "h", mode: "text", energy: { voice: 3, text: 2 },
   });
 
-  test("shows nothing twice, whatever is repeated", () => {
-    const once = see(numbered);
-    expect(see(numbered, once)).toEqual(once);
+  test("shows nothing twice, whatever is replayed", () => {
+    const once = reduceAll(numbered);
+    expect(reduceAll(numbered, once)).toEqual(once);
   });
 
-  test("that is resumed goes on with what was missed", () => {
-    const seen = see([...numbered.slice(0, 5), open("resumed")]);
-    const state = see([session(40, true), ...numbered], seen);
-    expect(outline(state)).toEqual(outline(see(EXAMPLE)));
+  test("that is resumed continues with what was missed", () => {
+    const seen = reduceAll([...numbered.slice(0, 5), open("resumed")]);
+    const state = reduceAll([session(40, true), ...numbered], seen);
+    expect(outline(state)).toEqual(outline(reduceAll(EXAMPLE)));
     expect(state.notices.at(-1)?.code).toBe("resumed");
   });
 
-  test("that is new counts from one again, and says so", () => {
-    const state = see([...numbered, open("new", "The handle has expired."), { ...finalText("Hi"), n: 1 }]);
-    expect(outline(state).slice(-2)).toEqual(["event: This is a new session. The handle has expired.", "user final: Hi"]);
+  test("that is new counts from 1 again, and is announced", () => {
+    const state = reduceAll([...numbered, open("new", "The handle has expired."), { ...transcript("Hi"), n: 1 }]);
+    expect(outline(state).slice(-2)).toEqual(["event: A new session has started. The handle has expired.", "user final: Hi"]);
   });
 
-  test("brings the energy of both pools", () => {
-    expect(see([session(2, false)]).energy).toMatchObject({ voice: { level: 3, max: 3 }, text: { level: 2, max: 2 } });
+  test("has the energy of both pools", () => {
+    expect(reduceAll([session(2, false)]).energy).toMatchObject({ voice: { level: 3, max: 3 }, text: { level: 2, max: 2 } });
   });
 
-  test("announces that the server goes away, until the page is back", () => {
-    const away = see([{ type: "go_away", time_left_ms: 5000, reason: "The server restarts.", resume: "h" }]);
+  test("announces a restart of the server, until the page has reconnected", () => {
+    const away = reduceAll([{ type: "go_away", time_left_ms: 5000, reason: "The server restarts.", resume: "h" }]);
     expect(away.goAway).toEqual({ at: NOW + 5000, reason: "The server restarts." });
     expect(describeConnection({ ...away, connection: { state: "open", session: "first", reason: null } }).text).toBe("Restarting");
-    expect(see([open("resumed")], away).goAway).toBeNull();
+    expect(reduceAll([open("resumed")], away).goAway).toBeNull();
   });
 });
 
 describe("confirmations", () => {
-  const request: Told = {
+  const request: TestMessage = {
     type: "confirmation_request", confirmation_token: "k", tool: "send", args: { to: "a" }, preview: "Send it.", expires_at: NOW + 9,
   };
 
-  test("are asked once", () => {
-    const state = see([request, request]);
+  test("are shown once", () => {
+    const state = reduceAll([request, request]);
     expect(state.confirmations).toHaveLength(1);
     expect(outline(state)).toEqual(["tool waiting: send"]);
   });
@@ -95,258 +95,258 @@ describe("confirmations", () => {
     ["approved", "approved"],
     ["denied", "declined"],
     ["expired", "expired"],
-  ])("that the server has settled as %s are closed, and their card says so", (outcome, status) => {
-    const state = see([request, { type: "confirmation_resolved", confirmation_token: "k", outcome }]);
+  ])("that the server resolves as %s are closed, and their card says so", (outcome, status) => {
+    const state = reduceAll([request, { type: "confirmation_resolved", confirmation_token: "k", outcome }]);
     expect(state.confirmations).toEqual([]);
     expect(outline(state)).toEqual([`tool ${status}: send`]);
   });
 
-  const call: Told = { type: "tool_call", id: "a", name: "send", args: { to: "a" } };
-  const refusal: Told = {
+  const call: TestMessage = { type: "tool_call", id: "a", name: "send", args: { to: "a" } };
+  const refusal: TestMessage = {
     type: "tool_result", id: "a", name: "send", ok: false, duration_ms: 6, result: { error: { type: "CONFIRMATION_REQUIRED" } },
   };
-  const sent: Told = { type: "tool_result", id: "a", name: "send", ok: true, duration_ms: 9, result: { sent: true } };
+  const sent: TestMessage = { type: "tool_result", id: "a", name: "send", ok: true, duration_ms: 9, result: { sent: true } };
 
   test.each([
     [[call, { ...request, id: "a" }, refusal]],
     [[call, refusal, { ...request, id: "a" }]],
     [[call, request, { ...refusal, id: null }]],
-  ])("belong to the card of their call, in any order", (told) => {
-    expect(outline(see(told))).toEqual(["tool waiting: send"]);
+  ])("belong to the card of their call, in any order", (messages) => {
+    expect(outline(reduceAll(messages))).toEqual(["tool waiting: send"]);
   });
 
-  test("that come again with another token are asked with that one", () => {
-    const state = see([call, { ...request, id: "a" }, { ...request, id: "a", confirmation_token: "k2" }]);
+  test("that are repeated with another token use that one", () => {
+    const state = reduceAll([call, { ...request, id: "a" }, { ...request, id: "a", confirmation_token: "k2" }]);
     expect(state.confirmations.map(({ token }) => token)).toEqual(["k2"]);
-    expect(outline(see([{ type: "confirmation_resolved", confirmation_token: "k2", outcome: "approved" }, sent], state))).toEqual([
+    expect(outline(reduceAll([{ type: "confirmation_resolved", confirmation_token: "k2", outcome: "approved" }, sent], state))).toEqual([
       "tool done: send",
     ]);
   });
 
-  test("whose result comes before the word that they are settled are done", () => {
-    const settled: Told = { type: "confirmation_resolved", confirmation_token: "k", outcome: "approved" };
-    expect(outline(see([call, { ...request, id: "a" }, refusal, sent, settled]))).toEqual(["tool done: send"]);
+  test("are done if the result arrives before the resolution", () => {
+    const settled: TestMessage = { type: "confirmation_resolved", confirmation_token: "k", outcome: "approved" };
+    expect(outline(reduceAll([call, { ...request, id: "a" }, refusal, sent, settled]))).toEqual(["tool done: send"]);
   });
 
-  test("that were declined stay so, whatever the refusal is called", () => {
-    const refused: Told = { ...sent, ok: false, result: { error: { type: "PERMANENT" } } };
-    const denied: Told = { type: "confirmation_resolved", confirmation_token: "k", outcome: "denied" };
-    expect(outline(see([call, { ...request, id: "a" }, refusal, denied, refused]))).toEqual(["tool declined: send"]);
+  test("stay declined, whatever error the refused call reports", () => {
+    const refused: TestMessage = { ...sent, ok: false, result: { error: { type: "PERMANENT" } } };
+    const denied: TestMessage = { type: "confirmation_resolved", confirmation_token: "k", outcome: "denied" };
+    expect(outline(reduceAll([call, { ...request, id: "a" }, refusal, denied, refused]))).toEqual(["tool declined: send"]);
   });
 
-  test("that were answered are not asked again", () => {
-    const state = see([request, { type: "confirmation_answered", token: "k", approved: false }, request]);
+  test("that were answered are not shown again", () => {
+    const state = reduceAll([request, { type: "confirmation_answered", token: "k", approved: false }, request]);
     expect(state.confirmations).toEqual([]);
   });
 
-  test("are still asked when the history of their conversation comes", () => {
+  test("stay open when the history of their conversation arrives", () => {
     const calls = [{ id: "a", name: "send", args: {}, result: { error: { type: "CONFIRMATION_REQUIRED" } }, ok: false }];
-    const history: Told = { type: "history", conversation_id: "c", turns: [{ role: "assistant", content: "Shall I?", calls }] };
-    const session: Told = { type: "session", conversation_id: "c", resumed: true, resume: "h", mode: "text" };
-    const state = see([session, call, { ...request, id: "a" }, refusal, history]);
+    const history: TestMessage = { type: "history", conversation_id: "c", turns: [{ role: "assistant", content: "Shall I?", calls }] };
+    const session: TestMessage = { type: "session", conversation_id: "c", resumed: true, resume: "h", mode: "text" };
+    const state = reduceAll([session, call, { ...request, id: "a" }, refusal, history]);
     expect(outline(state)).toEqual(["tool waiting: send", "assistant final: Shall I?"]);
     expect(state.confirmations.map(({ token }) => token)).toEqual(["k"]);
-    expect(see([{ ...history, conversation_id: "other" }], state).confirmations).toEqual([]);
+    expect(reduceAll([{ ...history, conversation_id: "other" }], state).confirmations).toEqual([]);
   });
 
-  test("of another session are closed with it", () => {
-    const state = see([request, open("new")]);
+  test("of another session are closed", () => {
+    const state = reduceAll([request, open("new")]);
     expect(state.confirmations).toEqual([]);
     expect(outline(state)[0]).toBe("tool expired: send");
   });
 });
 
-describe("what is typed during an answer", () => {
-  const queued = (...texts: string[]): Told => ({ type: "queued", messages: texts.map((text) => ({ id: text, text })) });
-  const said = (text: string) => ({ type: "said", text }) as const;
-  const busy: Told = { type: "error", code: "busy", message: "Too many.", retryable: true };
-  const streaming = see([open("first"), at("processing"), finalText("One?"), chunk("Well, ", true)]);
+describe("a message that is typed during an answer", () => {
+  const queued = (...texts: string[]): TestMessage => ({ type: "queued", messages: texts.map((text) => ({ id: text, text })) });
+  const said = (text: string) => ({ type: "message_typed", text }) as const;
+  const busy: TestMessage = { type: "error", code: "busy", message: "Too many.", retryable: true };
+  const streaming = reduceAll([open("first"), serverState("processing"), transcript("One?"), chunk("Well, ", true)]);
 
-  test("waits beside the thread, and does not split the answer", () => {
-    const state = see([said("Two?"), chunk("it "), queued("Two?"), chunk("is."), whole("Well, it is.")], streaming);
+  test("is queued below the thread, and does not split the answer", () => {
+    const state = reduceAll([said("Two?"), chunk("it "), queued("Two?"), chunk("is."), response("Well, it is.")], streaming);
     expect(outline(state)).toEqual(["user final: One?", "assistant final: Well, it is."]);
     expect(state.queue).toEqual([{ id: "Two?", text: "Two?" }]);
   });
 
-  test("is on its way again when it is taken up", () => {
-    const state = see([said("Two?"), queued("Two?"), whole("Well."), queued(), finalText("Two?"), at("idle")], streaming);
+  test("is being sent again when the server takes it from the queue", () => {
+    const state = reduceAll([said("Two?"), queued("Two?"), response("Well."), queued(), transcript("Two?"), serverState("idle")], streaming);
     expect(outline(state).at(-1)).toBe("user final: Two?");
     expect(state.items).toHaveLength(3);
   });
 
-  test("is unsent if the queue was emptied by an interruption that nobody asked for here", () => {
-    const state = see([said("Two?"), queued("Two?"), queued(), at("interrupted"), at("listening")], streaming);
+  test("is marked as unsent if an interruption from elsewhere emptied the queue", () => {
+    const state = reduceAll([said("Two?"), queued("Two?"), queued(), serverState("interrupted"), serverState("listening")], streaming);
     expect(state.items.at(-1)).toMatchObject({ status: "unsent", reason: "Not sent: the answer was interrupted." });
     expect(state.draft).toBe("");
   });
 
-  test("comes back into the field if it was wanted back", () => {
-    const state = see([said("Two?"), queued("Two?"), { type: "taken_back", ids: ["Two?"] }, queued()], streaming);
-    expect(state).toMatchObject({ draft: "Two?", queue: [], takingBack: [] });
+  test("returns to the message box if the user removed it", () => {
+    const state = reduceAll([said("Two?"), queued("Two?"), { type: "unqueue_requested", ids: ["Two?"] }, queued()], streaming);
+    expect(state).toMatchObject({ draft: "Two?", queue: [], unqueuing: [] });
     expect(outline(state)).toEqual(["user final: One?", "assistant streaming: Well, "]);
   });
 
-  test("the same text twice waits twice", () => {
-    const state = see([said("Two?"), said("Two?"), { type: "queued", messages: [{ id: "a", text: "Two?" }] }], streaming);
+  test("the same text twice is queued twice", () => {
+    const state = reduceAll([said("Two?"), said("Two?"), { type: "queued", messages: [{ id: "a", text: "Two?" }] }], streaming);
     expect(outline(state).slice(2)).toEqual(["user sending: Two?"]);
   });
 
-  test("is back in the field if there is no room, and the oldest of several is the one that was refused", () => {
-    const state = see([said("Two?"), said("Three?"), busy], streaming);
+  test("returns to the message box if the queue is full, and of several the oldest was rejected", () => {
+    const state = reduceAll([said("Two?"), said("Three?"), busy], streaming);
     expect(state.draft).toBe("Two?");
     expect(state.error?.text).toBe("Too many.");
     expect(outline(state).at(-1)).toBe("user sending: Three?");
   });
 
-  test("is unsent with its session, unless it was typed without one", () => {
-    const lost = see([said("Two?"), queued("Two?"), said("Three?"), { type: "connection", connection: WAITING }], streaming);
-    const state = see([said("Four?"), open("new", "Gone.")], lost);
+  test("is marked as unsent if the session is lost, unless it was typed without a connection", () => {
+    const lost = reduceAll([said("Two?"), queued("Two?"), said("Three?"), { type: "connection", connection: WAITING }], streaming);
+    const state = reduceAll([said("Four?"), open("new", "Gone.")], lost);
     expect(outline(state).slice(2, 5)).toEqual(["user unsent: Three?", "user sending: Four?", "user unsent: Two?"]);
   });
 
-  test("and was not taken is still there when the history comes", () => {
-    const lost = see([said("Two?"), queued("Two?"), open("new", "Gone.")], streaming);
-    const state = see([{ type: "history", conversation_id: "c", turns: [] }], lost);
+  test("and was rejected is still there when the history arrives", () => {
+    const lost = reduceAll([said("Two?"), queued("Two?"), open("new", "Gone.")], streaming);
+    const state = reduceAll([{ type: "history", conversation_id: "c", turns: [] }], lost);
     expect(outline(state)).toEqual(["user unsent: Two?"]);
   });
 });
 
 describe("a question without an answer", () => {
-  const failed: Told = { type: "error", code: "model_failed", message: "No model.", retryable: true };
+  const failed: TestMessage = { type: "error", code: "model_failed", message: "No model.", retryable: true };
 
-  test("has the reason, which is noted and stands nowhere else", () => {
-    const state = see([at("processing"), finalText("One?"), chunk("Well", true), failed, at("idle")]);
+  test("shows the reason, which is listed and shown nowhere else", () => {
+    const state = reduceAll([serverState("processing"), transcript("One?"), chunk("Well", true), failed, serverState("idle")]);
     expect(outline(state)).toEqual(["user failed: One?", "assistant dropped: Well"]);
     expect(state.error).toBeNull();
     expect(state.notices).toMatchObject([{ text: "No model.", isToast: false }]);
   });
 
-  test("is asked again at the end", () => {
-    const state = see([finalText("One?"), failed, finalText("Two?"), whole("Yes.")]);
+  test("is moved to the end when it is retried", () => {
+    const state = reduceAll([transcript("One?"), failed, transcript("Two?"), response("Yes.")]);
     const { key } = state.items[0]!;
-    expect(outline(see([{ type: "said_again", key }, finalText("One?")], state))).toEqual([
+    expect(outline(reduceAll([{ type: "message_retried", key }, transcript("One?")], state))).toEqual([
       "user final: Two?", "assistant final: Yes.", "user final: One?",
     ]);
   });
 
-  test("that was answered before is not the one that failed", () => {
-    const state = see([finalText("One?"), whole("Yes."), failed]);
+  test("does not mark a question that was answered before", () => {
+    const state = reduceAll([transcript("One?"), response("Yes."), failed]);
     expect(outline(state)[0]).toBe("user final: One?");
     expect(state.error?.text).toBe("No model.");
   });
 
-  test("that was not taken says so until it is taken after all", () => {
-    const refused = see([{ type: "said", text: "One?" }, { ...failed, code: "unavailable" }]);
+  test("that was rejected says so until it is accepted after all", () => {
+    const refused = reduceAll([{ type: "message_typed", text: "One?" }, { ...failed, code: "unavailable" }]);
     expect(outline(refused)).toEqual(["user unsent: One?"]);
-    expect(outline(see([finalText("One?")], refused))).toEqual(["user final: One?"]);
+    expect(outline(reduceAll([transcript("One?")], refused))).toEqual(["user final: One?"]);
   });
 });
 
 describe("without a connection", () => {
-  const inCall = see([
-    open("first"), { type: "microphone", microphone: { state: "on", muted: false, label: "" } }, { type: "talk", talk: "hands_free" }, at("listening"),
+  const inCall = reduceAll([
+    open("first"), { type: "microphone", microphone: { state: "on", muted: false, label: "" } }, { type: "talk", talk: "hands_free" }, serverState("listening"),
   ]);
 
-  test("nobody is heard, and nothing is green", () => {
-    const lost = see([{ type: "connection", connection: WAITING }], inCall);
+  test("the microphone is on hold, and no status is good", () => {
+    const lost = reduceAll([{ type: "connection", connection: WAITING }], inCall);
     const states = [describeConnection, describeMicrophone, describeAssistant].map((describe) => describe(lost));
     expect(states).toEqual([
-      { text: "Reconnecting…", tone: "busy" }, { text: "Not heard", tone: "busy" }, { text: "Call on hold", tone: "busy" },
+      { text: "Reconnecting…", tone: "busy" }, { text: "Mic on hold", tone: "busy" }, { text: "Call on hold", tone: "busy" },
     ]);
   });
 
-  test("a token that was refused is told apart from one that is missing", () => {
+  test("a refused token is distinguished from a missing one", () => {
     const closed = { state: "closed", code: 4401, reason: "" } as const;
-    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token needed");
-    expect(describeConnection(see([{ type: "connection", connection: closed, hasToken: true }])).text).toBe("Wrong token");
+    expect(describeConnection(reduceAll([{ type: "connection", connection: closed, hasToken: false }])).text).toBe("Token required");
+    expect(describeConnection(reduceAll([{ type: "connection", connection: closed, hasToken: true }])).text).toBe("Wrong token");
   });
 });
 
 describe("notices and errors", () => {
-  test("a notice that has passed stays in the list", () => {
-    const told = see([{ type: "notice", kind: "warning", text: "Slow", code: "slow", duration_ms: null }]);
-    const passed = see([{ type: "notice_passed", key: told.notices[0]!.key }], told);
-    expect(passed.notices).toMatchObject([{ text: "Slow", isToast: false }]);
+  test("a notice that has disappeared stays in the list", () => {
+    const shown = reduceAll([{ type: "notice", kind: "warning", text: "Slow", code: "slow", duration_ms: null }]);
+    const dismissed = reduceAll([{ type: "notice_dismissed", key: shown.notices[0]!.key }], shown);
+    expect(dismissed.notices).toMatchObject([{ text: "Slow", isToast: false }]);
   });
 
-  test("many at once pass by four at a time", () => {
-    const many = Array.from({ length: 9 }, (_, index): Told => ({ type: "notice", kind: "info", text: String(index) }));
-    const { notices } = see(many);
+  test("at most four toasts are shown at a time", () => {
+    const many = Array.from({ length: 9 }, (_, index): TestMessage => ({ type: "notice", kind: "info", text: String(index) }));
+    const { notices } = reduceAll(many);
     expect(notices.filter(({ isToast }) => isToast).map(({ text }) => text)).toEqual(["5", "6", "7", "8"]);
     expect(notices).toHaveLength(9);
   });
 
-  test("a notice of a kind that is not known is for information", () => {
-    expect(see([{ type: "notice", kind: "toString", text: "?" }]).notices[0]?.kind).toBe("info");
+  test("a notice of an unknown kind is shown as information", () => {
+    expect(reduceAll([{ type: "notice", kind: "toString", text: "?" }]).notices[0]?.kind).toBe("info");
   });
 
-  test("an error stands until it is dismissed, and is kept in the list", () => {
-    const failed = see([{ type: "error", message: "No model.", code: "model_failed", retryable: true }]);
+  test("an error stays until it is dismissed, and is kept in the list", () => {
+    const failed = reduceAll([{ type: "error", message: "No model.", code: "model_failed", retryable: true }]);
     expect(failed.error).toMatchObject({ text: "No model.", isRetryable: true });
-    expect(see([{ type: "error_dismissed" }], failed)).toMatchObject({ error: null, notices: [{ text: "No model." }] });
+    expect(reduceAll([{ type: "error_dismissed" }], failed)).toMatchObject({ error: null, notices: [{ text: "No model." }] });
   });
 
   test("an error of a basic server needs no code", () => {
-    expect(see([{ type: "error", message: "Failed" }]).error?.text).toBe("Failed");
+    expect(reduceAll([{ type: "error", message: "Failed" }]).error?.text).toBe("Failed");
   });
 
-  test("no voice ends the attempt to talk", () => {
-    const state = see([{ type: "talk", talk: "hands_free" }, { type: "notice", kind: "warning", text: "No", code: "voice_unavailable" }]);
+  test("an unavailable voice ends the attempt to talk", () => {
+    const state = reduceAll([{ type: "talk", talk: "hands_free" }, { type: "notice", kind: "warning", text: "No", code: "voice_unavailable" }]);
     expect(state.talk).toBe("off");
   });
 });
 
-describe("the rest", () => {
+describe("other messages", () => {
   test("energy is kept by pool", () => {
-    const state = see([{ type: "energy", mode: "voice", level: 1, max: 3, previous: 2, reason: "rate-limit-exceeded", model: "cascade" }]);
+    const state = reduceAll([{ type: "energy", mode: "voice", level: 1, max: 3, previous: 2, reason: "rate-limit-exceeded", model: "cascade" }]);
     expect(state.energy).toEqual({ voice: { level: 1, max: 3, model: "cascade", reason: "rate-limit-exceeded" }, text: null });
   });
 
   test("a reminder rings once, and stays in the thread", () => {
-    const reminder: Told = { type: "reminder", id: "r", message: "Tea", due: 1 };
-    const state = see([reminder, reminder, { type: "reminder_dismissed", id: "r" }]);
+    const reminder: TestMessage = { type: "reminder", id: "r", message: "Tea", due: 1 };
+    const state = reduceAll([reminder, reminder, { type: "reminder_dismissed", id: "r" }]);
     expect(state.reminders).toEqual([]);
     expect(outline(state)).toEqual(["event: Reminder: Tea"]);
   });
 
-  test("a block ends the call and lasts until it is over", () => {
-    const blocked = see([{ type: "talk", talk: "hands_free" }, { type: "timeout", until: 9, duration_seconds: 1, message: "Goodbye." }]);
+  test("a block ends the call and lasts until its time is up", () => {
+    const blocked = reduceAll([{ type: "talk", talk: "hands_free" }, { type: "timeout", until: 9, duration_seconds: 1, message: "Goodbye." }]);
     expect(blocked).toMatchObject({ talk: "off", block: { until: 9, message: "Goodbye." } });
-    expect(see([{ type: "block_over" }], blocked).block).toBeNull();
+    expect(reduceAll([{ type: "block_ended" }], blocked).block).toBeNull();
   });
 
   test("latency has the last and the median of each stage", () => {
-    const metrics = [100, 300, 200, 500].map((total_ms): Told => ({ type: "turn_metrics", turn: 1, total_ms, end_of_turn_ms: 9 }));
-    const byStage = Object.fromEntries(summarizeLatency(see(metrics).metrics).map((each) => [each.stage, each]));
+    const metrics = [100, 300, 200, 500].map((total_ms): TestMessage => ({ type: "turn_metrics", turn: 1, total_ms, end_of_turn_ms: 9 }));
+    const byStage = Object.fromEntries(summarizeLatency(reduceAll(metrics).metrics).map((each) => [each.stage, each]));
     expect(byStage["total_ms"]).toMatchObject({ lastMs: 500, medianMs: 250 });
     expect(byStage["stt_ms"]).toMatchObject({ lastMs: null, medianMs: null });
   });
 
   test("a lost microphone ends the call", () => {
-    const state = see([{ type: "talk", talk: "hands_free" }, { type: "microphone", microphone: { state: "off" } }]);
+    const state = reduceAll([{ type: "talk", talk: "hands_free" }, { type: "microphone", microphone: { state: "off" } }]);
     expect(state.talk).toBe("off");
     expect(describeMicrophone(state).text).toBe("Mic off");
   });
 
-  test("nobody is listened to through a closed microphone", () => {
-    expect(describeAssistant(see([at("listening")])).text).toBe("Idle");
+  test("the assistant is not shown as listening through a closed microphone", () => {
+    expect(describeAssistant(reduceAll([serverState("listening")])).text).toBe("Idle");
   });
 
-  test("the last words of a call are not told twice", () => {
-    const end: Told = { type: "end_voice_session", reason: "done", final_message: "Goodbye." };
-    expect(outline(see([whole("Goodbye."), end])).at(-1)).toBe("event: The call is over.");
-    expect(outline(see([end]))).toEqual(["event: Goodbye."]);
+  test("the last words of a call are not shown twice", () => {
+    const end: TestMessage = { type: "end_voice_session", reason: "done", final_message: "Goodbye." };
+    expect(outline(reduceAll([response("Goodbye."), end])).at(-1)).toBe("event: Call ended.");
+    expect(outline(reduceAll([end]))).toEqual(["event: Goodbye."]);
   });
 
-  test("clearing leaves nothing of the thread", () => {
-    const state = see([...EXAMPLE, { type: "flyout", flyout_type: "code", content: "x" }, { type: "cleared" }]);
+  test("clearing empties the thread", () => {
+    const state = reduceAll([...EXAMPLE, { type: "flyout", flyout_type: "code", content: "x" }, { type: "cleared" }]);
     expect(state).toMatchObject({ items: [], flyouts: [], openFlyout: null });
   });
 
   test("a state is never changed in place", () => {
     const before = initialState();
     const copy = structuredClone(before);
-    see(EXAMPLE, before);
+    reduceAll(EXAMPLE, before);
     expect(before).toEqual(copy);
   });
 });

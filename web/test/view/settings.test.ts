@@ -34,11 +34,11 @@ describe("settings", () => {
     "[]",
     '{"theme":"__proto__","speed":9000,"volume":"loud","captions":1,"talkKey":""}',
     '{"speed":49,"volume":-1,"input":{}}',
-  ])("that are wrong are the defaults: %s", (kept) => {
+  ])("that are invalid fall back to the defaults: %s", (kept) => {
     expect(loadSettings(memory({ "antiphon.settings": kept }))).toEqual(DEFAULTS);
   });
 
-  test("hold without storage too", () => {
+  test("also work without storage", () => {
     expect(() => saveSettings(forbidden, { ...DEFAULTS })).not.toThrow();
     expect(loadSettings(forbidden)).toEqual(DEFAULTS);
     expect(loadTab(null)).toEqual({ conversationId: null, token: null });

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { findCitations } from "../../src/view/citations";
-import { toMarkdown } from "../../src/view/export";
-import { frameUrl, imageUrl, linkUrl } from "../../src/view/urls";
-import { formatCountdown, formatDuration, nameTool } from "../../src/view/words";
-import { chunk, finalText, interim, see, whole } from "./told";
+import { findCitations, frameUrl, imageUrl, linkUrl } from "../../src/view/urls";
+import { formatCountdown, formatDuration, nameTool, toMarkdown } from "../../src/view/format";
+import { chunk, transcript, interim, reduceAll, response } from "./messages";
 
-describe("addresses", () => {
+describe("URLs", () => {
   test.each(["javascript:alert(1)", " javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:https://e.org/x", "", "x", null, 7, {}])(
     "%j is none that can be followed",
     (text) => {
@@ -13,7 +11,7 @@ describe("addresses", () => {
     },
   );
 
-  test("mail is a link and no page", () => {
+  test("a mail address is a link but not a page", () => {
     expect([linkUrl("mailto:a@e.org"), frameUrl("mailto:a@e.org")]).toEqual(["mailto:a@e.org", null]);
   });
 
@@ -47,18 +45,18 @@ describe("citations", () => {
 });
 
 describe("the thread as Markdown", () => {
-  test("has what was said, and by whom", () => {
-    const state = see([finalText("Hi"), chunk("Hel", true), whole("Hello."), interim("and")]);
+  test("contains what was said, and by whom", () => {
+    const state = reduceAll([transcript("Hi"), chunk("Hel", true), response("Hello."), interim("and")]);
     expect(toMarkdown(state.items)).toBe("**You:** Hi\n\n**Antiphon:** Hello.\n");
   });
 
-  test("has results that cannot end their own fence", () => {
-    const state = see([{ type: "tool_result", name: "t", id: "a", ok: true, result: "```\n# x", duration_ms: 1 }]);
+  test("contains results that cannot end their own fence", () => {
+    const state = reduceAll([{ type: "tool_result", name: "t", id: "a", ok: true, result: "```\n# x", duration_ms: 1 }]);
     expect(toMarkdown(state.items)).toMatch(/^````\n/);
   });
 });
 
-describe("words", () => {
+describe("formatting", () => {
   test.each([[0, "0 ms"], [999, "999 ms"], [1500, "1.5 s"], [42_000, "42 s"], [65_000, "1:05"]])("%d ms is %s", (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });

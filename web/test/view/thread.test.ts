@@ -1,154 +1,154 @@
 import { describe, expect, test } from "vitest";
 import type { AssistantItem, ToolItem } from "../../src/view/state";
-import { at, chunk, finalText, interim, NOW, open, outline, played, see, whole } from "./told";
+import { serverState, chunk, transcript, interim, NOW, open, outline, played, reduceAll, response } from "./messages";
 
 describe("what the user says", () => {
   test("interim words are replaced in place", () => {
-    const state = see([interim("what is"), interim("what is the weather"), finalText("What is the weather?")]);
+    const state = reduceAll([interim("what is"), interim("what is the weather"), transcript("What is the weather?")]);
     expect(outline(state)).toEqual(["user final: What is the weather?"]);
   });
 
   test("an interim turn keeps its key when it becomes final", () => {
-    const before = see([interim("what")]);
-    const after = see([finalText("What?")], before);
+    const before = reduceAll([interim("what")]);
+    const after = reduceAll([transcript("What?")], before);
     expect(after.items[0]?.key).toBe(before.items[0]?.key);
   });
 
   test("a final turn that continues the one before it replaces it", () => {
-    const state = see([finalText("What's the weather"), finalText("what's the weather in Lisbon?")]);
+    const state = reduceAll([transcript("What's the weather"), transcript("what's the weather in Lisbon?")]);
     expect(outline(state)).toEqual(["user final: what's the weather in Lisbon?"]);
   });
 
-  test("words that go on from an unanswered turn are shown in its place", () => {
-    const state = see([finalText("Tell me a joke."), interim("tell me a joke about")]);
+  test("words that continue an unanswered turn are shown in its place", () => {
+    const state = reduceAll([transcript("Tell me a joke."), interim("tell me a joke about")]);
     expect(outline(state)).toEqual(["user final: tell me a joke about"]);
   });
 
   test("the answer to the first half of a turn is dropped with it", () => {
-    const half = [at("processing"), finalText("Set a timer"), chunk("For how", true), at("listening")];
-    const state = see([...half, at("processing"), finalText("Set a timer for tea."), whole("Done.")]);
+    const half = [serverState("processing"), transcript("Set a timer"), chunk("For how", true), serverState("listening")];
+    const state = reduceAll([...half, serverState("processing"), transcript("Set a timer for tea."), response("Done.")]);
     expect(outline(state)).toEqual(["user final: Set a timer for tea.", "assistant final: Done."]);
   });
 
-  test("the same words after an answer are a turn of their own", () => {
-    const state = see([finalText("Again"), whole("Once."), finalText("Again please")]);
+  test("the same words after an answer are a separate turn", () => {
+    const state = reduceAll([transcript("Again"), response("Once."), transcript("Again please")]);
     expect(outline(state)).toEqual(["user final: Again", "assistant final: Once.", "user final: Again please"]);
   });
 
-  test("another sentence without an answer between is a turn of its own", () => {
-    const state = see([finalText("Hello."), finalText("Is anybody there?")]);
+  test("another sentence without an answer in between is a separate turn", () => {
+    const state = reduceAll([transcript("Hello."), transcript("Is anybody there?")]);
     expect(state.items).toHaveLength(2);
   });
 
-  test("typed text is shown at once and settled by its transcript", () => {
-    const sent = see([{ type: "said", text: "hi" }]);
+  test("typed text is shown at once and confirmed by its transcript", () => {
+    const sent = reduceAll([{ type: "message_typed", text: "hi" }]);
     expect(outline(sent)).toEqual(["user sending: hi"]);
-    expect(outline(see([finalText("hi")], sent))).toEqual(["user final: hi"]);
+    expect(outline(reduceAll([transcript("hi")], sent))).toEqual(["user final: hi"]);
   });
 
-  test("typed text that begins like the one before it stays apart", () => {
-    const state = see([{ type: "said", text: "hi" }, { type: "said", text: "hi there" }, finalText("hi"), finalText("hi there")]);
+  test("typed text that begins like the one before it stays separate", () => {
+    const state = reduceAll([{ type: "message_typed", text: "hi" }, { type: "message_typed", text: "hi there" }, transcript("hi"), transcript("hi there")]);
     expect(outline(state)).toEqual(["user final: hi", "user final: hi there"]);
   });
 
-  test("an interim text that is empty adds nothing", () => {
-    expect(see([interim("")]).items).toEqual([]);
+  test("an empty interim transcript adds nothing", () => {
+    expect(reduceAll([interim("")]).items).toEqual([]);
   });
 });
 
 describe("what the assistant says", () => {
-  test("chunks grow into one answer, which the whole one replaces", () => {
-    const state = see([chunk("It's", true), chunk(" si"), whole("It's six.")]);
+  test("chunks grow into one answer, which the complete one replaces", () => {
+    const state = reduceAll([chunk("It's", true), chunk(" si"), response("It's six.")]);
     expect(outline(state)).toEqual(["assistant final: It's six."]);
   });
 
   test("an answer without chunks is shown once", () => {
-    expect(outline(see([whole("Hello.")]))).toEqual(["assistant final: Hello."]);
+    expect(outline(reduceAll([response("Hello.")]))).toEqual(["assistant final: Hello."]);
   });
 
-  test("an answer is split by the tools that it used", () => {
+  test("an answer is split by its tool calls", () => {
     const call = { type: "tool_call", name: "get_weather", args: {}, id: "a" } as const;
     const result = { type: "tool_result", name: "get_weather", result: {}, id: "a", ok: true, duration_ms: 5 } as const;
-    const state = see([chunk("Let me see.", true), call, result, chunk(" Sunny."), whole("Let me see. Sunny today.")]);
+    const state = reduceAll([chunk("Let me see.", true), call, result, chunk(" Sunny."), response("Let me see. Sunny today.")]);
     expect(outline(state)).toEqual(["assistant final: Let me see.", "tool done: get_weather", "assistant final:  Sunny today."]);
   });
 
-  test("an answer that differs from its chunks wins, and nothing is said twice", () => {
+  test("a complete answer that differs from its chunks wins, and nothing is shown twice", () => {
     const call = { type: "tool_call", name: "t", args: {}, id: "a" } as const;
-    const state = see([chunk("Hm", true), call, chunk(" yes"), whole("Certainly.")]);
+    const state = reduceAll([chunk("Hm", true), call, chunk(" yes"), response("Certainly.")]);
     expect(outline(state)).toEqual(["tool running: t", "assistant final: Certainly."]);
   });
 
-  test("a new answer leaves an unfinished one as it is", () => {
-    const state = see([chunk("One", true), chunk("Two", true), whole("Two.")]);
+  test("a new answer leaves an unfinished one in place", () => {
+    const state = reduceAll([chunk("One", true), chunk("Two", true), response("Two.")]);
     expect(outline(state)).toEqual(["assistant dropped: One", "assistant final: Two."]);
   });
 
-  test("an answer that was given up is marked", () => {
-    const state = see([at("processing"), chunk("Well", true), at("idle")]);
+  test("an abandoned answer is marked", () => {
+    const state = reduceAll([serverState("processing"), chunk("Well", true), serverState("idle")]);
     expect(outline(state)).toEqual(["assistant dropped: Well"]);
   });
 
   test("an empty answer adds nothing", () => {
-    expect(see([chunk("", true), whole("")]).items).toEqual([]);
+    expect(reduceAll([chunk("", true), response("")]).items).toEqual([]);
   });
 });
 
 describe("an interruption", () => {
-  const spoken = [finalText("Go"), chunk("One two three four five six seven", true), whole("One two three four five six seven")];
-  const answerOf = (state: ReturnType<typeof see>) =>
+  const spoken = [transcript("Go"), chunk("One two three four five six seven", true), response("One two three four five six seven")];
+  const answerOf = (state: ReturnType<typeof reduceAll>) =>
     state.items.find((item): item is AssistantItem => item.kind === "assistant")!;
 
   test("marks what was not heard, at the end of a word", () => {
-    const state = see([...spoken, at("speaking"), played(80 * 9), played(80 * 9, false), at("interrupted")]);
+    const state = reduceAll([...spoken, serverState("speaking"), played(80 * 9), played(80 * 9, false), serverState("interrupted")]);
     const { status, text, heardChars } = answerOf(state);
     expect(status).toBe("interrupted");
     expect(text.slice(0, heardChars!)).toBe("One two three");
   });
 
   test("before the first sound leaves all of it unheard", () => {
-    expect(answerOf(see([...spoken, at("speaking"), at("interrupted")])).heardChars).toBe(0);
+    expect(answerOf(reduceAll([...spoken, serverState("speaking"), serverState("interrupted")])).heardChars).toBe(0);
   });
 
-  test("of an answer that is only written leaves all of it read", () => {
-    const state = see([at("processing"), finalText("Go"), chunk("One", true), at("interrupted")]);
+  test("of an answer that is only text leaves all of it unmarked", () => {
+    const state = reduceAll([serverState("processing"), transcript("Go"), chunk("One", true), serverState("interrupted")]);
     expect(answerOf(state)).toMatchObject({ status: "interrupted", heardChars: null });
   });
 
-  test("by a typed message, which is on its way, marks the answer before it", () => {
-    const state = see([...spoken, at("speaking"), { type: "said", text: "stop" }, at("interrupted"), finalText("stop")]);
+  test("by a typed message that is being sent marks the answer before it", () => {
+    const state = reduceAll([...spoken, serverState("speaking"), { type: "message_typed", text: "stop" }, serverState("interrupted"), transcript("stop")]);
     expect(outline(state)).toEqual(["user final: Go", `assistant interrupted: ${spoken[2]!["text"]}`, "user final: stop"]);
   });
 
   test("of a turn without an answer leaves the earlier answer alone", () => {
-    const state = see([...spoken, at("listening"), at("processing"), finalText("More"), at("interrupted")]);
+    const state = reduceAll([...spoken, serverState("listening"), serverState("processing"), transcript("More"), serverState("interrupted")]);
     expect(answerOf(state).status).toBe("final");
   });
 
-  test("is placed by the part of the sound that was played, once all of it has come", () => {
-    // A slow voice: half of its sound is half of its words, however long it took.
-    const state = see([...spoken, at("speaking"), played(4000, false, 8000, true), at("interrupted")]);
+  test("is placed by the share of the audio that was played, once all of it has arrived", () => {
+    // With a slow voice, half of the audio is still half of the words.
+    const state = reduceAll([...spoken, serverState("speaking"), played(4000, false, 8000, true), serverState("interrupted")]);
     const { text, heardChars } = answerOf(state);
     expect(text.slice(0, heardChars!)).toBe("One two three four");
   });
 
   test("after the last sample leaves nothing unheard", () => {
-    const state = see([...spoken, at("speaking"), played(8000, false, 8000, true), at("interrupted")]);
+    const state = reduceAll([...spoken, serverState("speaking"), played(8000, false, 8000, true), serverState("interrupted")]);
     expect(answerOf(state).heardChars).toBeNull();
   });
 
-  test("of an answer that is still coming is placed by the pace of the one before", () => {
+  test("of an answer that is still arriving is placed by the speech rate of the one before", () => {
     const before = "abcde abcde abcde abcde abcde";
-    const slow = see([whole(before), at("speaking"), played(0, true, 150 * before.length, true), at("listening")]);
-    const state = see([...spoken, at("speaking"), played(150 * 9, false, 150 * 12), at("interrupted")], slow);
+    const slow = reduceAll([response(before), serverState("speaking"), played(0, true, 150 * before.length, true), serverState("listening")]);
+    const state = reduceAll([...spoken, serverState("speaking"), played(150 * 9, false, 150 * 12), serverState("interrupted")], slow);
     const { text, heardChars } = state.items.findLast((item): item is AssistantItem => item.kind === "assistant")!;
     expect(text.slice(0, heardChars!)).toBe("One two three");
   });
 
-  test("by what the history says gives way to it", () => {
+  test("is overridden by the history", () => {
     const heard = { role: "assistant", content: "One two", spoken: true, at: null };
-    const cut = see([...spoken, at("speaking"), played(4000, false, 8000, true), at("interrupted")]);
-    const state = see([{ type: "history", conversation_id: "c1", turns: [heard] }], cut);
+    const cut = reduceAll([...spoken, serverState("speaking"), played(4000, false, 8000, true), serverState("interrupted")]);
+    const state = reduceAll([{ type: "history", conversation_id: "c1", turns: [heard] }], cut);
     expect(answerOf(state)).toMatchObject({ text: "One two", status: "final", heardChars: null });
   });
 });
@@ -158,44 +158,44 @@ describe("tools", () => {
 
   test("results find their call by its id, in any order", () => {
     const done = (id: string) => ({ type: "tool_result", name: "t", id, ok: true, result: id, duration_ms: 1 }) as const;
-    const state = see([call("a"), call("b"), done("b"), done("a")]);
+    const state = reduceAll([call("a"), call("b"), done("b"), done("a")]);
     expect(state.items.map((item) => (item as ToolItem).result)).toEqual(["a", "b"]);
   });
 
   test("without an id a result belongs to the newest call of that name", () => {
-    const state = see([call(null), call(null, "u"), { type: "tool_result", name: "t", result: { error: "no" } }]);
+    const state = reduceAll([call(null), call(null, "u"), { type: "tool_result", name: "t", result: { error: "no" } }]);
     expect(outline(state)).toEqual(["tool failed: t", "tool running: u"]);
   });
 
-  test("a result without a call is shown all the same", () => {
-    expect(outline(see([{ type: "tool_result", name: "t", result: 1, ok: true, id: "z" }]))).toEqual(["tool done: t"]);
+  test("a result without a call is shown anyway", () => {
+    expect(outline(reduceAll([{ type: "tool_result", name: "t", result: 1, ok: true, id: "z" }]))).toEqual(["tool done: t"]);
   });
 
-  test("what ran in a session that is gone is marked as lost", () => {
-    expect(outline(see([call("a"), open("new", "Expired.")]))[0]).toBe("tool lost: t");
+  test("calls of a session that is gone are marked as lost", () => {
+    expect(outline(reduceAll([call("a"), open("new", "Expired.")]))[0]).toBe("tool lost: t");
   });
 
-  test("a call that is told twice is shown once", () => {
-    expect(see([call("a"), call("a")]).items).toHaveLength(1);
+  test("a call that is reported twice is shown once", () => {
+    expect(reduceAll([call("a"), call("a")]).items).toHaveLength(1);
   });
 });
 
 describe("flyouts", () => {
   const flyout = (flyout_type: string, content: string) => ({ type: "flyout", flyout_type, content }) as const;
 
-  test("text of the terminal is added to what it shows", () => {
-    const state = see([flyout("terminal", "$ ls"), flyout("terminal", "a.txt")]);
+  test("terminal output is appended", () => {
+    const state = reduceAll([flyout("terminal", "$ ls"), flyout("terminal", "a.txt")]);
     expect(state.flyouts.map(({ content }) => content)).toEqual(["$ ls\na.txt"]);
   });
 
-  test("one that was closed can be opened again from the thread", () => {
-    const state = see([flyout("code", "x = 1"), { type: "flyout_closed" }]);
+  test("a closed flyout can be opened again from the thread", () => {
+    const state = reduceAll([flyout("code", "x = 1"), { type: "flyout_closed" }]);
     expect(state.openFlyout).toBeNull();
     expect(state.items[0]).toMatchObject({ kind: "flyout", flyout: state.flyouts[0]!.key });
   });
 
-  test("the newest is the one that is shown", () => {
-    const state = see([flyout("code", "1"), flyout("browser", "https://example.org")]);
+  test("the newest one is shown", () => {
+    const state = reduceAll([flyout("code", "1"), flyout("browser", "https://example.org")]);
     expect(state.flyouts.find(({ key }) => key === state.openFlyout)?.type).toBe("browser");
   });
 });
@@ -204,30 +204,30 @@ describe("history", () => {
   const turns = [{ role: "user", content: "Hi", at: 5 }, { role: "assistant", content: "Hello.", at: 6 }];
 
   test("replaces the thread", () => {
-    const state = see([finalText("old"), { type: "history", conversation_id: "c2", turns }]);
+    const state = reduceAll([transcript("old"), { type: "history", conversation_id: "c2", turns }]);
     expect(outline(state)).toEqual(["user final: Hi", "assistant final: Hello."]);
     expect(state.conversationId).toBe("c2");
   });
 
-  test.each(["a", "b"])("shows a call that was approved as one card, whichever id its run has", (id) => {
+  test.each(["a", "b"])("shows an approved call as one card, whichever id its run has", (id) => {
     const question = { error: { type: "CONFIRMATION_REQUIRED" } };
     const asked = { id: "a", name: "send", args: { to: "ana" }, result: question, ok: false };
     const run = { id, name: "send", args: {}, result: { sent: true }, ok: true };
-    const told = [
+    const turns = [
       { role: "assistant", content: "Shall I?", calls: [asked] },
       { role: "assistant", content: "Done.", calls: [run] },
     ];
-    const state = see([{ type: "history", conversation_id: "c", turns: told }]);
+    const state = reduceAll([{ type: "history", conversation_id: "c", turns }]);
     expect(outline(state)).toEqual(["tool done: send", "assistant final: Shall I?", "assistant final: Done."]);
     expect(state.items[0]).toMatchObject({ args: { to: "ana" }, result: { sent: true } });
   });
 
-  test("leaves what was typed meanwhile", () => {
-    const state = see([{ type: "said", text: "wait" }, { type: "history", conversation_id: "c2", turns }]);
+  test("keeps what was typed meanwhile", () => {
+    const state = reduceAll([{ type: "message_typed", text: "wait" }, { type: "history", conversation_id: "c2", turns }]);
     expect(outline(state).at(-1)).toBe("user sending: wait");
   });
 
   test("keeps the times of its turns", () => {
-    expect(see([{ type: "history", conversation_id: "c", turns }], undefined, NOW).items[0]?.at).toBe(5);
+    expect(reduceAll([{ type: "history", conversation_id: "c", turns }], undefined, NOW).items[0]?.at).toBe(5);
   });
 });

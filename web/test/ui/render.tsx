@@ -1,26 +1,26 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { App } from "../../src/ui/App";
-import { PageContext } from "../../src/ui/context";
-import { setStage, type Stage } from "./fake-client";
-import type { Told } from "../view/told";
+import { PageContext } from "../../src/ui/hooks";
+import { createTestPage, type TestPage } from "./fake-client";
+import type { TestMessage } from "../view/messages";
 
-export interface Drawn extends Stage {
+export interface RenderedApp extends TestPage {
   root: HTMLElement;
-  tell(...messages: Told[]): Promise<void>;
+  receive(...messages: TestMessage[]): Promise<void>;
   click(selector: string): Promise<void>;
-  /** What can be read, blanks as one. */
+  /** The text content, with white space collapsed. */
   text(selector?: string): string;
   end(): void;
 }
 
-export async function draw(options: Parameters<typeof setStage>[0] = {}): Promise<Drawn> {
-  const stage = setStage(options);
+export async function renderApp(options: Parameters<typeof createTestPage>[0] = {}): Promise<RenderedApp> {
+  const testPage = createTestPage(options);
   const root = document.createElement("div");
   document.body.append(root);
   await act(() => {
     render(
-      <PageContext.Provider value={stage.page}>
+      <PageContext.Provider value={testPage.page}>
         <App />
       </PageContext.Provider>,
       root,
@@ -32,9 +32,9 @@ export async function draw(options: Parameters<typeof setStage>[0] = {}): Promis
     return found;
   };
   return {
-    ...stage,
+    ...testPage,
     root,
-    tell: (...messages) => act(() => stage.client().tell(...messages)) as Promise<void>,
+    receive: (...messages) => act(() => testPage.client().receive(...messages)) as Promise<void>,
     click: (selector) => act(() => find(selector).click()) as Promise<void>,
     text: (selector) => (selector === undefined ? root : find(selector)).textContent!.replaceAll(/\s+/g, " ").trim(),
     end() {

@@ -1,8 +1,8 @@
-/** The three states in words: the connection, the microphone, the assistant. */
+/** State and values as text: the status line, names, times, and the thread as Markdown. */
 
-import { type PageState, TOKEN_NEEDED } from "./state";
+import { type Item, type PageState, TOKEN_NEEDED } from "./state";
 
-/** Which colour it has. */
+/** The colour of a status. */
 export type Tone = "calm" | "good" | "busy" | "bad";
 
 export interface Status {
@@ -10,7 +10,7 @@ export interface Status {
   tone: Tone;
 }
 
-/** Whether there was a connection, or a try at one, and there is none now. */
+/** Whether the connection was lost, or an attempt to connect failed. */
 function isLost({ connection }: PageState): boolean {
   return connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
 }
@@ -23,7 +23,7 @@ export function describeConnection({ connection, goAway, isTokenRefused }: PageS
       return { text: "Reconnecting…", tone: "busy" };
     case "closed":
       if (connection.code !== TOKEN_NEEDED) return { text: "Disconnected", tone: "bad" };
-      return { text: isTokenRefused ? "Wrong token" : "Token needed", tone: "bad" };
+      return { text: isTokenRefused ? "Wrong token" : "Token required", tone: "bad" };
     case "open":
       return goAway === null ? { text: "Connected", tone: "good" } : { text: "Restarting", tone: "busy" };
   }
@@ -31,8 +31,8 @@ export function describeConnection({ connection, goAway, isTokenRefused }: PageS
 
 export function describeMicrophone(state: PageState): Status {
   const { microphone, hasVoice } = state;
-  if (hasVoice === false) return { text: "No voice", tone: "calm" };
-  if (microphone.state === "on" && isLost(state)) return { text: "Not heard", tone: "busy" };
+  if (hasVoice === false) return { text: "Text only", tone: "calm" };
+  if (microphone.state === "on" && isLost(state)) return { text: "Mic on hold", tone: "busy" };
   switch (microphone.state) {
     case "off":
       return { text: "Mic off", tone: "calm" };
@@ -48,13 +48,13 @@ export function describeMicrophone(state: PageState): Status {
 export type Activity = "idle" | "listening" | "thinking" | "speaking" | "tool" | "offline";
 
 export function findActivity(state: PageState): Activity {
-  const { server, items, heard, microphone } = state;
-  // What has come is still heard to its end.
+  const { server, items, playback: heard, microphone } = state;
+  // What has already arrived is still played.
   if (isLost(state)) return heard.isPlaying ? "speaking" : "offline";
   if (server === "processing" && items.some((item) => item.kind === "tool" && (item.status === "running" || item.status === "approved"))) return "tool";
   if (server === "processing") return "thinking";
   if (server === "speaking" || heard.isPlaying) return "speaking";
-  // The server may wait for speech that cannot come: nobody is listened to through a closed microphone.
+  // The server may be listening although the microphone is closed: nobody can be heard then.
   return server === "idle" || microphone.state !== "on" ? "idle" : "listening";
 }
 
@@ -81,7 +81,7 @@ export function describeAssistant(state: PageState): Status {
   }
 }
 
-/** As in "get_weather": "Get weather". */
+/** "get_weather" becomes "Get weather". */
 export function nameTool(name: string): string {
   const words = name.replaceAll(/[_-]+/g, " ").trim();
   return words === "" ? "Tool" : words[0]!.toUpperCase() + words.slice(1);
@@ -94,7 +94,7 @@ export function formatDuration(ms: number): string {
   return formatCountdown(ms);
 }
 
-/** As in "0:42" and "1:02:03". */
+/** Formats as "0:42" or "1:02:03". */
 export function formatCountdown(ms: number): string {
   const total = Math.max(0, Math.ceil(ms / 1000));
   const pad = (value: number) => String(value).padStart(2, "0");
@@ -103,7 +103,46 @@ export function formatCountdown(ms: number): string {
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(total % 60)}` : `${minutes}:${pad(total % 60)}`;
 }
 
-/** A value of a tool as one line, or as many as it has. */
+/** The time of day, as in "14:05". */
+export function formatTime(ms: number): string {
+  return new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** The name of the key with this `KeyboardEvent.code`: "KeyT" becomes "T". */
+export function nameKey(code: string): string {
+  return code.replace(/^Key|^Digit/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ");
+}
+
+/** A tool's argument or result as text, in one or more lines. */
 export function formatValue(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+/** The thread as Markdown, to copy or to save. */
+export function toMarkdown(items: readonly Item[]): string {
+  return `${items.map(writeItem).filter((text) => text !== "").join("\n\n")}\n`;
+}
+
+function writeItem(item: Item): string {
+  switch (item.kind) {
+    case "user":
+      return item.status === "interim" ? "" : `**You:** ${item.text}`;
+    case "assistant":
+      return `**Antiphon:** ${item.text}${item.status === "interrupted" ? " *(interrupted)*" : ""}`;
+    case "tool":
+      return `${fence(`${nameTool(item.name)} (${item.status})\n${formatValue(item.args)}\n${formatValue(item.result)}`)}`;
+    case "image":
+      return `![${item.caption ?? "Picture"}](${item.url})`;
+    case "event":
+      return `*${item.text}*`;
+    case "flyout":
+      return "";
+  }
+}
+
+/** The fence is longer than any in the text, so that the text cannot end it. */
+function fence(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const ticks = "`".repeat(longest + 1);
+  return `${ticks}\n${text}\n${ticks}`;
 }
