@@ -9,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from antiphon.audio.resample import resample
 from antiphon.speech.base import INPUT_HZ, Synthesizer
-from antiphon.words.digits import to_digits
+from antiphon.words.numbers import to_digits
 
 TEMPLATES: Final = (
     "What time is it in {city}?",

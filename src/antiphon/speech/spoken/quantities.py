@@ -7,8 +7,7 @@ from typing import Final
 
 from antiphon.speech.spoken.units import UNIT, UNITS
 from antiphon.words.days import MONTHS
-from antiphon.words.digits import ordinal
-from antiphon.words.numbers import spell_number
+from antiphon.words.speech import ordinal, spell_number
 
 Found = re.Match[str]
 
