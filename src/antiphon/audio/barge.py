@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from antiphon.audio.echo import HEARD, Echo
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import FULL_SCALE, Samples, Signal, to_samples
-from antiphon.audio.vad import FRAME_SAMPLES, HZ
+from antiphon.audio.pcm import FRAME_SAMPLES, FULL_SCALE, AudioError, Samples, Signal, to_samples
+from antiphon.sound_format import MICROPHONE_HZ
 
 ENDED: Final = 0.3
 """Below this probability of speech, what was heard so far is over."""
@@ -100,7 +99,7 @@ def _is_hum(colours: NDArray[np.float64]) -> bool:
 
 def _band(*corners_hz: float) -> Signal:
     """How much each frequency counts: it rises between the first two of four corners, and falls between the others."""
-    hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / HZ)
+    hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / MICROPHONE_HZ)
     return np.interp(hz, corners_hz, [0, 1, 1, 0]).astype(np.float32)  # type: ignore[no-any-return]
 
 

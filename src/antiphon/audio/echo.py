@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from antiphon.audio.pcm import Samples, Signal
 from antiphon.audio.resample import Resampler, resample
-from antiphon.audio.vad import HZ
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES, SPEECH_HZ
 
 HEARD: Final = 4_096
 """Samples of the microphone that are compared, at its rate: a quarter of a second."""
@@ -27,11 +27,11 @@ LOUDER_DB: Final = 4.0
 # Voices differ enough below 4 kHz, at a byte a sample. An answer is sent faster than it is played, so the rest of a
 # long one waits here.
 _KEPT_HZ: Final = 8_000
-_NEW_BYTES: Final = 3 * 2 * 22_050
+_NEW_BYTES: Final = 3 * SAMPLE_BYTES * SPEECH_HZ
 # The client may say late that it plays, and loudspeakers, wireless ones most of all, take their time.
 _EARLY: Final = 2_048
 _LATE: Final = 6_144
-_COMPARED: Final = HEARD * _KEPT_HZ // HZ
+_COMPARED: Final = HEARD * _KEPT_HZ // MICROPHONE_HZ
 _REGION: Final = _LATE + _COMPARED + _EARLY
 _JITTER: Final = _KEPT_HZ // 500
 # The room still sounds of what was played before.
@@ -79,10 +79,10 @@ class Echo:
         have no echo at all.
         """
         self._keep(at_most=0)
-        region = self._around(position * _KEPT_HZ // HZ)
+        region = self._around(position * _KEPT_HZ // MICROPHONE_HZ)
         if not region.any():
             return False
-        compared = _emphasize(np.frombuffer(resample(heard.tobytes(), HZ, _KEPT_HZ), np.int16))
+        compared = _emphasize(np.frombuffer(resample(heard.tobytes(), MICROPHONE_HZ, _KEPT_HZ), np.int16))
         played = _emphasize(region)
         likeness = _likeness(compared, played)
         known, delay = self._loudspeaker, int(likeness.argmax())

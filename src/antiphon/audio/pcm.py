@@ -5,13 +5,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLE_BYTES: Final = 2
+from antiphon.errors import AntiphonError
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
+
+FRAME_SAMPLES: Final = 512
+"""The frame of voice activity detection."""
+FRAME_MS: Final = FRAME_SAMPLES * 1000 // MICROPHONE_HZ
+FRAME_BYTES: Final = FRAME_SAMPLES * SAMPLE_BYTES
 FULL_SCALE: Final = 32_768
 SILENCE_DBFS: Final = -100.0
 """The level of nothing. The quietest sound that PCM16 can hold has -90."""
 
 Samples = NDArray[np.int16]
 Signal = NDArray[np.float32]
+
+
+class AudioError(AntiphonError):
+    """Audio that cannot be used: a broken file, a rate of 0, a frame of the wrong length."""
+
+    code = "bad_audio"
 
 
 def to_samples(pcm: bytes | Samples) -> Samples:

@@ -3,8 +3,8 @@
 import numpy as np
 import soxr  # type: ignore[import-untyped]
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import SAMPLE_BYTES
+from antiphon.audio.pcm import AudioError
+from antiphon.sound_format import SAMPLE_BYTES
 
 
 class Resampler:

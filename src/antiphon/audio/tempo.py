@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, from_signal, to_signal
+from antiphon.audio.pcm import AudioError, Signal, from_signal, to_signal
+from antiphon.sound_format import SAMPLE_BYTES
 
 SLOWEST: Final = 0.25
 FASTEST: Final = 4.0

@@ -7,19 +7,18 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, to_signal
+from antiphon.audio.pcm import AudioError, Signal, to_signal
 from antiphon.audio.smart_turn import COUNTS, FEATURES, PLACES, rewrite
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 
-HZ: Final = 16_000
 HEARD_S: Final = 1.45
 """So much is heard, from the end, as if nothing had been said before. That tells no less than all of a turn, in half
 the time. For three times 300 pauses in sentences and 240 ends, of five synthetic voices, the area under the curve (0.5
 is chance) is 0.77 for all of the turn, and 0.78 for this; for 46 pauses and 14 ends of people, it is 0.80 and 0.81."""
 
-_HEARD: Final = round(HEARD_S * HZ)
-_SAMPLES: Final = 8 * HZ
+_HEARD: Final = round(HEARD_S * MICROPHONE_HZ)
+_SAMPLES: Final = 8 * MICROPHONE_HZ
 """What the model was made for."""
 _WINDOW: Final = 400
 _HOP: Final = 160
@@ -95,10 +94,10 @@ def _mel_filters() -> Signal:
     """Triangles of equal area on Slaney's scale: linear up to 1 kHz, logarithmic above."""
     linear_hz, per_octave = 200 / 3, 27 / np.log(6.4)
     turn = 1_000 / linear_hz
-    marks = np.linspace(0, turn + per_octave * np.log(HZ / 2 / 1_000), _MELS + 2)
+    marks = np.linspace(0, turn + per_octave * np.log(MICROPHONE_HZ / 2 / 1_000), _MELS + 2)
     edges = np.where(marks < turn, marks * linear_hz, 1_000 * np.exp((marks - turn) / per_octave))
     low, middle, high = edges[:-2, np.newaxis], edges[1:-1, np.newaxis], edges[2:, np.newaxis]
-    bins = np.fft.rfftfreq(_WINDOW, 1 / HZ)
+    bins = np.fft.rfftfreq(_WINDOW, 1 / MICROPHONE_HZ)
     triangles = np.minimum((bins - low) / (middle - low), (high - bins) / (high - middle))
     filters: Signal = (np.maximum(triangles, 0) * 2 / (high - low)).astype(np.float32)
     return filters

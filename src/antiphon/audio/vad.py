@@ -6,15 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import FULL_SCALE, SAMPLE_BYTES, Samples, to_samples
+from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, FULL_SCALE, AudioError, Samples, to_samples
 from antiphon.audio.silero import FRAMES, MEMORY, rewrite
-
-HZ: Final = 16_000
-FRAME_SAMPLES: Final = 512
-FRAME_MS: Final = FRAME_SAMPLES * 1000 // HZ
-FRAME_BYTES: Final = FRAME_SAMPLES * SAMPLE_BYTES
+from antiphon.sound_format import MICROPHONE_HZ
 
 STILL: Final = 40
 """Samples that stay below it, −58 dBFS, hold no speech: the model hears none in them, not even below 100."""
@@ -56,7 +51,7 @@ class Vad:
             return []
         streams, frames = zip(*batch, strict=True)
         if any(memoryview(frame).nbytes != FRAME_BYTES for frame in frames):
-            raise AudioError(f"A frame of speech is {FRAME_SAMPLES} samples of 16 bits at {HZ} Hz.")
+            raise AudioError(f"A frame of speech is {FRAME_SAMPLES} samples of 16 bits at {MICROPHONE_HZ} Hz.")
         samples = np.frombuffer(b"".join(frames), np.int16).reshape(len(batch), FRAME_SAMPLES)
         probabilities = [0.0] * len(batch)
         asked = self._choose(batch, samples)

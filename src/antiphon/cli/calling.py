@@ -159,7 +159,7 @@ def _check_place(save: Path, file: Path) -> None:
 
 
 def _save(pcm: bytes, save: Path, console: Console) -> None:
-    from antiphon.audio.wav import write_wav
+    from antiphon.sound_format import write_wav
 
     if not pcm:
         console.print("The answer has no sound, so nothing was saved.")

@@ -2,14 +2,11 @@
 
 from collections.abc import AsyncIterator, Sequence
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
 from antiphon.errors import AntiphonError
-
-INPUT_HZ: Final = 16_000
-"""What a recogniser is given: PCM16, mono, little-endian."""
 
 
 class SpeechError(AntiphonError):

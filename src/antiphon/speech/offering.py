@@ -22,7 +22,8 @@ from wyoming.tts import Synthesize
 
 from antiphon import __version__
 from antiphon.errors import AntiphonError
-from antiphon.speech.base import INPUT_HZ, Recognizer, Sound, SpeechError, Synthesizer
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Recognizer, Sound, SpeechError, Synthesizer
 from antiphon.speech.references import WyomingServer, parse_uri
 from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
 from antiphon.telemetry.log import get_logger
@@ -31,7 +32,7 @@ MAX_TEXT_CHARS: Final = 5_000
 FAREWELL_S: Final = 1.0
 """How long the last words to a client may take."""
 
-_SOUND_BYTES_PER_S: Final = INPUT_HZ * 2
+_SOUND_BYTES_PER_S: Final = MICROPHONE_HZ * 2
 _MAKERS: Final = {
     "moonshine": Attribution("Moonshine AI", "https://github.com/moonshine-ai/moonshine"),
     "piper": Attribution("OHF-Voice", "https://github.com/OHF-Voice/piper1-gpl"),
@@ -173,7 +174,7 @@ class _Client:
         for piece in cut(event.payload):
             if self._problem is not None:
                 return
-            self._intake = self._intake or Intake(read_format(event), INPUT_HZ)
+            self._intake = self._intake or Intake(read_format(event), MICROPHONE_HZ)
             self._audio += self._intake.push(piece)
             if len(self._audio) > self._limits.audio_s * _SOUND_BYTES_PER_S:
                 self._forget()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from antiphon.audio.hush import DROP_DB, Hush
-from antiphon.audio.pcm import Samples
-from antiphon.audio.vad import FRAME_BYTES, FRAME_SAMPLES
+from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, Samples
 
 
 def tone(level_db: float) -> bytes:

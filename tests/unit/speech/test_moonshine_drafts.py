@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ
+from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.speech.engines.moonshine.drafts import BEGINNING, FRESH_S, MAX_DRAFTS, Drafts
 
 
@@ -25,11 +25,11 @@ def drafts(clock: Clock) -> Drafts:
 
 
 def sound(seed: int, seconds: float = 2.0) -> Signal:
-    return np.random.default_rng(seed).normal(0, 0.1, int(seconds * INPUT_HZ)).astype(np.float32)
+    return np.random.default_rng(seed).normal(0, 0.1, int(seconds * MICROPHONE_HZ)).astype(np.float32)
 
 
 def test_speech_that_goes_on_is_known_by_its_beginning(drafts: Drafts) -> None:
-    drafts.keep(sound(1)[:INPUT_HZ], [5, 6, 7])
+    drafts.keep(sound(1)[:MICROPHONE_HZ], [5, 6, 7])
     assert drafts.find(sound(1)) == [5, 6]
 
 
@@ -40,7 +40,7 @@ def test_other_speech_is_not(drafts: Drafts) -> None:
 
 
 def test_the_newest_draft_counts(drafts: Drafts) -> None:
-    drafts.keep(sound(1)[:INPUT_HZ], [5, 6, 7])
+    drafts.keep(sound(1)[:MICROPHONE_HZ], [5, 6, 7])
     drafts.keep(sound(1), [5, 8, 9, 10])
     assert drafts.find(sound(1)) == [5, 8, 9]
 

@@ -21,7 +21,8 @@ from wyoming.info import Describe, Info
 from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
-from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice
+from antiphon.sound_format import MICROPHONE_HZ, SPEECH_HZ
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice
 from antiphon.speech.references import WyomingServer
 from antiphon.speech.silence import is_silent
 from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
@@ -29,8 +30,6 @@ from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
 """For a whole transcript; for each piece of speech."""
-OUTPUT_HZ: Final = 22_050
-"""A server says its rate only with the sound itself, so that all are brought to this one, which most voices have."""
 MAX_QUOTE_CHARS: Final = 300
 
 OWN_VOICE: Final = Voice("default", "The server's own", "und")
@@ -153,7 +152,7 @@ class WyomingRecognizer:
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         if not pcm:
             return ""
-        sound = {"rate": INPUT_HZ, "width": 2, "channels": 1}
+        sound = {"rate": MICROPHONE_HZ, "width": 2, "channels": 1}
         async with self._server.connect() as connection, self._server.answer_timeout():
             await connection.send(Transcribe())
             await connection.send(AudioStart(**sound))
@@ -172,7 +171,8 @@ class WyomingRecognizer:
 class WyomingSynthesizer:
     """Wyoming has no word for the speed of speech, so that it is changed here."""
 
-    output_hz = OUTPUT_HZ
+    # A server announces its rate only with the audio itself, so everything is resampled to this one.
+    output_hz = SPEECH_HZ
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class WyomingSynthesizer:
             return
         usual = self.voices[0].id
         chosen = voice if any(each.id == voice for each in self.voices) else usual
-        tempo = Tempo(min(max(speed, SLOWEST), FASTEST), OUTPUT_HZ)
+        tempo = Tempo(min(max(speed, SLOWEST), FASTEST), SPEECH_HZ)
         async with self._server.connect() as connection:
             # Half of a surrogate pair has no UTF-8.
             whole = text.encode("utf-8", "replace").decode()
@@ -229,7 +229,7 @@ class WyomingSynthesizer:
                     event = await connection.receive(AudioStart.is_type, AudioChunk.is_type, AudioStop.is_type)
                 if AudioStop.is_type(event.type):
                     break
-                intake = intake or Intake(read_format(event), OUTPUT_HZ)
+                intake = intake or Intake(read_format(event), SPEECH_HZ)
                 for piece in cut(event.payload):
                     if pcm := tempo.push(intake.push(piece)):
                         yield Sound(pcm, None)

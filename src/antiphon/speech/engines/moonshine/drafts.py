@@ -7,9 +7,9 @@ from time import monotonic
 from typing import Final
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ
+from antiphon.sound_format import MICROPHONE_HZ
 
-BEGINNING: Final = INPUT_HZ // 2
+BEGINNING: Final = MICROPHONE_HZ // 2
 """Samples by which speech is known again. No two microphones hear the same for half a second."""
 FRESH_S: Final = 3.0
 MAX_DRAFTS: Final = 256

@@ -11,7 +11,8 @@ import onnxruntime  # type: ignore[import-untyped]
 from onnxruntime import OrtValue
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ, SpeechError
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.moonshine.drafts import Drafts
 from antiphon.speech.engines.moonshine.files import DECODER, ENCODER, ModelFiles, open_graphs
 from antiphon.speech.engines.moonshine.layout import (
@@ -58,7 +59,7 @@ class Moonshine:
 
     def transcribe(self, signal: Signal, abandoned: Event) -> str:
         """From 56 ms, the least that the network can take, to 24 s. Looks at the event between tokens, and stops."""
-        limit = len(signal) * TOKENS_PER_S // INPUT_HZ + SPARE_TOKENS
+        limit = len(signal) * TOKENS_PER_S // MICROPHONE_HZ + SPARE_TOKENS
         cross = self._encoder.run_with_ort_values(CROSS, {AUDIO: OrtValue.ortvalue_from_numpy(signal[np.newaxis])})
         tokens = self._decode(cross, self._drafts.find(signal), limit, abandoned)
         self._drafts.keep(signal, tokens)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ
+from antiphon.sound_format import MICROPHONE_HZ
 
 LONGEST_S: Final = 12
 """The time that the encoder takes grows with the square of the length, and the model was taught with short ones."""
@@ -26,8 +26,8 @@ MAX_WORDS_PER_S: Final = 5
 MAX_EDGE_WORDS: Final = 3
 """Words beyond a single one in common. With more of them, that "the" or "of" is another one."""
 
-_FRAME: Final = INPUT_HZ // 50
-_PAUSE: Final = PAUSE_MS * INPUT_HZ // 1_000
+_FRAME: Final = MICROPHONE_HZ // 50
+_PAUSE: Final = PAUSE_MS * MICROPHONE_HZ // 1_000
 _LOUD_SHARE: Final = 0.9
 _QUIETEST: Final = 1e-10
 
@@ -41,11 +41,11 @@ class Piece:
 
 def cut(signal: Signal) -> Iterator[Piece]:
     shared_s = 0.0
-    while len(signal) > LONGEST_S * INPUT_HZ:
-        end, is_pause = _find_end(signal[: LONGEST_S * INPUT_HZ])
+    while len(signal) > LONGEST_S * MICROPHONE_HZ:
+        end, is_pause = _find_end(signal[: LONGEST_S * MICROPHONE_HZ])
         yield Piece(signal[:end], shared_s)
         shared_s = 0.0 if is_pause else SHARED_S
-        signal = signal[end - int(shared_s * INPUT_HZ) :]
+        signal = signal[end - int(shared_s * MICROPHONE_HZ) :]
     yield Piece(signal, shared_s)
 
 
@@ -68,7 +68,7 @@ def join(before: str, after: str, shared_s: float) -> str:
 def _find_end(signal: Signal) -> tuple[int, bool]:
     """Where in its last part it is quietest, and whether nothing is said there."""
     levels_db = _levels_db(signal)
-    first = SHORTEST_S * INPUT_HZ // _FRAME
+    first = SHORTEST_S * MICROPHONE_HZ // _FRAME
     place = first + int(np.argmin(levels_db[first:]))
     loud_db = float(np.quantile(levels_db, _LOUD_SHARE))
     # A level is that of the time from its frame on.

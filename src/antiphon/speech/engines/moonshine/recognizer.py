@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from antiphon.audio.pcm import to_signal
-from antiphon.speech.base import INPUT_HZ, Urgency
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Urgency
 from antiphon.speech.engines.moonshine.files import find_files
 from antiphon.speech.engines.moonshine.model import Moonshine
 from antiphon.speech.engines.moonshine.pieces import cut, join
@@ -22,7 +23,7 @@ TAIL_MS: Final = 320
 off a tenth of a second after the last word, 40 words are wrong with 256 ms of it and 63 without, and none ends with a
 comma. Of 500 that were cut off within a twentieth, 189 are wrong with 256 ms, and 173 with this."""
 
-_TAIL: Final = np.zeros(TAIL_MS * INPUT_HZ // 1_000, np.float32)
+_TAIL: Final = np.zeros(TAIL_MS * MICROPHONE_HZ // 1_000, np.float32)
 
 
 class MoonshineRecognizer:
@@ -44,7 +45,7 @@ class MoonshineRecognizer:
         self._loaded()
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
-        if len(pcm) // 2 * 1_000 < LEAST_MS * INPUT_HZ:
+        if len(pcm) // 2 * 1_000 < LEAST_MS * MICROPHONE_HZ:
             return ""
         return await self._workers.run(partial(self._transcribe, pcm), urgency)
 
