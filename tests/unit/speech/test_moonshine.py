@@ -14,11 +14,9 @@ from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.moonshine import model as model_module
-from antiphon.speech.engines.moonshine.drafts import Drafts
 from antiphon.speech.engines.moonshine.files import find_files
-from antiphon.speech.engines.moonshine.model import Moonshine, find_loop
-from antiphon.speech.engines.moonshine.spelling import modernize
-from antiphon.speech.engines.moonshine.tokens import END
+from antiphon.speech.engines.moonshine.model import END, Drafts, Moonshine, find_loop
+from antiphon.speech.engines.moonshine.recognizer import modernize
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.fakes.spoken import error_rate, make_sentences, record

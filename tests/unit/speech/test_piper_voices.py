@@ -20,8 +20,7 @@ from structlog.testing import capture_logs
 from antiphon.audio.pcm import Signal, duration_ms
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.piper import PiperSynthesizer, synthesizer
-from antiphon.speech.engines.piper.files import VoiceFile, find_voices
-from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, Plan, open_parts
+from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, Plan, VoiceFile, find_voices, open_parts
 from antiphon.speech.engines.piper.synthesizer import CHUNK_FRAMES
 from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice, Prior
 from antiphon.speech.workers import Workers

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.weights.download import download, explain
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import Wheel
+from antiphon.weights.manifest import WeightsError, Wheel
 from tests.unit.weights.shelf import make_wheel, pip_variables
 
 pytestmark = pytest.mark.real_time

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.weights.errors import WeightsError
 from antiphon.weights.folder import State, alone, cache_dir, locate, path_of, remove, state_of, verify
-from antiphon.weights.manifest import Model, Wheel, find_model
+from antiphon.weights.manifest import Model, WeightsError, Wheel, find_model
 from tests.unit.weights.shelf import CONTENT, toy_model
 
 TOY = toy_model(Wheel("toy-voice", "1.0", 1))

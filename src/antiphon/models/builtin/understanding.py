@@ -1,4 +1,4 @@
-"""From a person's words to what they ask for, by the sentences of all tools. Each text is understood by itself."""
+"""Finds what a person asks for, by the sentences of all tools. Each text is understood on its own."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,6 @@ from typing import Any, Final
 from hassil import RangeSlotList
 
 from antiphon.models.builtin import speech
-from antiphon.models.builtin.courtesy import without_courtesy
 from antiphon.models.builtin.nearness import CLEARLY_CLOSER, Nearness
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.completeness import Completeness, could_grow, hangs
@@ -20,6 +19,37 @@ from antiphon.tools.sentences.phrases import Phrase
 from antiphon.tools.sentences.readings import sample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
+
+MAX_LEFT_OFF: Final = 4
+"""At either end."""
+
+_BEFORE: Final = re.compile(
+    r"\s*(?:please|kindly|hey|hi|hello|good (?:morning|afternoon|evening)|antiphon|computer|"
+    r"ok|okay|alright|all right|right|so|well|oh|um+|uh+|er+m?|hm+|now|then|and|actually|listen|just|"
+    r"(?:can|could|will|would) you(?: please)?|tell me|let me know|do you (?:happen to )?know|"
+    r"i(?:'d|’d| would) like (?:you to|to know)|i (?:want|need) (?:you to|to know))(?:[\s,.!:]+|\Z)",
+    re.IGNORECASE,
+)
+_AFTER: Final = re.compile(
+    r"[\s,.!]{0,3}\b(?:please|thanks|thank you|(?:can|could|will|would) you)[\s,.!?]{0,3}\Z", re.IGNORECASE
+)
+
+
+def without_courtesy(said: str) -> list[Phrase]:
+    """What was said with more and more of the polite words left off, beginning with none.
+
+    Which of them belong to the request, the grammar decides: "tell me" does in "tell me a joke".
+    """
+    said = said.strip()
+    starts, ends = [0], [len(said)]
+    for _ in range(MAX_LEFT_OFF):
+        if (match := _BEFORE.match(said, starts[-1])) and match.end() < len(said):
+            starts.append(match.end())
+        if (match := _AFTER.search(said, 0, ends[-1])) and match.start() > 0:
+            ends.append(match.start())
+    texts = (said[start:end] for start in starts for end in ends if start < end)
+    return [Phrase(text) for text in dict.fromkeys(texts)] or [Phrase(said)]
+
 
 MAX_CHARS: Final = 600
 """hassil tries every way to share words among slots: 30 ms for a sum of this length."""

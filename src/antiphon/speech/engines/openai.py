@@ -13,9 +13,8 @@ import openai
 from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, leads_here
 from antiphon.security.quotes import quote, tell
 from antiphon.sound_format import MICROPHONE_HZ, write_wav
-from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice, is_silent
 from antiphon.speech.references import OpenAIServer
-from antiphon.speech.silence import is_silent
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0

@@ -22,9 +22,8 @@ from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
 from antiphon.sound_format import MICROPHONE_HZ, SPEECH_HZ
-from antiphon.speech.base import Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice, is_silent
 from antiphon.speech.references import WyomingServer
-from antiphon.speech.silence import is_silent
 from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
 
 CONNECT_TIMEOUT_S: Final = 5.0

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.speech.engines.moonshine.layout import (
+from antiphon.speech.engines.moonshine.model import (
     AUDIO,
     CROSS,
     HEAD_WIDTH,
@@ -34,8 +34,7 @@ from antiphon.speech.engines.moonshine.layout import (
     PRESENT,
     TOKEN,
 )
-from antiphon.speech.engines.moonshine.network import MICROSOFT, Network
-from antiphon.speech.engines.moonshine.weights import Matrix, Weights, read_weights
+from antiphon.speech.engines.moonshine.network import MICROSOFT, Matrix, Network, Weights, read_weights
 
 WIDTH: Final = HEADS * HEAD_WIDTH
 ROTARY_WIDTH: Final = 32

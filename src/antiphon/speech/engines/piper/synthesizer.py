@@ -15,8 +15,7 @@ from antiphon.audio.resample import Resampler
 from antiphon.sound_format import SPEECH_HZ
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.engines.piper.files import find_voices
-from antiphon.speech.engines.piper.sound import find_speech, shape
-from antiphon.speech.engines.piper.voice import LoadedVoice, Prior
+from antiphon.speech.engines.piper.voice import LoadedVoice, Prior, find_speech, shape
 from antiphon.speech.workers import Workers
 
 SLOWEST: Final = 0.5

@@ -1,10 +1,10 @@
-"""A synthesiser that remembers: what it has spoken once, it speaks at once the next time."""
+"""Wrappers around any engine: a synthesiser that caches, and a recogniser that refuses optional work."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from typing import Final
 
-from antiphon.speech.base import Sound, Synthesizer, Urgency, Voice, Wanted
+from antiphon.speech.base import Recognizer, Sound, SpeechBusy, Synthesizer, Urgency, Voice, Wanted
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 
@@ -95,3 +95,25 @@ class Phrases:
 
 def _bytes(sounds: Sequence[Sound]) -> int:
     return sum(len(sound.pcm) for sound in sounds)
+
+
+SPARED: Final = "This recogniser is kept for what somebody waits for."
+
+
+class Sparing:
+    """Wraps any recogniser, and closes it with itself. What is only nice to have is always refused."""
+
+    def __init__(self, recognizer: Recognizer) -> None:
+        self._recognizer = recognizer
+
+    @property
+    def name(self) -> str:
+        return self._recognizer.name
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        if urgency is Urgency.IDLE:
+            raise SpeechBusy(SPARED)
+        return await self._recognizer.recognize(pcm, urgency)
+
+    async def aclose(self) -> None:
+        await self._recognizer.aclose()

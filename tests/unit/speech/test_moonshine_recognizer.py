@@ -5,7 +5,7 @@ import pytest
 
 from antiphon.audio.pcm import Signal
 from antiphon.sound_format import MICROPHONE_HZ
-from antiphon.speech.engines.moonshine.pieces import LONGEST_S, SHARED_S, Piece, cut, join
+from antiphon.speech.engines.moonshine.recognizer import LONGEST_S, SHARED_S, Piece, cut, join
 
 
 def talk(seconds: float) -> Signal:
