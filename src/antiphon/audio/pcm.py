@@ -14,7 +14,7 @@ FRAME_MS: Final = FRAME_SAMPLES * 1000 // MICROPHONE_HZ
 FRAME_BYTES: Final = FRAME_SAMPLES * SAMPLE_BYTES
 FULL_SCALE: Final = 32_768
 SILENCE_DBFS: Final = -100.0
-"""The level of nothing. The quietest sound that PCM16 can hold has -90."""
+"""The level of silence. The quietest sound in PCM16 has -90."""
 
 Samples = NDArray[np.int16]
 Signal = NDArray[np.float32]
@@ -27,7 +27,7 @@ class AudioError(AntiphonError):
 
 
 def to_samples(pcm: bytes | Samples) -> Samples:
-    """The same samples, not a copy. Half a sample at the end is left out."""
+    """Returns a view of the samples. Half a sample at the end is dropped."""
     return np.frombuffer(pcm, np.int16, len(pcm) // SAMPLE_BYTES) if isinstance(pcm, bytes) else pcm
 
 
@@ -36,7 +36,7 @@ def to_signal(pcm: bytes | Samples) -> Signal:
 
 
 def from_signal(signal: Signal) -> bytes:
-    """What is louder than full scale is clipped."""
+    """Converts to PCM16, clipping what is beyond full scale."""
     scaled = np.rint(signal * np.float32(FULL_SCALE))
     samples: Samples = np.clip(scaled, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
     return samples.tobytes()
@@ -47,7 +47,7 @@ def duration_ms(pcm: bytes, hz: int) -> int:
 
 
 def level_dbfs(pcm: bytes | Samples) -> float:
-    """How loud it is on the whole: 0 is a square wave at full scale, `SILENCE_DBFS` is silence, or no sound at all."""
+    """Returns the RMS level: 0 is a square wave at full scale, `SILENCE_DBFS` is silence or an empty buffer."""
     signal = to_signal(pcm)
     if not signal.size:
         return SILENCE_DBFS

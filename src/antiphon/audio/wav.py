@@ -16,13 +16,13 @@ _INTEGER: Final = 1
 _FLOAT: Final = 3
 _EXTENSIBLE: Final = 0xFFFE
 _SUBFORMAT: Final = slice(24, 26)
-"""Where an extensible format says which of the two it is."""
+"""Where an extensible format stores the actual format tag."""
 
 
 def read_wav(source: bytes | Path) -> tuple[bytes, int]:
     """PCM16 mono, and its rate. Channels are mixed. Raises `AudioError`.
 
-    Integers of 8, 16, 24 and 32 bits and 32-bit floats can be read. A file that was cut short is read as far as it is.
+    Integers of 8, 16, 24 and 32 bits and 32-bit floats can be read. A truncated file is read as far as it goes.
     """
     name = "This sound"
     if isinstance(source, Path):

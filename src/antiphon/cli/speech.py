@@ -48,11 +48,11 @@ async def _serve(settings: "Settings", uri: str) -> None:
     from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "`antiphon speech serve`"):
-        from antiphon.speech.offering import offer
+        from antiphon.speech.wyoming_server import serve_wyoming
 
     async with (
         open_speech(settings) as speech,
-        offer(uri, speech.recognizer, speech.synthesizer) as address,
+        serve_wyoming(uri, speech.recognizer, speech.synthesizer) as address,
     ):
         stopped = _stop_signal()
         voice = "no voice" if speech.synthesizer is None else speech.synthesizer.name

@@ -47,7 +47,7 @@ class Voice(Struct, frozen=True):
     """As in "en-US"."""
 
 
-class Wanted(Struct, frozen=True):
+class SpeechRequest(Struct, frozen=True):
     """A text, and how it is to be spoken."""
 
     text: str

@@ -131,7 +131,7 @@ VOICE: Final = (
         ),
     ),
 )
-"""What a spoken conversation needs when nothing but this machine takes part in it."""
+"""What a spoken conversation needs when everything runs on this machine."""
 
 MODELS: Final = {model.name: model for model in VOICE}
 

@@ -215,5 +215,5 @@ def test_a_frame_of_another_length_is_refused(frame: bytes) -> None:
 
 
 def test_a_rate_of_nothing_is_refused() -> None:
-    with pytest.raises(AudioError, match="more than 0"):
+    with pytest.raises(AudioError, match="greater than 0"):
         BargeIn().played(bytes(100), 0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from antiphon.audio.inference import ModelFileError
 from antiphon.audio.pcm import AudioError, Signal, from_signal
-from antiphon.audio.turn import HEARD_S, TurnDetector, choose_places, features
+from antiphon.audio.turn import CONTEXT_S, TurnDetector, choose_places, features
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 from tests.unit.audio.conftest import Speaker, silence
 
@@ -96,7 +96,7 @@ def test_all_of_the_silence_before_a_turn_counts_in_few_places(seconds: float) -
 
 def test_only_the_end_of_a_turn_counts(detector: TurnDetector, speaker: Speaker) -> None:
     long = turn(np.concatenate([speaker.say(text) for text in SENTENCES]))
-    heard = round(HEARD_S * MICROPHONE_HZ)
+    heard = round(CONTEXT_S * MICROPHONE_HZ)
     assert detector.completeness(long) == detector.completeness(long[-heard * SAMPLE_BYTES :])
     assert detector.completeness(long) != detector.completeness(long[-heard * SAMPLE_BYTES // 2 :])
 
@@ -109,7 +109,7 @@ def test_threads_do_not_disturb_each_other(detector: TurnDetector, speaker: Spea
 
 @pytest.mark.parametrize("pcm", [b"", b"\1"])
 def test_without_sound_there_is_no_turn(detector: TurnDetector, pcm: bytes) -> None:
-    with pytest.raises(AudioError, match="no sound"):
+    with pytest.raises(AudioError, match="no audio"):
         detector.completeness(pcm)
 
 

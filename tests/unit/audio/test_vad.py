@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, AudioError, Samples, Signal
-from antiphon.audio.vad import SETTLED_FRAMES, Vad
+from antiphon.audio.vad import STILL_FRAMES_BEFORE_SKIPPING, Vad
 from antiphon.sound_format import MICROPHONE_HZ
 from tests.unit.audio.conftest import Speaker, at_level, silence, to_frames
 
@@ -73,8 +73,8 @@ def first_heard(probabilities: list[float]) -> int:
 
 def test_a_still_room_is_no_speech_and_costs_no_thought(vad: Vad) -> None:
     probabilities = listen(vad, to_frames(silence(3)))
-    assert probabilities[SETTLED_FRAMES:] == [0.0] * (len(probabilities) - SETTLED_FRAMES)
-    assert all(probabilities[:SETTLED_FRAMES])
+    assert probabilities[STILL_FRAMES_BEFORE_SKIPPING:] == [0.0] * (len(probabilities) - STILL_FRAMES_BEFORE_SKIPPING)
+    assert all(probabilities[:STILL_FRAMES_BEFORE_SKIPPING])
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)

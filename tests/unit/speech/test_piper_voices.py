@@ -187,7 +187,7 @@ def test_a_part_that_is_damaged_is_found_and_made_anew(
     with capture_logs() as logs:
         LoadedVoice(file)
     assert (folder / part).stat().st_size == size
-    assert [log["event"] for log in logs] == ["cache_made_anew"]
+    assert [log["event"] for log in logs] == ["cache_rebuilt"]
 
 
 def test_a_voice_whose_parts_are_kept_does_not_need_what_cuts_graphs(cut: Path) -> None:

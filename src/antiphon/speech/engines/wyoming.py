@@ -24,7 +24,15 @@ from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
 from antiphon.sound_format import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice, is_silent
 from antiphon.speech.references import WyomingServer
-from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.speech.wyoming_wire import (
+    GOES_ON,
+    MAX_DATA_BYTES,
+    AudioConverter,
+    MalformedEvent,
+    chunks,
+    read_event,
+    read_format,
+)
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
@@ -91,7 +99,7 @@ class _Server:
             raise SpeechError(
                 f"{self.name} did not answer within {self._answer_timeout_s:g} s. It may have too much to do."
             ) from error
-        except GarbledEvent as error:
+        except MalformedEvent as error:
             raise SpeechError(
                 f"{self.name} answered with something that is no Wyoming event. Is it a Wyoming server?"
             ) from error
@@ -115,7 +123,7 @@ class _Server:
             try:
                 return msgspec.convert(event.data, _Info)
             except msgspec.ValidationError as error:
-                raise GarbledEvent("no description of a server") from error
+                raise MalformedEvent("no description of a server") from error
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._address.host, self._address.port
@@ -155,12 +163,12 @@ class WyomingRecognizer:
         async with self._server.connect() as connection, self._server.answer_timeout():
             await connection.send(Transcribe())
             await connection.send(AudioStart(**sound))
-            for piece in cut(pcm):
+            for piece in chunks(pcm):
                 await connection.send(AudioChunk(**sound, audio=piece))
             await connection.send(AudioStop())
             text = (await connection.receive(Transcript.is_type)).data.get("text")
             if not isinstance(text, str):
-                raise GarbledEvent("a transcript without a text")
+                raise MalformedEvent("a transcript without a text")
             return text.strip()
 
     async def aclose(self) -> None:
@@ -222,17 +230,17 @@ class WyomingSynthesizer:
             wanted = None if chosen == OWN_VOICE.id else SynthesizeVoice(chosen)
             async with self._server.answer_timeout():
                 await connection.send(Synthesize(whole, wanted, context={GOES_ON: True} if goes_on else None))
-            intake: Intake | None = None
+            converter: AudioConverter | None = None
             while True:
                 async with self._server.answer_timeout():
                     event = await connection.receive(AudioStart.is_type, AudioChunk.is_type, AudioStop.is_type)
                 if AudioStop.is_type(event.type):
                     break
-                intake = intake or Intake(read_format(event), SPEECH_HZ)
-                for piece in cut(event.payload):
-                    if pcm := tempo.push(intake.push(piece)):
+                converter = converter or AudioConverter(read_format(event), SPEECH_HZ)
+                for piece in chunks(event.payload):
+                    if pcm := tempo.push(converter.push(piece)):
                         yield Sound(pcm, None)
-        if intake is not None and (pcm := tempo.push(intake.push(b"", last=True), last=True)):
+        if converter is not None and (pcm := tempo.push(converter.push(b"", last=True), last=True)):
             yield Sound(pcm, None)
 
     async def aclose(self) -> None:

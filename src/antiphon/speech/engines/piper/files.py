@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field
 
 from antiphon.speech.base import SpeechError, Voice
 from antiphon.telemetry.log import get_logger
-from antiphon.weights.cache import Opened, key_of, open_made
+from antiphon.weights.cache import Opened, cache_key, open_cached
 from antiphon.weights.folder import CACHE, cache_dir
 
 USUAL: Final = "joe"
@@ -129,7 +129,7 @@ def open_parts(model: Path, cache_dir: Path, open_folder: Callable[[Path, Plan],
         return open_folder(folder, msgspec.json.decode((folder / PLAN).read_bytes(), type=Plan))
 
     try:
-        return open_made(cache_dir, key_of([model], str(_RECIPE)), partial(_write, model), open_planned)
+        return open_cached(cache_dir, cache_key([model], str(_RECIPE)), partial(_write, model), open_planned)
     except SpeechError:
         raise
     except Exception as error:  # onnxruntime's errors have no common ancestor below this one.

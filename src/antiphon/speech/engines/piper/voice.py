@@ -121,7 +121,7 @@ class LoadedVoice:
             {
                 "input": np.array([symbols], np.int64),
                 "input_lengths": np.array([len(symbols)], np.int64),
-                "scales": np.array([noise, own.length_scale * _stretch(speed), noise_w], np.float32),
+                "scales": np.array([noise, own.length_scale * _length_scale(speed), noise_w], np.float32),
                 **self._speaker,
             },
         )
@@ -130,8 +130,8 @@ class LoadedVoice:
     def decode(self, prior: Prior, first: int, last: int) -> Signal:
         """The samples of the frames from `first` up to `last` or the end, as they are within the whole."""
         frames = prior.shape[-1]
-        begin, end = _widen(first, last, self._plan.decoder_context_frames, frames)
-        flow_begin, flow_end = _widen(begin, end, self._plan.flow_context_frames, frames)
+        begin, end = _with_context(first, last, self._plan.decoder_context_frames, frames)
+        flow_begin, flow_end = _with_context(begin, end, self._plan.flow_context_frames, frames)
         around = np.ascontiguousarray(prior[..., flow_begin:flow_end])
         mask = np.ones((1, 1, around.shape[-1]), np.float32)
         (latent,) = self._flow.run(None, {self._plan.prior: around, self._plan.mask: mask, **self._speaker})
@@ -158,12 +158,12 @@ def _espeak() -> EspeakPhonemizer:
     return EspeakPhonemizer()
 
 
-def _stretch(speed: float) -> float:
+def _length_scale(speed: float) -> float:
     """Every symbol lasts for a whole number of frames, rounded up, so that a share of the length is not scaled."""
     return (1 / speed - ROUNDED_UP) / (1 - ROUNDED_UP)
 
 
-def _widen(first: int, last: int, context: int, length: int) -> tuple[int, int]:
+def _with_context(first: int, last: int, context: int, length: int) -> tuple[int, int]:
     return max(0, first - context), min(length, last + context)
 
 
