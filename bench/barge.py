@@ -21,10 +21,11 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from antiphon.audio.barge import BargeIn
-from antiphon.audio.pcm import Samples
-from antiphon.audio.vad import FRAME_MS, HZ, Vad
+from antiphon.audio.pcm import FRAME_MS, Samples
+from antiphon.audio.vad import Vad
 from antiphon.config import load
 from antiphon.errors import AntiphonError
+from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.weights.folder import locate
 from bench.conversation.figures import Target, describe_run, tell_load
 from bench.interruptions.sounds import HUMS, NOISES, PEOPLE, Kind, Sound, Studio
@@ -59,7 +60,7 @@ class InARow:
 def make_ours(answer: bytes | None) -> BargeIn:
     barge = BargeIn()
     for at in range(0, len(answer or b""), 9_000):
-        barge.played((answer or b"")[at : at + 9_000], HZ)
+        barge.played((answer or b"")[at : at + 9_000], MICROPHONE_HZ)
     return barge
 
 

@@ -8,7 +8,7 @@ from random import Random
 from string import Formatter
 from typing import Final
 
-from antiphon.words.numbers import spell_number
+from antiphon.words.speech import spell_number
 
 REST: Final = "…"
 """Where the speaker thinks for a moment."""

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from antiphon.client.speaking import QUIET, end_of_speech_ms
+from antiphon.sound_format import MICROPHONE_HZ
 from bench.conversation.sayings import REST, Saying
-from bench.speech.clips import CLIP_HZ, make_clip
+from bench.speech.clips import make_clip
 
 REST_MS: Final = (400, 800)
 _WINDOW_MS: Final = 10
-_WINDOW: Final = CLIP_HZ * _WINDOW_MS // 1_000
+_WINDOW: Final = MICROPHONE_HZ * _WINDOW_MS // 1_000
 _LEAST_GAP_MS: Final = 50
 """What a comma leaves. Shorter ones are the stops of consonants."""
 _DECAY_MS: Final = 20
@@ -52,8 +53,8 @@ def speak(saying: Saying, models_dir: Path, chance: Random) -> Utterance:
     samples = np.frombuffer(make_clip(f"{before}, {after}", saying.voice, models_dir).pcm, np.int16)
     first, last = find_gap(samples, len(before) / len(before + after))
     rest_ms = chance.randint(*REST_MS)
-    noise = np.random.default_rng(rest_ms).normal(0, 8, (rest_ms - 2 * _DECAY_MS) * CLIP_HZ // 1_000)
-    decay = _DECAY_MS * CLIP_HZ // 1_000
+    noise = np.random.default_rng(rest_ms).normal(0, 8, (rest_ms - 2 * _DECAY_MS) * MICROPHONE_HZ // 1_000)
+    decay = _DECAY_MS * MICROPHONE_HZ // 1_000
     stretched = np.concatenate([samples[: first + decay], noise.astype(np.int16), samples[last - decay :]])
     return Utterance(saying, stretched.tobytes(), rest_ms)
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.pcm import Samples, Signal, from_signal, to_signal
+from antiphon.audio.pcm import FRAME_MS, Samples, Signal, from_signal, to_signal
 from antiphon.audio.resample import resample
-from antiphon.audio.vad import FRAME_MS, HZ
 from antiphon.audio.wav import read_wav
+from antiphon.sound_format import MICROPHONE_HZ
 from bench.interruptions.noises import murmur, slam, type_keys
 from bench.speech.clips import FLITE, JOE, LEAD_MS, TAIL_MS, VOICES, MissingProgram, make_clip
 from tests.unit.audio.conftest import at_level, silence, to_frames
@@ -140,7 +140,7 @@ class Studio:
             answer = from_signal(spoken)
             if kind is Kind.OVER:
                 microphone += _fit(self._loudspeaker(spoken, ROOMS[Kind.OWN_ROOM]), len(microphone))
-        began_ms = (len(before) + onset(speech)) * 1_000 / HZ
+        began_ms = (len(before) + onset(speech)) * 1_000 / MICROPHONE_HZ
         return Sound(kind, voice, text, to_frames(microphone), began_ms, answer)
 
     def _make_noise(self, kind: Kind, voice: str, text: str, noise: Signal) -> Iterator[Sound]:
@@ -167,7 +167,9 @@ class Studio:
 
     def _say(self, text: str, voice: str) -> Signal:
         def speak() -> bytes:
-            return make_clip(text, voice, self._models_dir).pcm[LEAD_MS * HZ // 500 : -TAIL_MS * HZ // 500]
+            return make_clip(text, voice, self._models_dir).pcm[
+                LEAD_MS * MICROPHONE_HZ // 500 : -TAIL_MS * MICROPHONE_HZ // 500
+            ]
 
         return self._keep(f"{voice} {text}", speak)
 
@@ -178,7 +180,7 @@ class Studio:
             except FileNotFoundError as error:
                 raise MissingProgram(f"{command[0]} is not installed.") from error
             pcm, hz = read_wav(file)
-            return resample(pcm, hz, HZ)
+            return resample(pcm, hz, MICROPHONE_HZ)
 
         return self._keep(" ".join(command), speak)
 
@@ -191,7 +193,7 @@ class Studio:
 
 def onset(speech: Signal) -> int:
     """The first 5 ms that are less than 30 dB below the loudest ones: an "s" is, the breath before it is not."""
-    window = HZ // 200
+    window = MICROPHONE_HZ // 200
     whole = len(speech) - len(speech) % window
     power = np.square(speech[:whole]).reshape(-1, window).mean(axis=1)
     return int(np.flatnonzero(power > power.max() / 1_000)[0]) * window

@@ -19,8 +19,9 @@ import numpy as np
 from piper import PiperVoice, SynthesisConfig
 
 from antiphon.audio.resample import resample
+from antiphon.audio.wav import read_wav
+from antiphon.sound_format import MICROPHONE_HZ
 
-CLIP_HZ: Final = 16_000
 LEAD_MS: Final = 250
 """Before the first word, as the cascade gives it. Without it the recogniser loses first words."""
 TAIL_MS: Final = 200
@@ -48,7 +49,7 @@ class Clip:
 
     @property
     def seconds(self) -> float:
-        return len(self.pcm) / (2 * CLIP_HZ)
+        return len(self.pcm) / (2 * MICROPHONE_HZ)
 
 
 def make_clips(sentences: Sequence[str], voices: Sequence[str], models_dir: Path) -> Iterator[Clip]:
@@ -59,7 +60,11 @@ def make_clips(sentences: Sequence[str], voices: Sequence[str], models_dir: Path
 
 def make_clip(text: str, voice: str, models_dir: Path) -> Clip:
     """The same text in the same voice always sounds the same. Raises `MissingProgram`."""
-    return Clip(text, voice, _quiet(LEAD_MS) + _read_wav(_speaker(voice, models_dir)(text)) + _quiet(TAIL_MS))
+    return Clip(
+        text,
+        voice,
+        _quiet(LEAD_MS) + resample(*read_wav(_speaker(voice, models_dir)(text)), MICROPHONE_HZ) + _quiet(TAIL_MS),
+    )
 
 
 def _speaker(voice: str, models_dir: Path) -> Speak:
@@ -90,12 +95,6 @@ def _run(program: str, *arguments: str) -> bytes:
     return subprocess.run([program, *arguments], check=True, capture_output=True).stdout
 
 
-def _read_wav(file: bytes) -> bytes:
-    with wave.open(io.BytesIO(file)) as wav:
-        # A program that writes to a pipe cannot go back and write the length, so what is there counts.
-        return resample(wav.readframes(len(file)), wav.getframerate(), CLIP_HZ)
-
-
 def _quiet(ms: int) -> bytes:
     """Nothing but the noise of a good microphone, at -72 dBFS: digital silence is not heard in nature."""
-    return np.random.default_rng(ms).normal(0, 8, ms * CLIP_HZ // 1_000).astype(np.int16).tobytes()
+    return np.random.default_rng(ms).normal(0, 8, ms * MICROPHONE_HZ // 1_000).astype(np.int16).tobytes()

@@ -7,9 +7,9 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
 from antiphon.audio.pcm import to_signal
-from antiphon.speech.engines.moonshine.tokens import END, START, Tokens
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.engines.moonshine.model import END, START, Tokens
 from bench.speech.answering import Recognize, answer
-from bench.speech.clips import CLIP_HZ
 
 LAYERS: Final = 8
 EMPTY: Final = np.zeros((1, 8, 0, 52), np.float32)
@@ -34,7 +34,7 @@ def load(folder: Path) -> Recognize:
         (hidden,) = encoder.run(None, {"input_values": signal[np.newaxis]})
         past = {each.name: EMPTY for each in decoder.get_inputs() if each.name.startswith("past")}
         written = [START]
-        while len(written) < len(signal) / CLIP_HZ * 7 + 6:
+        while len(written) < len(signal) / MICROPHONE_HZ * 7 + 6:
             is_first = len(written) == 1
             feed = {"input_ids": np.array([written[-1:]]), "encoder_hidden_states": hidden}
             found = decoder.run(None, feed | past | {"use_cache_branch": np.array([not is_first])})

@@ -4,7 +4,7 @@ from random import Random
 from string import Formatter
 from typing import Final
 
-from antiphon.words.numbers import spell_number
+from antiphon.words.speech import spell_number
 
 _PATTERNS: Final = (
     "What time is it in {city}?",

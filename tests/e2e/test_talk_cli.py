@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.audio.wav import read_wav, write_wav
+from antiphon.audio.wav import read_wav
 from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ
+from antiphon.sound_format import write_wav
 from tests.e2e.terminal import COMMAND, Shown, Terminal, heed_ctrl_c
 from tests.e2e.voices import JOE, SLT, VoiceServer, make_clips
 

@@ -16,7 +16,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from antiphon.audio.resample import Resampler
-from antiphon.speech.base import INPUT_HZ, Recognizer, Synthesizer
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Recognizer, Synthesizer
 
 KEY: Final = "sk-test"
 EARS_MODEL: Final = "gpt-transcribe"
@@ -137,9 +138,9 @@ def _read_wav(data: bytes) -> bytes:
             pcm: bytes = file.readframes(file.getnframes())
     except (wave.Error, EOFError) as error:
         raise Refused(400, "Audio file might be corrupted or unsupported.") from error
-    if kind != (INPUT_HZ, 2, 1):
+    if kind != (MICROPHONE_HZ, 2, 1):
         raise Refused(400, f"This server hears 16 kHz mono only, not {kind}.")
-    if len(pcm) < INPUT_HZ * 2 // 10:
+    if len(pcm) < MICROPHONE_HZ * 2 // 10:
         raise Refused(400, "Audio file is too short. Minimum audio length is 0.1 seconds.", "audio_too_short")
     return pcm
 

@@ -8,8 +8,9 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 
 from antiphon.audio.resample import resample
-from antiphon.speech.base import INPUT_HZ, Synthesizer
-from antiphon.words.digits import to_digits
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Synthesizer
+from antiphon.words.numbers import to_digits
 
 TEMPLATES: Final = (
     "What time is it in {city}?",
@@ -29,7 +30,7 @@ WORDS: Final = {
     "person": ("mother", "father", "sister", "brother", "doctor"),
     "room": ("kitchen", "bedroom", "living room", "bathroom", "office"),
 }
-QUIET: Final = bytes(INPUT_HZ * 2 * 3 // 10)
+QUIET: Final = bytes(MICROPHONE_HZ * 2 * 3 // 10)
 """Before and after speech: recognisers lose first words without it."""
 
 
@@ -46,7 +47,7 @@ async def record(synthesizer: Synthesizer, text: str) -> bytes:
 
 
 def for_ears(pcm: bytes, hz: int) -> bytes:
-    return QUIET + resample(pcm, hz, INPUT_HZ) + QUIET
+    return QUIET + resample(pcm, hz, MICROPHONE_HZ) + QUIET
 
 
 def to_words(text: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Sound as numbers: samples, files, rates, and the two small models that hear when somebody speaks and has finished."""
+"""Audio processing: samples, files, resampling, and the models for voice activity and end of turn."""

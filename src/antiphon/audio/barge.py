@@ -1,4 +1,4 @@
-"""Evidence that somebody really speaks to the assistant while its answer plays."""
+"""Decides whether somebody is really speaking to the assistant while its answer plays."""
 
 from collections import deque
 from typing import Final
@@ -6,30 +6,29 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.audio.echo import HEARD, Echo
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import FULL_SCALE, Samples, Signal, to_samples
-from antiphon.audio.vad import FRAME_SAMPLES, HZ
+from antiphon.audio.echo import COMPARED_SAMPLES, EchoDetector
+from antiphon.audio.pcm import FRAME_SAMPLES, FULL_SCALE, AudioError, Samples, Signal, to_samples
+from antiphon.sound_format import MICROPHONE_HZ
 
-ENDED: Final = 0.3
-"""Below this probability of speech, what was heard so far is over."""
+SPEECH_OVER: Final = 0.3
+"""Below this probability of speech, the current utterance has ended."""
 SPEECH: Final = 0.5
-SURE: Final = 0.85
-"""Coughs seldom come so far; speech does within a tenth of a second."""
-ENOUGH: Final = 3
-"""Frames of speech, unless it may be a hum."""
-LONG: Final = 20
-"""Frames, 0.64 s: nobody hums that long, whatever it sounds like."""
-OPEN_DB: Final = -11.0
-"""What an open mouth adds is at least so loud, beside the low tones."""
+CLEAR_SPEECH: Final = 0.85
+"""Coughs seldom reach this probability; speech does within a tenth of a second."""
+MIN_SPEECH_FRAMES: Final = 3
+"""How many frames of speech interrupt, unless they may be a hum."""
+LONG_SPEECH_FRAMES: Final = 20
+"""After this many frames (0.64 s) it is speech whatever it sounds like: nobody hums that long."""
+OPEN_MOUTH_DB: Final = -11.0
+"""The least level that an open mouth adds, relative to the low frequencies."""
 CHANGE_DB: Final = 10.0
 """A hum sounds the same from its beginning to its end. "Who is that" has the low tones of a hum, but it changes."""
 FAINT_DB: Final = -24.0
-"""What is fainter, beside the low tones, is breath or the noise of the room: that it changes means nothing."""
-QUIETER_DB: Final = 8.0
-"""The breath between the halves of an "mm-hm" sounds like an open mouth, but it is quieter than they are by more."""
+"""Below this level, relative to the low frequencies, it is breath or room noise, and its changes mean nothing."""
+BREATH_DROP_DB: Final = 8.0
+"""The breath between the halves of an "mm-hm" sounds like an open mouth, but it is quieter by more than this."""
 
-_Colour = tuple[float, float, float]
+_Spectrum = tuple[float, float, float]
 
 
 class BargeIn:
@@ -39,18 +38,18 @@ class BargeIn:
         self.reset()
 
     def reset(self) -> None:
-        self._echo = Echo()
+        self._echo = EchoDetector()
         self._played = 0
         self._recent = deque([_SILENCE] * _COMPARED, _COMPARED)
-        self._forget()
+        self._reset_speech()
 
-    def _forget(self) -> None:
+    def _reset_speech(self) -> None:
         self._frames = 0
-        self._likeliest = 0.0
-        self._colours: deque[_Colour] = deque(maxlen=LONG)
+        self._max_probability = 0.0
+        self._spectra: deque[_Spectrum] = deque(maxlen=LONG_SPEECH_FRAMES)
 
     def played(self, pcm: bytes, hz: int) -> None:
-        """The next piece of the answer, as it is sent: it may be sent long before it is heard."""
+        """Adds the next piece of the answer, which may be sent long before it is played."""
         self._echo.add(pcm, hz)
 
     def hear(self, probability: float, frame: bytes | Samples, *, playing: bool) -> bool:
@@ -63,44 +62,44 @@ class BargeIn:
             raise AudioError(f"A frame of speech has {FRAME_SAMPLES} samples, not {len(samples)}.")
         self._recent.append(samples)
         self._played += FRAME_SAMPLES * playing
-        if probability < ENDED:
-            self._forget()
+        if probability < SPEECH_OVER:
+            self._reset_speech()
             return False
         self._frames += probability >= SPEECH
-        self._likeliest = max(self._likeliest, probability)
-        self._colours.append(_colour(samples))
+        self._max_probability = max(self._max_probability, probability)
+        self._spectra.append(_spectrum(samples))
         if not self.may_be_speech:
             return False
-        if playing and self._echo.is_in(np.concatenate(self._recent), self._played):
-            self._forget()
+        if playing and self._echo.matches(np.concatenate(self._recent), self._played):
+            self._reset_speech()
             return False
-        return self._frames >= LONG or not self._may_be_noise()
+        return self._frames >= LONG_SPEECH_FRAMES or not self._may_be_noise()
 
     @property
     def may_be_speech(self) -> bool:
-        """Whether something is being heard that is no click, and not the answer itself."""
-        return self._frames >= ENOUGH
+        """Whether there is sound that is neither a click nor the answer itself."""
+        return self._frames >= MIN_SPEECH_FRAMES
 
     def _may_be_noise(self) -> bool:
-        return self._likeliest < SURE or _is_hum(np.array(self._colours))
+        return self._max_probability < CLEAR_SPEECH or _is_hum(np.array(self._spectra))
 
 
-def _colour(frame: Samples) -> _Colour:
-    """Its level, and how loud the middle and the high tones are beside the low ones."""
+def _spectrum(frame: Samples) -> _Spectrum:
+    """Returns the level, and the levels of the middle and high bands relative to the low one."""
     low_db, middle_db, high_db = _to_db(_BANDS @ np.square(np.abs(np.fft.rfft(frame * _WINDOW))))
     return max(low_db, middle_db, high_db), max(FAINT_DB, middle_db - low_db), max(FAINT_DB, high_db - low_db)
 
 
-def _is_hum(colours: NDArray[np.float64]) -> bool:
-    """Whether the mouth was closed in all frames, as far as they are not quieter than the rest."""
-    levels = colours[:, 0]
-    upper = colours[levels >= levels.max() - QUIETER_DB, 1:]
-    return bool(upper.max() < OPEN_DB and np.ptp(upper, axis=0).max() < CHANGE_DB)
+def _is_hum(spectra: NDArray[np.float64]) -> bool:
+    """Whether the mouth was closed in all frames, leaving out those much quieter than the loudest."""
+    levels = spectra[:, 0]
+    upper = spectra[levels >= levels.max() - BREATH_DROP_DB, 1:]
+    return bool(upper.max() < OPEN_MOUTH_DB and np.ptp(upper, axis=0).max() < CHANGE_DB)
 
 
 def _band(*corners_hz: float) -> Signal:
-    """How much each frequency counts: it rises between the first two of four corners, and falls between the others."""
-    hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / HZ)
+    """The weight of each frequency: it rises between the first two corners and falls between the last two."""
+    hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / MICROPHONE_HZ)
     return np.interp(hz, corners_hz, [0, 1, 1, 0]).astype(np.float32)  # type: ignore[no-any-return]
 
 
@@ -108,7 +107,7 @@ def _to_db(power: Signal) -> list[float]:
     return [float(each) for each in 10 * np.log10(power + 1e-9)]
 
 
-_COMPARED: Final = HEARD // FRAME_SAMPLES
+_COMPARED: Final = COMPARED_SAMPLES // FRAME_SAMPLES
 _SILENCE: Final = np.zeros(FRAME_SAMPLES, np.int16)
 _WINDOW: Final = (np.hanning(FRAME_SAMPLES) / FULL_SCALE).astype(np.float32)
 # What an open mouth adds to the low tones of a closed one: the first formant of most vowels, or the upper formants and

@@ -1,4 +1,4 @@
-"""Opens models for onnxruntime, so that all of them share this machine in the same way."""
+"""Opens ONNX models with one set of onnxruntime options."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,19 +14,19 @@ _ERRORS_ONLY: Final = 3
 
 
 class ModelFileError(AntiphonError):
-    """A model's file is missing or is no model."""
+    """A model file is missing or cannot be loaded."""
 
     code = "model_file"
 
 
 class Session(Protocol):
-    """A loaded model. Any number of threads may run it at the same time."""
+    """A loaded model. It is thread-safe."""
 
     def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]: ...
 
 
 def open_session(path: Path, threads: int = 1, rewrite: Callable[[bytes], bytes] | None = None) -> Session:
-    """With more threads one call is quicker, and the others have fewer. `rewrite` makes another graph of the file's.
+    """Loads a model. `rewrite` replaces the graph in the file by another.
 
     Raises `ModelFileError`.
     """

@@ -5,17 +5,29 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLE_BYTES: Final = 2
+from antiphon.errors import AntiphonError
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
+
+FRAME_SAMPLES: Final = 512
+"""The frame of voice activity detection."""
+FRAME_MS: Final = FRAME_SAMPLES * 1000 // MICROPHONE_HZ
+FRAME_BYTES: Final = FRAME_SAMPLES * SAMPLE_BYTES
 FULL_SCALE: Final = 32_768
 SILENCE_DBFS: Final = -100.0
-"""The level of nothing. The quietest sound that PCM16 can hold has -90."""
+"""The level of silence. The quietest sound in PCM16 has -90."""
 
 Samples = NDArray[np.int16]
 Signal = NDArray[np.float32]
 
 
+class AudioError(AntiphonError):
+    """Audio that cannot be used: a broken file, a rate of 0, a frame of the wrong length."""
+
+    code = "bad_audio"
+
+
 def to_samples(pcm: bytes | Samples) -> Samples:
-    """The same samples, not a copy. Half a sample at the end is left out."""
+    """Returns a view of the samples. Half a sample at the end is dropped."""
     return np.frombuffer(pcm, np.int16, len(pcm) // SAMPLE_BYTES) if isinstance(pcm, bytes) else pcm
 
 
@@ -24,7 +36,7 @@ def to_signal(pcm: bytes | Samples) -> Signal:
 
 
 def from_signal(signal: Signal) -> bytes:
-    """What is louder than full scale is clipped."""
+    """Converts to PCM16, clipping what is beyond full scale."""
     scaled = np.rint(signal * np.float32(FULL_SCALE))
     samples: Samples = np.clip(scaled, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
     return samples.tobytes()
@@ -35,7 +47,7 @@ def duration_ms(pcm: bytes, hz: int) -> int:
 
 
 def level_dbfs(pcm: bytes | Samples) -> float:
-    """How loud it is on the whole: 0 is a square wave at full scale, `SILENCE_DBFS` is silence, or no sound at all."""
+    """Returns the RMS level: 0 is a square wave at full scale, `SILENCE_DBFS` is silence or an empty buffer."""
     signal = to_signal(pcm)
     if not signal.size:
         return SILENCE_DBFS

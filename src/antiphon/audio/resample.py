@@ -1,23 +1,25 @@
-"""Sound at another rate."""
+"""Changes the sample rate."""
 
 import numpy as np
 import soxr  # type: ignore[import-untyped]
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import SAMPLE_BYTES
+from antiphon.audio.pcm import AudioError
+from antiphon.sound_format import SAMPLE_BYTES
 
 
 class Resampler:
-    """For sound that comes in pieces: PCM16, mono. It holds some 20 to 60 ms back until more, or the last, comes."""
+    """Resamples PCM16 mono piece by piece. It holds 20 to 60 ms back until the next piece or the end."""
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         if from_hz <= 0 or to_hz <= 0:
-            raise AudioError(f"Sound cannot be brought from {from_hz} Hz to {to_hz} Hz. A rate is more than 0.")
+            raise AudioError(
+                f"Audio cannot be resampled from {from_hz} Hz to {to_hz} Hz. A rate must be greater than 0."
+            )
         self._stream = None if from_hz == to_hz else soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16")
         self._half = b""
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """A piece may end within a sample; the next begins there. After the last one begins a new sound."""
+        """A piece may end within a sample. What follows the last piece is a new sound."""
         if self._half:
             pcm = self._half + pcm
         whole = len(pcm) - len(pcm) % SAMPLE_BYTES
@@ -31,5 +33,5 @@ class Resampler:
 
 
 def resample(pcm: bytes, from_hz: int, to_hz: int) -> bytes:
-    """All of a sound at once."""
+    """Resamples a whole sound at once."""
     return Resampler(from_hz, to_hz).push(pcm, last=True)

@@ -1,25 +1,24 @@
-"""Speech at another speed, with the voice at the same height."""
+"""Changes the speed of speech without changing its pitch."""
 
 from typing import Final
 
 import numpy as np
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, from_signal, to_signal
+from antiphon.audio.pcm import AudioError, Signal, from_signal, to_signal
+from antiphon.sound_format import SAMPLE_BYTES
 
 SLOWEST: Final = 0.25
 FASTEST: Final = 4.0
 WINDOW_MS: Final = 30
-"""Holds two or three periods of a low voice."""
+"""Long enough for two or three periods of a low voice."""
 SEARCH_MS: Final = 10
-"""How far from its place a window may be taken: a period of a voice at 100 Hz."""
+"""How far a window may be shifted: one period of a voice at 100 Hz."""
 
 
 class Tempo:
-    """For sound that comes in pieces: PCM16, mono. Some 60 ms are held back until more, or the last, comes.
+    """Processes PCM16 mono piece by piece. It holds about 60 ms back until the next piece or the end.
 
-    Windows of the sound are laid over each other in new distances, each moved to where it continues the one before it
-    best (the method is known as WSOLA).
+    The method is WSOLA: windows are overlapped at new distances, each shifted to where it best continues the last.
     """
 
     def __init__(self, speed: float, hz: int) -> None:
@@ -43,7 +42,7 @@ class Tempo:
         self._half = b""
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """A piece may end within a sample; the next begins there. Nothing can be pushed after the last."""
+        """A piece may end within a sample. Nothing may be pushed after the last piece."""
         if self._speed == 1.0:
             return pcm
         pcm = self._half + pcm
@@ -55,11 +54,11 @@ class Tempo:
             self._input = np.concatenate([self._input, np.zeros(self._search + 3 * self._hop, np.float32)])
         spoken = [np.zeros(0, np.float32)]
         while self._ideal < end and (begin := self._next_window()) is not None:
-            spoken.append(self._lay(begin))
+            spoken.append(self._overlap_add(begin))
         return from_signal(np.concatenate(spoken))
 
     def _next_window(self) -> int | None:
-        """Where in the input the next window begins; None if too little of it is there to tell."""
+        """Returns where in the input the next window begins; None if more input is needed."""
         window = 2 * self._hop
         ideal = round(self._ideal) - self._first
         earliest = max(ideal - self._search, 0)
@@ -70,12 +69,12 @@ class Tempo:
         if self._tail is None:
             return ideal
         region = self._input[earliest : latest + window]
-        likeness = np.correlate(region, self._follows, "valid")
-        # Per loudness, or the loudest place would win.
+        correlation = np.correlate(region, self._follows, "valid")
+        # Normalised by power, or the loudest position would win.
         power = np.convolve(region * region, np.ones(window, np.float32), "valid")
-        return earliest + int(np.argmax(likeness / np.sqrt(power + 1e-6)))
+        return earliest + int(np.argmax(correlation / np.sqrt(power + 1e-6)))
 
-    def _lay(self, begin: int) -> Signal:
+    def _overlap_add(self, begin: int) -> Signal:
         window = 2 * self._hop
         shaped = self._input[begin : begin + window] * self._shape
         # Nothing comes before the first window, so it begins at full height.

@@ -1,4 +1,4 @@
-"""Hears whether a speaker has finished, from the sound alone: Smart Turn v3.2."""
+"""Detects from the audio whether a speaker has finished: Smart Turn v3.2."""
 
 from pathlib import Path
 from typing import Final
@@ -7,20 +7,19 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, to_signal
+from antiphon.audio.pcm import AudioError, Signal, to_signal
 from antiphon.audio.smart_turn import COUNTS, FEATURES, PLACES, rewrite
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 
-HZ: Final = 16_000
-HEARD_S: Final = 1.45
-"""So much is heard, from the end, as if nothing had been said before. That tells no less than all of a turn, in half
-the time. For three times 300 pauses in sentences and 240 ends, of five synthetic voices, the area under the curve (0.5
+CONTEXT_S: Final = 1.45
+"""How much of the turn's end the model is given, as if nothing came before: as accurate as the whole turn, in half the
+time. For three times 300 pauses in sentences and 240 ends, of five synthetic voices, the area under the curve (0.5
 is chance) is 0.77 for all of the turn, and 0.78 for this; for 46 pauses and 14 ends of people, it is 0.80 and 0.81."""
 
-_HEARD: Final = round(HEARD_S * HZ)
-_SAMPLES: Final = 8 * HZ
-"""What the model was made for."""
+_CONTEXT: Final = round(CONTEXT_S * MICROPHONE_HZ)
+_SAMPLES: Final = 8 * MICROPHONE_HZ
+"""The length that the model was trained on."""
 _WINDOW: Final = 400
 _HOP: Final = 160
 _EDGE: Final = _WINDOW // 2
@@ -30,27 +29,27 @@ _TINY: Final = 1e-7
 
 _PLACES: Final = _FRAMES // 2
 _NEAR: Final = 4
-"""So many silent places just before the sound are heard one by one."""
+"""How many silent positions just before the audio are kept one by one."""
 _FAR: Final = 8
-"""So many stand for all silent places before those."""
+"""How many positions stand for all the silence before those."""
 
 
 class TurnDetector:
-    """One for all sessions, and any number of threads."""
+    """One model for all sessions and any number of threads."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         """Raises `ModelFileError`."""
         self._session = open_session(path, threads, rewrite)
 
     def completeness(self, pcm: bytes) -> float:
-        """How probable it is that this is a whole turn: 16 kHz speech and 0.15 to 0.25 s of the silence after it.
+        """Returns the probability that this is a complete turn: 16 kHz speech and 0.15 to 0.25 s of silence after it.
 
-        With less silence answers are lower, for turns that are over and for those that are not: none of these lengths
-        tells them apart better. Silence alone often passes for a whole turn: ask only after speech.
+        With less silence the probability is lower for complete and incomplete turns alike, so no length separates them
+        better. Silence alone often passes for a complete turn: call this only after speech.
         """
         if len(pcm) < SAMPLE_BYTES:
-            raise AudioError("There is no sound in which a turn could be complete.")
-        signal = to_signal(pcm[-_HEARD * SAMPLE_BYTES :])
+            raise AudioError("There is no audio to judge.")
+        signal = to_signal(pcm[-_CONTEXT * SAMPLE_BYTES :])
         places, counts = choose_places(len(signal))
         heard = features(signal, 2 * len(places) + 2)
         (probabilities,) = self._session.run(None, {FEATURES: heard[np.newaxis], PLACES: places, COUNTS: counts})
@@ -58,10 +57,10 @@ class TurnDetector:
 
 
 def choose_places(samples: int) -> tuple[NDArray[np.int64], Signal]:
-    """Which of the model's places the last frames are for, and for how many of them each stands.
+    """Returns the model positions that the last frames belong to, and how many positions each stands for.
 
-    The model wants 8 s, with silence before what is shorter. All of that silence is alike but for its place, so a few
-    places of it are enough.
+    The model expects 8 s, padded with silence at the front. That silence differs only in its position, so a few
+    positions of it are enough.
     """
     silent = max(0, _SAMPLES - samples - _EDGE) // _HOP // 2
     places = np.arange(_PLACES)
@@ -74,7 +73,7 @@ def choose_places(samples: int) -> tuple[NDArray[np.int64], Signal]:
 
 
 def features(signal: Signal, count: int) -> Signal:
-    """The log-mel picture's last frames, 80 x `count`, of at most 8 s, with silence before what is shorter."""
+    """The last frames of the log-mel spectrogram, 80 x `count`, of at most 8 s, padded with silence at the front."""
     mean = signal.sum(dtype=np.float64) / _SAMPLES
     variance = np.square(signal, dtype=np.float64).sum() / _SAMPLES - mean**2
     scale = 1 / np.sqrt(variance + _TINY)
@@ -87,18 +86,18 @@ def features(signal: Signal, count: int) -> Signal:
     power = np.square(np.abs(np.fft.rfft(frames * _HANN)))
     loudness = np.log10(np.maximum(_FILTERS @ power.T, 1e-10))
     loudness = np.maximum(loudness, loudness.max() - 8)
-    picture: Signal = ((loudness + 4) / 4).astype(np.float32)
-    return picture
+    log_mel: Signal = ((loudness + 4) / 4).astype(np.float32)
+    return log_mel
 
 
 def _mel_filters() -> Signal:
     """Triangles of equal area on Slaney's scale: linear up to 1 kHz, logarithmic above."""
     linear_hz, per_octave = 200 / 3, 27 / np.log(6.4)
     turn = 1_000 / linear_hz
-    marks = np.linspace(0, turn + per_octave * np.log(HZ / 2 / 1_000), _MELS + 2)
+    marks = np.linspace(0, turn + per_octave * np.log(MICROPHONE_HZ / 2 / 1_000), _MELS + 2)
     edges = np.where(marks < turn, marks * linear_hz, 1_000 * np.exp((marks - turn) / per_octave))
     low, middle, high = edges[:-2, np.newaxis], edges[1:-1, np.newaxis], edges[2:, np.newaxis]
-    bins = np.fft.rfftfreq(_WINDOW, 1 / HZ)
+    bins = np.fft.rfftfreq(_WINDOW, 1 / MICROPHONE_HZ)
     triangles = np.minimum((bins - low) / (middle - low), (high - bins) / (high - middle))
     filters: Signal = (np.maximum(triangles, 0) * 2 / (high - low)).astype(np.float32)
     return filters

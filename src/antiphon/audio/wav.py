@@ -1,4 +1,4 @@
-"""WAV files: any that people have to PCM16 mono, and back."""
+"""Reads WAV files of any common format as PCM16 mono."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, from_signal
+from antiphon.audio.pcm import AudioError, Signal, from_signal
 
 _RIFF: Final = Struct("<4sI4s")
 _CHUNK: Final = Struct("<4sI")
@@ -17,13 +16,13 @@ _INTEGER: Final = 1
 _FLOAT: Final = 3
 _EXTENSIBLE: Final = 0xFFFE
 _SUBFORMAT: Final = slice(24, 26)
-"""Where an extensible format says which of the two it is."""
+"""Where an extensible format stores the actual format tag."""
 
 
 def read_wav(source: bytes | Path) -> tuple[bytes, int]:
     """PCM16 mono, and its rate. Channels are mixed. Raises `AudioError`.
 
-    Integers of 8, 16, 24 and 32 bits and 32-bit floats can be read. A file that was cut short is read as far as it is.
+    Integers of 8, 16, 24 and 32 bits and 32-bit floats can be read. A truncated file is read as far as it goes.
     """
     name = "This sound"
     if isinstance(source, Path):
@@ -46,13 +45,6 @@ def read_wav(source: bytes | Path) -> tuple[bytes, int]:
     if signal is None:
         raise AudioError(f"{name} has a format that is not read here. Save it as a WAV file with 16-bit PCM.")
     return from_signal(signal.reshape(-1, channels).mean(axis=1)), hz
-
-
-def write_wav(pcm: bytes, hz: int) -> bytes:
-    """PCM16 mono as a file."""
-    form = _FORMAT.pack(_INTEGER, 1, hz, hz * SAMPLE_BYTES, SAMPLE_BYTES, 8 * SAMPLE_BYTES)
-    body = _CHUNK.pack(b"fmt ", len(form)) + form + _CHUNK.pack(b"data", len(pcm)) + pcm
-    return _RIFF.pack(b"RIFF", len(body) + 4, b"WAVE") + body
 
 
 def _chunks(file: bytes, name: str) -> Iterator[tuple[bytes, bytes]]:

@@ -19,7 +19,7 @@ from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
 from antiphon.security.origin import own_authority
-from antiphon.speech.extras import needs_extra
+from antiphon.speech.base import needs_extra
 
 MAX_FILE_S: Final = 60
 OPENING_S: Final = 10.0
@@ -159,7 +159,7 @@ def _check_place(save: Path, file: Path) -> None:
 
 
 def _save(pcm: bytes, save: Path, console: Console) -> None:
-    from antiphon.audio.wav import write_wav
+    from antiphon.sound_format import write_wav
 
     if not pcm:
         console.print("The answer has no sound, so nothing was saved.")

@@ -48,7 +48,7 @@ def check_voice(settings: "Settings") -> Findings:
 
 def check_microphone(settings: "Settings") -> Findings:
     """Records a little. Only where it is asked for: nobody expects a check to listen."""
-    from antiphon.speech.extras import needs_extra
+    from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "a microphone"):
         from antiphon.cli.sound_card import SystemSoundCard, load_portaudio

@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from antiphon.audio.resample import Resampler
 from antiphon.errors import AntiphonError
+from antiphon.sound_format import MICROPHONE_HZ, SPEECH_HZ
 
-INPUT_HZ: Final = 16_000
-OUTPUT_HZ: Final = 22_050
 BLOCKS_PER_S: Final = 50
-PLAYED_BYTES: Final = 2 * (OUTPUT_HZ // BLOCKS_PER_S)
+PLAYED_BYTES: Final = 2 * (SPEECH_HZ // BLOCKS_PER_S)
 FORMAT: Final = {"channels": 1, "dtype": "int16"}
 
 
@@ -89,8 +88,8 @@ class SystemSoundCard:
         return bytes(heard)
 
     def _microphone(self, hear: Callable[[bytes], None]) -> Any:
-        hz = self._rate("input", INPUT_HZ)
-        resampler = Resampler(hz, INPUT_HZ)
+        hz = self._rate("input", MICROPHONE_HZ)
+        resampler = Resampler(hz, MICROPHONE_HZ)
 
         def take(indata: Any, frames: int, time: Any, status: Any) -> None:
             if pcm := resampler.push(bytes(indata)):
@@ -101,8 +100,8 @@ class SystemSoundCard:
         )
 
     def _loudspeaker(self, play: Callable[[int], bytes]) -> Any:
-        hz = self._rate("output", OUTPUT_HZ)
-        resampler, made = Resampler(OUTPUT_HZ, hz), bytearray()
+        hz = self._rate("output", SPEECH_HZ)
+        resampler, made = Resampler(SPEECH_HZ, hz), bytearray()
 
         def give(outdata: Any, frames: int, time: Any, status: Any) -> None:
             size = len(outdata)

@@ -45,14 +45,14 @@ def serve(
 
 async def _serve(settings: "Settings", uri: str) -> None:
     from antiphon.compose import open_speech
-    from antiphon.speech.extras import needs_extra
+    from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "`antiphon speech serve`"):
-        from antiphon.speech.offering import offer
+        from antiphon.speech.wyoming_server import serve_wyoming
 
     async with (
         open_speech(settings) as speech,
-        offer(uri, speech.recognizer, speech.synthesizer) as address,
+        serve_wyoming(uri, speech.recognizer, speech.synthesizer) as address,
     ):
         stopped = _stop_signal()
         voice = "no voice" if speech.synthesizer is None else speech.synthesizer.name

@@ -9,9 +9,9 @@ from typing import Final, Protocol
 from antiphon.client.events import Incoming, NewSession
 from antiphon.client.playback import Playback
 from antiphon.client.session import Session
-from antiphon.client.speaking import WAV_HEADER_BYTES
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
+from antiphon.sound_format import WAV_HEADER_BYTES
 
 TICK_S: Final = 0.1
 REPORT_TICKS: Final = 3

@@ -4,7 +4,9 @@ from collections import deque
 from threading import Lock
 from typing import Final
 
-OUTPUT_HZ: Final = 22_050
+from antiphon.protocol import limits
+
+OUTPUT_HZ: Final = limits.SPEECH_HZ
 BYTES_PER_S: Final = 2 * OUTPUT_HZ
 TAIL_BYTES: Final = BYTES_PER_S * 3 // 20
 """0.15 s: what a sound card was given last is heard a little later."""

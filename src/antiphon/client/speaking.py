@@ -10,14 +10,15 @@ from typing import Final
 from antiphon.client.errors import ClientError
 from antiphon.client.events import Incoming
 from antiphon.client.session import Session
+from antiphon.protocol import limits
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage, Interrupt, PlaybackDone
+from antiphon.sound_format import WAV_HEADER_BYTES
 
-INPUT_HZ: Final = 16_000
-OUTPUT_HZ: Final = 22_050
+INPUT_HZ: Final = limits.MICROPHONE_HZ
+OUTPUT_HZ: Final = limits.SPEECH_HZ
 FRAME_MS: Final = 20
 FRAME_BYTES: Final = 2 * INPUT_HZ * FRAME_MS // 1000
-WAV_HEADER_BYTES: Final = 44
 QUIET: Final = 300
 """The largest sample that still counts as silence, of 32,767: where recorded speech ends."""
 MAX_HEARING_S: Final = 15.0

@@ -17,13 +17,11 @@ from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel, ModelFactory
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.speech.base import Recognizer, SpeechError, Synthesizer
-from antiphon.speech.extras import needs_extra
-from antiphon.speech.phrases import Phrases
+from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
-from antiphon.speech.sparing import Sparing
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
+from antiphon.speech.wrappers import CachingSynthesizer, UrgentOnlyRecognizer
 from antiphon.weights.folder import locate
 
 READY: Final = "Ready."
@@ -140,7 +138,11 @@ async def open_voice(
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
     reference = parse_stt(settings.speech.stt)
     recognizer = await _open_ears(reference, settings, workers)
-    return recognizer if _is_wanted(settings.speech.interim_captions, needs_network(reference)) else Sparing(recognizer)
+    return (
+        recognizer
+        if _is_wanted(settings.speech.interim_captions, needs_network(reference))
+        else UrgentOnlyRecognizer(recognizer)
+    )
 
 
 async def _open_ears(reference: Reference, settings: Settings, workers: Workers) -> Recognizer:
@@ -170,7 +172,7 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
         case Local():
             with needs_extra("local", settings.speech.tts):
                 from antiphon.speech.engines.piper import PiperSynthesizer
-            piper = Phrases(PiperSynthesizer(settings.models_dir, workers))
+            piper = CachingSynthesizer(PiperSynthesizer(settings.models_dir, workers))
             where = f"its *.onnx and *.onnx.json are to be in {settings.models_dir / settings.speech.voice}"
             _check_voice(settings, piper, [each.id for each in piper.voices], where)
             # This loads the voice too.
@@ -182,11 +184,11 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             remote = WyomingSynthesizer(host, port, settings.speech.voice)
             await remote.open()
             _check_voice(settings, remote, [each.id for each in remote.voices if each is not OWN_VOICE])
-            return Phrases(remote)
+            return CachingSynthesizer(remote)
         case server:
             with needs_extra("openai", settings.speech.tts):
                 from antiphon.speech.engines.openai import OpenAISynthesizer
-            return Phrases(
+            return CachingSynthesizer(
                 OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), _chosen_voice(settings))
             )
 

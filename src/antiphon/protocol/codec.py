@@ -15,6 +15,7 @@ from antiphon.protocol.client_messages import CLIENT_MESSAGES, AudioFrame, Clien
 from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.protocol.server_messages import SERVER_MESSAGES, ServerMessage, SpeechFrame
+from antiphon.sound_format import SAMPLE_BYTES, write_wav
 
 PLAYING: Final = 0b1
 """The flag of a microphone frame that was recorded while the client played the assistant's speech."""
@@ -22,8 +23,6 @@ SPEECH: Final = 0x01
 """The first byte of a binary frame from the server."""
 
 _SPEECH_HEADER: Final = Layout(">BIII")
-_WAV_HEADER: Final = Layout("<4sI4s4sIHHIIHH4sI")
-_SAMPLE_BYTES: Final = 2
 _QUOTED: Final = 120
 """Characters of a client's own text that an error repeats."""
 
@@ -58,7 +57,7 @@ def decode(frame: str | bytes) -> ClientMessage | AudioFrame:
         raise ProtocolError(ErrorCode.TOO_LARGE, f"A frame may have at most {MAX_FRAME_BYTES} bytes.")
     if isinstance(frame, bytes):
         # The flags are one byte, so a whole number of samples makes an odd length.
-        if len(frame) % _SAMPLE_BYTES == 0 or len(frame) == 1:
+        if len(frame) % SAMPLE_BYTES == 0 or len(frame) == 1:
             raise ProtocolError(ErrorCode.BAD_AUDIO, "An audio frame is one byte of flags and whole 16-bit samples.")
         return AudioFrame(frame[0] & PLAYING == PLAYING, frame[1:])
     try:
@@ -82,20 +81,9 @@ def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
     return _SPEECH_HEADER.pack(SPEECH, n, turn, seq) + pcm
 
 
-def wav(pcm: bytes, hz: int) -> bytes:
-    """PCM16 mono as a WAV file."""
-    body = len(pcm)
-    header = _WAV_HEADER.pack(
-        *(b"RIFF", _WAV_HEADER.size - 8 + body, b"WAVE"),
-        *(b"fmt ", 16, 1, 1, hz, hz * _SAMPLE_BYTES, _SAMPLE_BYTES, 8 * _SAMPLE_BYTES),
-        *(b"data", body),
-    )
-    return header + pcm
-
-
 def wav_base64(pcm: bytes, hz: int) -> str:
     """PCM16 mono as the `data` of an `audio` message."""
-    return binascii.b2a_base64(wav(pcm, hz), newline=False).decode("ascii")
+    return binascii.b2a_base64(write_wav(pcm, hz), newline=False).decode("ascii")
 
 
 def server_message(fields: Mapping[str, Any]) -> ServerMessage:
@@ -117,7 +105,7 @@ def decode_server(text: str) -> ServerMessage:
 def decode_audio(frame: bytes) -> SpeechFrame:
     """For clients: a server's binary frame."""
     header = _SPEECH_HEADER.size
-    if len(frame) <= header or (len(frame) - header) % _SAMPLE_BYTES or frame[0] != SPEECH:
+    if len(frame) <= header or (len(frame) - header) % SAMPLE_BYTES or frame[0] != SPEECH:
         raise ProtocolError(ErrorCode.BAD_AUDIO, f"A speech frame is a header of {header} bytes and 16-bit samples.")
     _, n, turn, seq = _SPEECH_HEADER.unpack_from(frame)
     return SpeechFrame(n, turn, seq, frame[header:])

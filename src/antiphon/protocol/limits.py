@@ -2,14 +2,16 @@
 
 from typing import Final
 
+from antiphon import sound_format
+
 MAX_FRAME_BYTES: Final = 64 * 1024
 """One frame from a client, text or audio. The server closes the connection on a longer one (`closing.TOO_LARGE`)."""
 HELLO_LIMIT_S: Final = 10
 """Seconds from the handshake to `hello`, where the server asks for a token."""
 AUDIO_BURST_S: Final = 30
 """Seconds of microphone audio that may come faster than speech."""
-MICROPHONE_HZ: Final = 16_000
-SPEECH_HZ: Final = 22_050
+MICROPHONE_HZ: Final = sound_format.MICROPHONE_HZ
+SPEECH_HZ: Final = sound_format.SPEECH_HZ
 
 MAX_TEXT: Final = 8_000
 """Characters of a typed message, and of each message that a client brings along."""

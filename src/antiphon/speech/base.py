@@ -1,15 +1,14 @@
 """The seams to speech engines. One engine of each kind serves all sessions of a process."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final, Protocol
+from unicodedata import category
 
 from msgspec import Struct
 
 from antiphon.errors import AntiphonError
-
-INPUT_HZ: Final = 16_000
-"""What a recogniser is given: PCM16, mono, little-endian."""
 
 
 class SpeechError(AntiphonError):
@@ -48,7 +47,7 @@ class Voice(Struct, frozen=True):
     """As in "en-US"."""
 
 
-class Wanted(Struct, frozen=True):
+class SpeechRequest(Struct, frozen=True):
     """A text, and how it is to be spoken."""
 
     text: str
@@ -109,3 +108,28 @@ class Synthesizer(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+_SOUNDING: Final = frozenset("LNS")
+"""Letters, numbers, and symbols such as the euro sign."""
+
+
+def is_silent(text: str) -> bool:
+    """Whether nothing in it can be said. Engines differ in what they make of "…": nothing, a groan, or an error."""
+    return not any(category(character)[0] in _SOUNDING for character in text)
+
+
+@contextmanager
+def needs_extra(extra: str, what: object) -> Iterator[None]:
+    """Around the import of an engine's module: a package that is missing becomes a `SpeechError` that says so.
+
+    `what` needs it: the engine, as the settings name it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "antiphon"):
+            raise
+        message = f"{what} needs the package {package}, which is not installed. Run: pip install 'antiphon[{extra}]'"
+        raise SpeechError(message) from error

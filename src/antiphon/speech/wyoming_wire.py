@@ -26,7 +26,7 @@ GOES_ON: Final = "goes_on"
 """In the context of a text to speak, between two of ours: it goes on with what somebody is listening to."""
 
 
-class GarbledEvent(ValueError):
+class MalformedEvent(ValueError):
     """What came is no event, or only a part of one."""
 
 
@@ -47,7 +47,7 @@ class AudioFormat(Struct, frozen=True):
 
 
 async def read_event(reader: asyncio.StreamReader) -> Event | None:
-    """None at the end of the stream. Raises `GarbledEvent`. The reader's limit must be `MAX_DATA_BYTES`."""
+    """None at the end of the stream. Raises `MalformedEvent`. The reader's limit must be `MAX_DATA_BYTES`."""
     try:
         line = await reader.readline()
         if not line:
@@ -58,24 +58,24 @@ async def read_event(reader: asyncio.StreamReader) -> Event | None:
             data |= msgspec.json.decode(await reader.readexactly(head.data_length), type=dict[str, Any])
         payload = await reader.readexactly(head.payload_length) if head.payload_length else None
     except (ValueError, RecursionError, asyncio.IncompleteReadError) as error:
-        raise GarbledEvent("no Wyoming event") from error
+        raise MalformedEvent("no Wyoming event") from error
     return Event(head.type, data, payload)
 
 
 def read_format(event: Event) -> AudioFormat:
-    """Raises `GarbledEvent`."""
+    """Raises `MalformedEvent`."""
     try:
         return msgspec.convert(event.data, AudioFormat)
     except msgspec.ValidationError as error:
-        raise GarbledEvent(f"an {event.type} without a format that we know ({error})") from error
+        raise MalformedEvent(f"an {event.type} without a format that we know ({error})") from error
 
 
-def cut(audio: bytes | None) -> Iterator[bytes]:
+def chunks(audio: bytes | None) -> Iterator[bytes]:
     for begin in range(0, len(audio or b""), PIECE_BYTES):
         yield (audio or b"")[begin : begin + PIECE_BYTES]
 
 
-class Intake:
+class AudioConverter:
     """Audio of any format as PCM16, mono, at one rate. Some 60 ms are held back until more, or the last, comes."""
 
     def __init__(self, audio_format: AudioFormat, to_hz: int) -> None:

@@ -1,4 +1,4 @@
-"""What an engine derives from a model's files: made once, in drafts, and then kept in the model's cache folder."""
+"""What an engine derives from a model's files. It is made once and kept in the model's cache folder."""
 
 import hashlib
 import os
@@ -12,17 +12,17 @@ from typing import Final, TypeVar
 
 from antiphon.telemetry.log import get_logger
 
-DRAFTS_LAST_S: Final = 24 * 60 * 60
-"""Nobody works on older ones any more: whoever made them was killed."""
+STALE_AFTER_S: Final = 24 * 60 * 60
+"""A work folder older than this was left behind by a process that was killed."""
 
-_DRAFTS: Final = "new-"
+_TEMPORARY: Final = "new-"
 _log = get_logger(__name__)
 
 Opened = TypeVar("Opened")
 
 
-def key_of(files: Iterable[Path], recipe: str) -> str:
-    """A folder name for what the recipe makes of these files, and of no others. Raises `OSError`."""
+def cache_key(files: Iterable[Path], recipe: str) -> str:
+    """A folder name that is unique to these files and this recipe. Raises `OSError`."""
     digest = hashlib.sha256(recipe.encode())
     for path in files:
         with path.open("rb") as file:
@@ -30,62 +30,65 @@ def key_of(files: Iterable[Path], recipe: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def open_made(cache_dir: Path, key: str, make: Callable[[Path], None], open_folder: Callable[[Path], Opened]) -> Opened:
-    """Opens what `make` has once put into a folder. It is made if there is none, or none that can be opened.
+def open_cached(
+    cache_dir: Path, key: str, make: Callable[[Path], None], open_folder: Callable[[Path], Opened]
+) -> Opened:
+    """Opens the cached folder, after `make` has filled it if it is missing or cannot be opened.
 
-    If the cache cannot be written, it is made for this time only. Raises `OSError`, and what the two functions raise.
+    If the cache is not writable, the files are made for this process only. Raises `OSError`, and
+    whatever the two functions raise.
     """
-    _clear_drafts(cache_dir)
+    _remove_stale_folders(cache_dir)
     folder = cache_dir / key
     if folder.is_dir():
         try:
             return open_folder(folder)
         except Exception as error:  # onnxruntime's errors have no common ancestor below this one.
-            _log.warning("cache_made_anew", folder=str(folder), reason=str(error))
+            _log.warning("cache_rebuilt", folder=str(folder), reason=str(error))
             shutil.rmtree(folder, ignore_errors=True)
-    with drafting(cache_dir) as drafts:
-        make(drafts)
-        return open_folder(keep(drafts, folder))
+    with temporary_folder(cache_dir) as work:
+        make(work)
+        return open_folder(move_into_cache(work, folder))
 
 
 @contextmanager
-def drafting(cache_dir: Path) -> Iterator[Path]:
-    """An empty folder to write to, which is gone afterwards unless it was kept. Raises `OSError`.
+def temporary_folder(cache_dir: Path) -> Iterator[Path]:
+    """Yields an empty folder to write to, and removes it afterwards unless it was moved. Raises `OSError`.
 
-    It is in the cache, or, where that cannot be written, in the system's folder for temporary files.
+    It is in the cache, or in the system's temporary folder if the cache is not writable.
     """
-    drafts = _make_folder(cache_dir)
+    work = _create_folder(cache_dir)
     try:
-        yield drafts
+        yield work
     finally:
-        shutil.rmtree(drafts, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
 
-def keep(drafts: Path, folder: Path) -> Path:
-    """Puts finished drafts where they are found the next time, in place of those of other versions.
+def move_into_cache(work: Path, folder: Path) -> Path:
+    """Moves a finished work folder to its place in the cache, and removes those of other versions.
 
-    Gives the folder that they are in now: their own still, if they cannot be kept or another process was quicker.
+    Returns where the files are now: still the work folder if it cannot be moved or another process was faster.
     """
-    if drafts.parent != folder.parent:
-        return drafts
+    if work.parent != folder.parent:
+        return work
     try:
         # Others may share the models.
-        drafts.chmod(0o755)
-        for file in drafts.iterdir():
+        work.chmod(0o755)
+        for file in work.iterdir():
             file.chmod(0o644)
             _sync(file)
-        drafts.rename(folder)
+        work.rename(folder)
     except OSError:
-        return drafts
+        return work
     for other in folder.parent.iterdir():
-        # What is being made by another process is let be.
-        if other != folder and not other.name.startswith(_DRAFTS):
+        # Another process may still be writing to a work folder.
+        if other != folder and not other.name.startswith(_TEMPORARY):
             shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
 def _sync(file: Path) -> None:
-    """A file that has its size but not yet its content may be opened after a power cut, and be noise."""
+    """After a power cut, a file that was not synced can have its full size but not its content."""
     descriptor = os.open(file, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -93,18 +96,18 @@ def _sync(file: Path) -> None:
         os.close(descriptor)
 
 
-def _clear_drafts(cache_dir: Path) -> None:
-    # Another process may clear them, too.
+def _remove_stale_folders(cache_dir: Path) -> None:
+    # Another process may be removing them too.
     with suppress(OSError):
-        for drafts in cache_dir.glob(f"{_DRAFTS}*"):
-            if drafts.stat().st_mtime < time.time() - DRAFTS_LAST_S:
-                shutil.rmtree(drafts, ignore_errors=True)
+        for work in cache_dir.glob(f"{_TEMPORARY}*"):
+            if work.stat().st_mtime < time.time() - STALE_AFTER_S:
+                shutil.rmtree(work, ignore_errors=True)
 
 
-def _make_folder(cache_dir: Path) -> Path:
+def _create_folder(cache_dir: Path) -> Path:
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=_DRAFTS, dir=cache_dir))
+        return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=cache_dir))
     except OSError as error:
-        _log.warning("cache_not_written", folder=str(cache_dir), reason=str(error))
+        _log.warning("cache_not_writable", folder=str(cache_dir), reason=str(error))
         return Path(tempfile.mkdtemp(prefix="antiphon-"))

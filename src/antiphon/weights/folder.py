@@ -1,7 +1,7 @@
-"""The folder of the model files, `<models_dir>/<model>/<file>`: what is there, and whether it is whole.
+"""The folder of the model files, `<models_dir>/<model>/<file>`: which files are there and intact.
 
-What an engine derives from a model's files, such as an optimised graph, lies in `<models_dir>/cache/<model>/`. It can
-be made again, and goes with its model.
+What an engine derives from a model's files, such as an optimised graph, is in `<models_dir>/cache/<model>/`. It can
+be derived again, and is removed with its model.
 """
 
 import hashlib
@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import File, Model, find_model
+from antiphon.weights.manifest import File, Model, WeightsError, find_model
 
 CHUNK_BYTES: Final = 1 << 20
 CACHE: Final = "cache"
@@ -28,7 +27,7 @@ class State(StrEnum):
 
 
 def locate(models_dir: Path, model: str, file: str) -> Path:
-    """Where a file is. Raises `WeightsError` unless it is there and has its size; its digest is not computed."""
+    """Returns the path of a file. Raises `WeightsError` unless it has the right size; the digest is not checked."""
     known = find_model(model)
     found = next((each for each in known.files if each.name == file), None)
     if found is None:
@@ -42,7 +41,7 @@ def locate(models_dir: Path, model: str, file: str) -> Path:
 
 
 def cache_dir(models_dir: Path, model: str) -> Path:
-    """Where to keep what was derived from the files of a model. It may have to be made."""
+    """Where to keep what is derived from a model's files. The folder may not exist yet."""
     return models_dir / CACHE / model
 
 
@@ -51,19 +50,19 @@ def path_of(models_dir: Path, model: Model, file: File) -> Path:
 
 
 def state_of(models_dir: Path, model: Model, file: File) -> State:
-    """By its size alone, which takes microseconds. `verify` reads the file."""
+    """Checks only the size, which takes microseconds. `verify` reads the file."""
     path = path_of(models_dir, model, file)
     try:
         size_bytes = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return State.MISSING
     except OSError as error:
-        raise WeightsError(f"{path} cannot be looked at: {error.strerror}. Give this user the right to.") from None
+        raise WeightsError(f"{path} cannot be accessed: {error.strerror}. Give this user permission.") from None
     return State.PRESENT if size_bytes == file.size_bytes else State.DAMAGED
 
 
 def verify(models_dir: Path, model: Model, file: File, on_bytes: Callable[[int], None] = lambda _: None) -> State:
-    """By its digest. Tells how many bytes it has read so far."""
+    """Checks the digest. Reports how many bytes it has read so far."""
     state = state_of(models_dir, model, file)
     if state is not State.PRESENT:
         return state
@@ -77,20 +76,20 @@ def verify(models_dir: Path, model: Model, file: File, on_bytes: Callable[[int],
                 done_bytes += len(chunk)
                 on_bytes(done_bytes)
     except OSError as error:
-        raise WeightsError(f"{path} cannot be read: {error.strerror}. Give this user the right to.") from None
+        raise WeightsError(f"{path} cannot be read: {error.strerror}. Give this user permission.") from None
     return State.PRESENT if digest.hexdigest() == file.sha256 else State.DAMAGED
 
 
 def remove(models_dir: Path, model: Model) -> bool:
-    """Removes the files of a model and what was derived from them. False if none was there.
+    """Removes a model's files and everything derived from them. Returns False if there was nothing to remove.
 
-    A file that somebody else put into its folder stays.
+    Other files in its folder stay.
     """
     folder, cache = models_dir / model.name, cache_dir(models_dir, model.name)
     if not folder.exists() and not cache.exists():
         return False
     try:
-        with alone(models_dir):
+        with exclusive_access(models_dir):
             for file in model.files:
                 path_of(models_dir, model, file).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
@@ -103,8 +102,8 @@ def remove(models_dir: Path, model: Model) -> bool:
 
 
 @contextmanager
-def alone(models_dir: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Only one process at a time changes a folder. What one that was killed has left half done is cleared away."""
+def exclusive_access(models_dir: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Lets only one process at a time change the folder, and removes what a killed process left unfinished."""
     import fcntl  # here, since Windows has none: models that were copied into their folder can be used there, too
 
     with (models_dir / LOCK).open("w") as lock:
@@ -121,5 +120,5 @@ def alone(models_dir: Path, on_wait: Callable[[], None] = lambda: None) -> Itera
 
 
 def partial_of(path: Path) -> Path:
-    """Where a file is written before it takes its place. It is beside it, so that the last step is a renaming."""
+    """Where a file is written first. It is in the same folder, so that the last step is a rename."""
     return path.with_name(f".{path.name}.partial")

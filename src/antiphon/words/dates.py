@@ -10,9 +10,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from antiphon.words.days import MONTHS, WEEKDAYS, hear_day
-from antiphon.words.digits import to_digits
-from antiphon.words.spans import SPAN, Span, hear_span, spell_out_halves
-from antiphon.words.times import Part, TimeOfDay, hear_time
+from antiphon.words.numbers import to_digits
+from antiphon.words.times import SPAN, Part, Span, TimeOfDay, hear_span, hear_time, spell_out_halves
 
 MAX_TEXT_CHARS: Final = 100
 

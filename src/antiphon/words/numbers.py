@@ -1,10 +1,12 @@
-"""Numbers as people say them: words read into numbers, and numbers written for the ear."""
+"""Numbers in what people say: words read into numbers, or written as digits."""
 
 import re
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
+
+from antiphon.words.speech import ordinal
 
 _ONES: Final = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -43,12 +45,15 @@ _NUMERAL: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _WORD: Final = re.compile(rf"[a-z]+|{_NUMERAL.pattern}", re.IGNORECASE | re.ASCII)
 _SIGN: Final = re.compile(r"(?:minus|negative)\s+|[-−]\s*", re.IGNORECASE)
 _ORDINAL_NUMERAL: Final = re.compile(r"(\d{1,15})(?:st|nd|rd|th)", re.ASCII)
-
-_SPOKEN_WHOLE_BELOW: Final = 15
-"""Powers of ten: from here on nobody can follow the digits, and "10 to the 15" is said instead."""
-_SPOKEN_SMALLEST: Final = -4
-_EXACT_DECIMALS: Final = 4
-_ROUNDED_DECIMALS: Final = 3
+_DATE_ORDINAL: Final = re.compile(
+    # "a second" and "one second" are spans of time.
+    r"\b(?<!\ba )(?<!\bone )(?<!\b1 )(?:(?:twenty|thirty) )?"
+    r"(?:first|second|third|fifth|eighth|ninth|twelfth|(?:four|six|seven|ten|eleven|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen|eighteen|nineteen)th|twentieth|thirtieth)\b"
+)
+# "half past six" is no number, though "half" is one elsewhere.
+_HALF: Final = re.compile(r"\b(half|quarters?)\b")
+_OH: Final = re.compile(r"(?<=\d )oh? (?=[1-9]\b)")
 
 
 def parse_number(text: str) -> int | float | None:
@@ -217,66 +222,16 @@ def _read_part(words: Sequence[str], whole: _Found | None, at: int) -> _Found | 
     return value + count[0] * _PARTS[words[count[1]]], count[1] + 1
 
 
-def speak_number(value: int | float | Decimal) -> str:
-    """How a number is said in an answer: "1,024", "minus 2.5", "about 0.333", "about 1.27 times 10 to the 30".
+def to_digits(text: str) -> str:
+    """Lower-case text with its number words as digits.
 
-    Digits, not words: speech engines read them well, and the same text is shown. "About" tells that it was rounded.
+    Numbers side by side stay apart, for only the grammar of dates knows whether "20 27" is a year and "6 30" a time.
     """
-    number = value if isinstance(value, Decimal) else Decimal(str(value))
-    if not number.is_finite():
-        return "not a number" if number.is_nan() else "minus infinity" if number < 0 else "infinity"
-    size = number.adjusted() if number else 0
-    # Not abs(), which rounds to 28 digits.
-    amount = number.copy_abs()
-    if _SPOKEN_SMALLEST <= size < _SPOKEN_WHOLE_BELOW:
-        text, told = _speak_plain(amount, size)
-    else:
-        text, told = _speak_power(amount)
-    sign = "minus " if number < 0 else ""
-    about = "" if told == amount else "about "
-    return f"{about}{sign}{text}"
+    text = _DATE_ORDINAL.sub(_write_ordinal, " ".join(text.split()))
+    pieces = [piece if _HALF.fullmatch(piece) else write_digits(piece) for piece in _HALF.split(text)]
+    return _OH.sub("0", "".join(pieces))
 
 
-def _speak_plain(number: Decimal, size: int) -> tuple[str, Decimal]:
-    # Below one, what counts is the digits after the zeros.
-    zeros = max(0, -size - 1)
-    for decimals in (_EXACT_DECIMALS, _ROUNDED_DECIMALS):
-        text = f"{number:,.{decimals + zeros}f}"
-        text = text.rstrip("0").rstrip(".")
-        told = Decimal(text.replace(",", ""))
-        if told == number:
-            break
-    return text, told
-
-
-def _speak_power(number: Decimal) -> tuple[str, Decimal]:
-    mantissa, exponent = f"{number:.2e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".")
-    power = f"10 to the {exponent.replace('-', 'minus ').lstrip('+')}"
-    return power if mantissa == "1" else f"{mantissa} times {power}", Decimal(f"{mantissa}e{exponent}")
-
-
-def spell_number(value: int) -> str:
-    """A whole number in words, below a thousand trillion: 1105 is "one thousand one hundred and five"."""
-    if value < 0:
-        return f"minus {spell_number(-value)}"
-    if value >= 10**15:
-        raise ValueError(f"{value} is too large to be said in words")
-    words: list[str] = []
-    rest = value
-    for name, scale in _SCALES.items():
-        if rest >= scale:
-            words += [_spell_below_thousand(rest // scale), name]
-            rest %= scale
-    if rest or not words:
-        words += ["and"] if words and rest < 100 else []
-        words.append(_spell_below_thousand(rest))
-    return " ".join(words)
-
-
-def _spell_below_thousand(value: int) -> str:
-    hundreds, rest = divmod(value, 100)
-    below = _ONES[rest] if rest < 20 else "-".join([_TENS[rest // 10 - 2], *([_ONES[rest % 10]] if rest % 10 else [])])
-    if not hundreds:
-        return below
-    return f"{_ONES[hundreds]} hundred and {below}" if rest else f"{_ONES[hundreds]} hundred"
+def _write_ordinal(match: re.Match[str]) -> str:
+    number = parse_ordinal(match[0])
+    return match[0] if number is None else ordinal(number)

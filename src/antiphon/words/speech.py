@@ -1,11 +1,81 @@
-"""Times, dates and durations, in words that a voice speaks well and a recogniser would write the same way."""
+"""Numbers, times, dates and durations in words that a voice reads well and a recogniser would write the same way."""
 
 from datetime import date, datetime, time, timedelta
-from typing import Final
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from antiphon.words.digits import ordinal
+if TYPE_CHECKING:
+    from unicode_rbnf import RbnfEngine
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+_SPOKEN_WHOLE_BELOW: Final = 15
+"""Powers of ten: from here on nobody can follow the digits, and "10 to the 15" is said instead."""
+_SPOKEN_SMALLEST: Final = -4
+_EXACT_DECIMALS: Final = 4
+_ROUNDED_DECIMALS: Final = 3
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, …, 11th, …, 21st."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def spell_number(value: int) -> str:
+    """A whole number below a thousand trillion in words: 1105 is "one thousand one hundred and five"."""
+    if abs(value) >= 10**15:
+        raise ValueError(f"{value} is too large to be spelled out")
+    # CLDR puts a comma between groups from a million on, which a voice reads as a pause.
+    return _spelling().format_number(value, ruleset_names=["spellout-cardinal-verbose"]).text.replace(",", "")
+
+
+@cache
+def _spelling() -> "RbnfEngine":
+    # Imported here: it takes 50 ms and 10 MB, unless hassil has imported it already.
+    from unicode_rbnf import RbnfEngine
+
+    return RbnfEngine.for_language("en")
+
+
+def speak_number(value: int | float | Decimal) -> str:
+    """How a number is said in an answer: "1,024", "minus 2.5", "about 0.333", "about 1.27 times 10 to the 30".
+
+    Digits, not words: speech engines read them well, and the same text is shown. "About" tells that it was rounded.
+    """
+    number = value if isinstance(value, Decimal) else Decimal(str(value))
+    if not number.is_finite():
+        return "not a number" if number.is_nan() else "minus infinity" if number < 0 else "infinity"
+    size = number.adjusted() if number else 0
+    # Not abs(), which rounds to 28 digits.
+    amount = number.copy_abs()
+    if _SPOKEN_SMALLEST <= size < _SPOKEN_WHOLE_BELOW:
+        text, told = _speak_plain(amount, size)
+    else:
+        text, told = _speak_power(amount)
+    sign = "minus " if number < 0 else ""
+    about = "" if told == amount else "about "
+    return f"{about}{sign}{text}"
+
+
+def _speak_plain(number: Decimal, size: int) -> tuple[str, Decimal]:
+    # Below one, what counts is the digits after the zeros.
+    zeros = max(0, -size - 1)
+    for decimals in (_EXACT_DECIMALS, _ROUNDED_DECIMALS):
+        text = f"{number:,.{decimals + zeros}f}"
+        text = text.rstrip("0").rstrip(".")
+        told = Decimal(text.replace(",", ""))
+        if told == number:
+            break
+    return text, told
+
+
+def _speak_power(number: Decimal) -> tuple[str, Decimal]:
+    mantissa, exponent = f"{number:.2e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    power = f"10 to the {exponent.replace('-', 'minus ').lstrip('+')}"
+    return power if mantissa == "1" else f"{mantissa} times {power}", Decimal(f"{mantissa}e{exponent}")
 
 
 def speak_time(at: datetime | time) -> str:

@@ -35,14 +35,8 @@ class Place:
     zone: ZoneInfo
 
 
-def find_zone(name: str) -> ZoneInfo | None:
-    """The zone of a place or abbreviation; None if there is none, or more than one that could be meant."""
-    place = find_place(name)
-    return place.zone if place else None
-
-
 def find_place(name: str) -> Place | None:
-    """The same as `find_zone`, together with a name to say."""
+    """The place that a name or an abbreviation stands for; None if there is none, or more than one could be meant."""
     if len(name) > MAX_NAME_CHARS:
         return None
     parts = [_strip(part) for part in _fold(name).split(",")]

@@ -10,9 +10,10 @@ import pytest
 from piper import PiperVoice
 from piper.config import SynthesisConfig
 
-from antiphon.audio.pcm import Samples, Signal, to_signal
+from antiphon.audio.pcm import FRAME_SAMPLES, Samples, Signal, to_signal
 from antiphon.audio.resample import resample
-from antiphon.audio.vad import FRAME_SAMPLES, HZ, Vad
+from antiphon.audio.vad import Vad
+from antiphon.sound_format import MICROPHONE_HZ
 
 VOICE_HZ: Final = 22_050
 
@@ -31,7 +32,7 @@ class Speaker:
 
     def say(self, text: str, height: float = 1.0) -> Signal:
         """As a microphone gives it. Somebody with a height of 1.15 is smaller than the voice, and quicker."""
-        pcm = resample(self.speak(text).tobytes(), round(VOICE_HZ * height), HZ)
+        pcm = resample(self.speak(text).tobytes(), round(VOICE_HZ * height), MICROPHONE_HZ)
         return to_signal(pcm)
 
 
@@ -59,4 +60,4 @@ def to_frames(signal: Signal) -> list[Samples]:
 
 
 def silence(seconds: float) -> Signal:
-    return np.zeros(round(seconds * HZ), np.float32)
+    return np.zeros(round(seconds * MICROPHONE_HZ), np.float32)

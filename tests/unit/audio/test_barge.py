@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from antiphon.audio.barge import BargeIn
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import Signal
+from antiphon.audio.pcm import FRAME_MS, AudioError, Signal
 from antiphon.audio.resample import resample
-from antiphon.audio.vad import FRAME_MS, HZ, Vad
+from antiphon.audio.vad import Vad
+from antiphon.sound_format import MICROPHONE_HZ
 from tests.unit.audio.conftest import VOICE_HZ, Speaker, at_level, silence, to_frames
 
 ANSWER = "The capital of France is Paris, and about two million people live there. It is known for the Eiffel Tower."
@@ -73,7 +73,7 @@ def delays_ms(
             before = silence(BEFORE_S + 0.007 * i)
             barge = playing(speaker) if plays else BargeIn()
             at_ms = hear(vad, barge, np.concatenate([before, speech, silence(0.3)]), playing=plays)
-            began_ms = (len(before) + onset(speech)) * 1_000 / HZ
+            began_ms = (len(before) + onset(speech)) * 1_000 / MICROPHONE_HZ
             delays.append(np.inf if at_ms is None else at_ms - began_ms)
     return delays
 
@@ -107,7 +107,9 @@ def test_the_assistant_does_not_interrupt_itself(vad: Vad, speaker: Speaker, gai
 
 def test_nor_through_a_small_loudspeaker_in_a_bare_room(vad: Vad, speaker: Speaker) -> None:
     chance = np.random.default_rng(4)
-    echoes = chance.normal(0, 1, round(0.3 * HZ)) * np.exp(-np.arange(round(0.3 * HZ)) / (0.05 * HZ))
+    echoes = chance.normal(0, 1, round(0.3 * MICROPHONE_HZ)) * np.exp(
+        -np.arange(round(0.3 * MICROPHONE_HZ)) / (0.05 * MICROPHONE_HZ)
+    )
     echoes[0] = np.sqrt(2 * np.square(echoes).sum())
     echoes[:-1] -= 0.8 * echoes[1:]
     direct = loudspeaker(speaker, -20, 0.2)
@@ -124,7 +126,7 @@ def test_without_knowing_what_is_played_its_own_voice_would_interrupt(vad: Vad, 
 def test_somebody_is_heard_over_the_loudspeaker(vad: Vad, speaker: Speaker) -> None:
     speech = at_level(speaker.say(INTERRUPTIONS[0], 1.15), -20)
     microphone = loudspeaker(speaker, -20, 0.13)
-    start = round(2.5 * HZ)
+    start = round(2.5 * MICROPHONE_HZ)
     microphone[start : start + len(speech)] += speech
     at_ms = hear(vad, playing(speaker), microphone, playing=True)
     assert at_ms is not None
@@ -135,9 +137,9 @@ def cough(seed: int) -> Signal:
     """A burst of noise that dies away fast, once or twice."""
     chance = np.random.default_rng(seed)
     length_s = chance.uniform(0.1, 0.25)
-    seconds = np.arange(round(2 * length_s * HZ)) / HZ
+    seconds = np.arange(round(2 * length_s * MICROPHONE_HZ)) / MICROPHONE_HZ
     spectrum = np.fft.rfft(chance.normal(0, 1, len(seconds)))
-    hz = np.fft.rfftfreq(len(seconds), 1 / HZ)
+    hz = np.fft.rfftfreq(len(seconds), 1 / MICROPHONE_HZ)
     spectrum *= hz / (hz + 300) / (1 + (hz / chance.uniform(1_500, 4_000)) ** 2)
     burst = np.fft.irfft(spectrum, len(seconds)) * np.minimum(1, seconds / 0.004) * np.exp(-3 * seconds / length_s)
     return np.tile(np.concatenate([burst, silence(0.1)]), 1 + seed % 2).astype(np.float32)
@@ -148,17 +150,17 @@ def hum(pitch_hz: float, breath: float = 0.0) -> Signal:
 
     Between them is as much breath, beside their level.
     """
-    seconds = np.arange(round(0.18 * HZ)) / HZ
+    seconds = np.arange(round(0.18 * MICROPHONE_HZ)) / MICROPHONE_HZ
     bumps = []
     for rise in (-0.05, 0.15):
-        phase = 2 * np.pi * np.cumsum(pitch_hz * (1 + rise * seconds / seconds[-1])) / HZ
+        phase = 2 * np.pi * np.cumsum(pitch_hz * (1 + rise * seconds / seconds[-1])) / MICROPHONE_HZ
         overtones = range(1, int(4_000 / pitch_hz))
         tones = [np.cos(k * phase) / k / np.sqrt(1 + (k * pitch_hz / 400) ** 8) for k in overtones]
         bumps += [np.sum(tones, axis=0) * np.sqrt(np.hanning(len(seconds))), silence(0.06)]
     sound = np.concatenate(bumps)
-    start, size = round(0.12 * HZ), round(0.18 * HZ)
+    start, size = round(0.12 * MICROPHONE_HZ), round(0.18 * MICROPHONE_HZ)
     spectrum = np.fft.rfft(np.random.default_rng(round(pitch_hz)).normal(0, 1, size) * np.hanning(size))
-    hiss = np.fft.irfft(spectrum / (1 + (np.fft.rfftfreq(size, 1 / HZ) / 1_500) ** 2), size)
+    hiss = np.fft.irfft(spectrum / (1 + (np.fft.rfftfreq(size, 1 / MICROPHONE_HZ) / 1_500) ** 2), size)
     sound[start : start + size] += breath * hiss * np.sqrt(np.square(bumps[0]).mean() / np.square(hiss).mean())
     return sound.astype(np.float32)
 
@@ -213,5 +215,5 @@ def test_a_frame_of_another_length_is_refused(frame: bytes) -> None:
 
 
 def test_a_rate_of_nothing_is_refused() -> None:
-    with pytest.raises(AudioError, match="more than 0"):
+    with pytest.raises(AudioError, match="greater than 0"):
         BargeIn().played(bytes(100), 0)

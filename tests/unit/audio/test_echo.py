@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal
-from antiphon.audio.vad import HZ, Vad
+from antiphon.audio.vad import Vad
+from antiphon.sound_format import MICROPHONE_HZ
 from tests.unit.audio.conftest import Speaker, at_level
 from tests.unit.audio.test_barge import INTERRUPTIONS, hear, loudspeaker, onset, playing
 
@@ -16,7 +17,7 @@ ANSWER = "I have set a timer for ten minutes, and I will remind you to call your
 
 def reverberate(sound: Signal, decay_s: float, echoes: float, seed: int) -> Signal:
     """As it is heard in a room."""
-    seconds = np.arange(round(6 * decay_s * HZ)) / HZ
+    seconds = np.arange(round(6 * decay_s * MICROPHONE_HZ)) / MICROPHONE_HZ
     response = np.random.default_rng(seed).normal(0, 1, len(seconds)) * np.exp(-seconds / decay_s)
     response *= np.sqrt(echoes / np.square(response).sum())
     response[0] = 1.0
@@ -31,11 +32,11 @@ def delays_ms(vad: Vad, speaker: Speaker, own: Signal, dbfs: float) -> list[floa
     delays = []
     for i, text in enumerate(INTERRUPTIONS):
         speech = at_level(speaker.say(text, 1.15), dbfs)
-        start = round((2.5 + 0.007 * i) * HZ)
+        start = round((2.5 + 0.007 * i) * MICROPHONE_HZ)
         microphone = own.copy()
         microphone[start : start + len(speech)] += speech
         at_ms = hear(vad, playing(speaker), microphone, playing=True)
-        delays.append(np.inf if at_ms is None else at_ms - (start + onset(speech)) * 1_000 / HZ)
+        delays.append(np.inf if at_ms is None else at_ms - (start + onset(speech)) * 1_000 / MICROPHONE_HZ)
     return delays
 
 
@@ -48,7 +49,7 @@ def test_a_quiet_person_is_heard_over_the_loudspeaker(vad: Vad, speaker: Speaker
 
 def test_a_quiet_person_is_heard_when_the_client_has_learnt_to_take_the_echo_out(vad: Vad, speaker: Speaker) -> None:
     own = reverberate(loudspeaker(speaker, -20, 0.13), *FURNISHED, seed=1)
-    own *= np.interp(np.arange(len(own)) / HZ, [0.9, 1.3], [1, 0.003]).astype(np.float32)
+    own *= np.interp(np.arange(len(own)) / MICROPHONE_HZ, [0.9, 1.3], [1, 0.003]).astype(np.float32)
     delays = delays_ms(vad, speaker, own, -38)
     assert min(delays) > 0
     assert np.quantile(delays, 0.85, method="higher") <= 300

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from antiphon.audio.errors import AudioError
 from antiphon.audio.inference import ModelFileError
-from antiphon.audio.pcm import SAMPLE_BYTES, Signal, from_signal
-from antiphon.audio.turn import HEARD_S, HZ, TurnDetector, choose_places, features
+from antiphon.audio.pcm import AudioError, Signal, from_signal
+from antiphon.audio.turn import CONTEXT_S, TurnDetector, choose_places, features
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 from tests.unit.audio.conftest import Speaker, silence
 
 SENTENCES = [
@@ -49,10 +49,12 @@ def test_whole_sentences_are_told_from_those_cut_in_the_middle(detector: TurnDet
 
 def straightforward_features(signal: Signal) -> NDArray[np.float64]:
     """The recipe word by word, without a shortcut for the silence, and with other words for the mel scale."""
-    padded = np.pad(signal.astype(np.float64), (8 * HZ - len(signal), 0))
+    padded = np.pad(signal.astype(np.float64), (8 * MICROPHONE_HZ - len(signal), 0))
     padded = np.pad((padded - padded.mean()) / np.sqrt(padded.var() + 1e-7), 200, mode="reflect")
     window = np.hanning(401)[:-1]
-    power = np.stack([np.abs(np.fft.rfft(padded[at : at + 400] * window)) ** 2 for at in range(0, 8 * HZ + 1, 160)])
+    power = np.stack(
+        [np.abs(np.fft.rfft(padded[at : at + 400] * window)) ** 2 for at in range(0, 8 * MICROPHONE_HZ + 1, 160)]
+    )
 
     def to_hz(mel: float) -> float:
         return float(mel * 200 / 3 if mel < 15 else 1_000 * 6.4 ** ((mel - 15) / 27))
@@ -82,7 +84,7 @@ def test_speech_has_the_features_of_the_recipe(speaker: Speaker) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 3.3, 4.2])
 def test_all_of_the_silence_before_a_turn_counts_in_few_places(seconds: float) -> None:
-    places, counts = choose_places(round(seconds * HZ))
+    places, counts = choose_places(round(seconds * MICROPHONE_HZ))
     assert len(places) <= 50 * seconds + 15
     assert counts.sum() == 400
     assert (np.diff(places) > 0).all()
@@ -94,7 +96,7 @@ def test_all_of_the_silence_before_a_turn_counts_in_few_places(seconds: float) -
 
 def test_only_the_end_of_a_turn_counts(detector: TurnDetector, speaker: Speaker) -> None:
     long = turn(np.concatenate([speaker.say(text) for text in SENTENCES]))
-    heard = round(HEARD_S * HZ)
+    heard = round(CONTEXT_S * MICROPHONE_HZ)
     assert detector.completeness(long) == detector.completeness(long[-heard * SAMPLE_BYTES :])
     assert detector.completeness(long) != detector.completeness(long[-heard * SAMPLE_BYTES // 2 :])
 
@@ -107,7 +109,7 @@ def test_threads_do_not_disturb_each_other(detector: TurnDetector, speaker: Spea
 
 @pytest.mark.parametrize("pcm", [b"", b"\1"])
 def test_without_sound_there_is_no_turn(detector: TurnDetector, pcm: bytes) -> None:
-    with pytest.raises(AudioError, match="no sound"):
+    with pytest.raises(AudioError, match="no audio"):
         detector.completeness(pcm)
 
 

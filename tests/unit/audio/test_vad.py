@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.pcm import Samples, Signal
-from antiphon.audio.vad import FRAME_BYTES, FRAME_SAMPLES, HZ, SETTLED_FRAMES, Vad
+from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, AudioError, Samples, Signal
+from antiphon.audio.vad import STILL_FRAMES_BEFORE_SKIPPING, Vad
+from antiphon.sound_format import MICROPHONE_HZ
 from tests.unit.audio.conftest import Speaker, at_level, silence, to_frames
 
 SENTENCES = ["What time is it in Tokyo?", "Remind me to call my mother.", "Tell me a joke.", "Wait a moment, please."]
@@ -33,14 +33,14 @@ def test_the_silence_around_speech_is_heard_too(vad: Vad, speaker: Speaker) -> N
 
 
 def noise(kind: str) -> Signal:
-    seconds = np.arange(2 * HZ) / HZ
+    seconds = np.arange(2 * MICROPHONE_HZ) / MICROPHONE_HZ
     match kind:
         case "silence":
             return silence(2)
         case "white noise":
-            return np.random.default_rng(2).normal(0, 0.1, 2 * HZ).astype(np.float32)
+            return np.random.default_rng(2).normal(0, 0.1, 2 * MICROPHONE_HZ).astype(np.float32)
         case "faint noise":
-            return np.random.default_rng(3).normal(0, 0.003, 2 * HZ).astype(np.float32)
+            return np.random.default_rng(3).normal(0, 0.003, 2 * MICROPHONE_HZ).astype(np.float32)
         case _:
             return (0.3 * np.sin(2 * np.pi * 440 * seconds)).astype(np.float32)
 
@@ -73,8 +73,8 @@ def first_heard(probabilities: list[float]) -> int:
 
 def test_a_still_room_is_no_speech_and_costs_no_thought(vad: Vad) -> None:
     probabilities = listen(vad, to_frames(silence(3)))
-    assert probabilities[SETTLED_FRAMES:] == [0.0] * (len(probabilities) - SETTLED_FRAMES)
-    assert all(probabilities[:SETTLED_FRAMES])
+    assert probabilities[STILL_FRAMES_BEFORE_SKIPPING:] == [0.0] * (len(probabilities) - STILL_FRAMES_BEFORE_SKIPPING)
+    assert all(probabilities[:STILL_FRAMES_BEFORE_SKIPPING])
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -85,7 +85,7 @@ def test_after_a_long_stillness_speech_is_heard_as_soon_as_after_a_short_one(
     words = at_level(speaker.say(sentence), -25)
     short = first_heard(listen(vad, to_frames(np.concatenate([silence(0.32), words]))))
     long = first_heard(listen(vad, to_frames(np.concatenate([silence(still_s), words]))))
-    assert abs(long - short - (still_s - 0.32) * HZ / FRAME_SAMPLES) <= 1
+    assert abs(long - short - (still_s - 0.32) * MICROPHONE_HZ / FRAME_SAMPLES) <= 1
 
 
 def test_bytes_and_samples_are_the_same_to_it(vad: Vad, speaker: Speaker) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from antiphon.audio.errors import AudioError
-from antiphon.audio.wav import read_wav, write_wav
+from antiphon.audio.pcm import AudioError
+from antiphon.audio.wav import read_wav
+from antiphon.sound_format import write_wav
 
 HZ = 11_025
 RAMP = np.linspace(-0.9, 0.9, 200)

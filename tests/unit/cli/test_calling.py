@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.audio.wav import write_wav
 from antiphon.cli.calling import MAX_FILE_S, read_speech
 from antiphon.client.speaking import INPUT_HZ
 from antiphon.errors import AntiphonError
+from antiphon.sound_format import write_wav
 
 LOUD = (8_000).to_bytes(2, "little")
 

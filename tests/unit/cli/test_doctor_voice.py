@@ -12,7 +12,7 @@ from antiphon.cli.findings import Finding
 from antiphon.cli.sound_card import SystemSoundCard
 from antiphon.config import load
 from antiphon.speech.base import Urgency
-from antiphon.speech.offering import offer
+from antiphon.speech.wyoming_server import serve_wyoming
 from antiphon.weights.folder import path_of
 from antiphon.weights.manifest import VOICE
 from tests.unit.cli.fake_portaudio import MICROPHONE, SPEAKERS, FakePortAudio, device
@@ -124,7 +124,7 @@ def test_a_package_that_is_missing_is_a_problem(
 
 async def test_a_wyoming_server_is_asked_what_it_can_do(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
-    async with offer("tcp://127.0.0.1:0", DeafRecognizer(), None) as uri:
+    async with serve_wyoming("tcp://127.0.0.1:0", DeafRecognizer(), None) as uri:
         engine = f"wyoming:{uri}"
         listens, speaks = (
             (await asyncio.to_thread(lambda: examine(SPEECH__STT=engine)))[-1],

@@ -25,7 +25,7 @@ from antiphon.models.completeness import Completeness
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.serve import run_server
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
-from antiphon.speech.offering import offer
+from antiphon.speech.wyoming_server import serve_wyoming
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.voice import PerfectRecognizer, Tones, Vocabulary
 
@@ -172,7 +172,7 @@ async def test_a_voice_without_its_configuration_is_told_with_what_belongs_in_it
 
 
 async def test_a_voice_that_a_server_does_not_have_is_told(settings: Settings) -> None:
-    async with offer("tcp://127.0.0.1:0", PerfectRecognizer(Vocabulary()), Tones()) as uri:
+    async with serve_wyoming("tcp://127.0.0.1:0", PerfectRecognizer(Vocabulary()), Tones()) as uri:
         engines = f'stt = "wyoming:{uri}"\ntts = "wyoming:{uri}"'
         said = await told_of(settings, f'{engines}\nvoice = "ana"')
         assert said == f'wyoming:{uri} has no voice "ana", which speech.voice names. The nearest is "anna".'
@@ -361,7 +361,7 @@ async def test_an_engine_that_starts_later_than_the_server_is_waited_for(
     async with AsyncExitStack() as stack:
         async for line in announcements(waiting):
             if "Trying again" in line and not any("Trying again" in each for each in said):
-                await stack.enter_async_context(offer(uri, PerfectRecognizer(Vocabulary()), Tones()))
+                await stack.enter_async_context(serve_wyoming(uri, PerfectRecognizer(Vocabulary()), Tones()))
             said.append(line)
     assert said[1].endswith(" cannot be reached. Check that a Wyoming server is running there. Trying again in 0.05 s.")
     assert any(line.startswith("Voice: ") for line in said)

@@ -10,16 +10,10 @@ import pytest
 
 from antiphon.protocol import limits
 from antiphon.protocol.client_messages import AudioFrame
-from antiphon.protocol.codec import (
-    decode,
-    decode_audio,
-    encode_audio,
-    encode_microphone,
-    wav,
-    wav_base64,
-)
+from antiphon.protocol.codec import decode, decode_audio, encode_audio, encode_microphone, wav_base64
 from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import SpeechFrame
+from antiphon.sound_format import write_wav
 
 PCM = struct.pack("<4h", 0, 1, -1, 32767)
 DEEP = 20_000
@@ -140,16 +134,16 @@ def test_a_client_refuses_what_is_no_speech(frame: bytes) -> None:
 
 @pytest.mark.parametrize("pcm", [b"", PCM, PCM * 5_000], ids=len)
 def test_a_wav_is_read_by_others_as_it_was_made(pcm: bytes) -> None:
-    with wave.open(io.BytesIO(wav(pcm, limits.SPEECH_HZ))) as file:
+    with wave.open(io.BytesIO(write_wav(pcm, limits.SPEECH_HZ))) as file:
         assert file.getparams()[:4] == (1, 2, limits.SPEECH_HZ, len(pcm) // 2)
         assert file.readframes(file.getnframes()) == pcm
 
 
 def test_a_wav_has_the_usual_44_bytes_before_its_samples() -> None:
-    made = wav(PCM, limits.SPEECH_HZ)
+    made = write_wav(PCM, limits.SPEECH_HZ)
     assert made[44:] == PCM
     assert struct.unpack_from("<I", made, 4) == (len(made) - 8,)
 
 
 def test_an_audio_message_holds_the_wav_in_base64() -> None:
-    assert base64.b64decode(wav_base64(PCM, 8_000), validate=True) == wav(PCM, 8_000)
+    assert base64.b64decode(wav_base64(PCM, 8_000), validate=True) == write_wav(PCM, 8_000)

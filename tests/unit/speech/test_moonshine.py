@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal, from_signal, to_signal
-from antiphon.speech.base import INPUT_HZ, SpeechError
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.moonshine import model as model_module
-from antiphon.speech.engines.moonshine.drafts import Drafts
 from antiphon.speech.engines.moonshine.files import find_files
-from antiphon.speech.engines.moonshine.model import Moonshine, find_loop
-from antiphon.speech.engines.moonshine.spelling import modernize
-from antiphon.speech.engines.moonshine.tokens import END
+from antiphon.speech.engines.moonshine.model import END, Drafts, Moonshine, find_loop
+from antiphon.speech.engines.moonshine.recognizer import modernize
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.fakes.spoken import error_rate, make_sentences, record
@@ -64,7 +63,7 @@ def speech(models_dir: Path, workers: Workers) -> Sequence[bytes]:
 
 
 def noise(seconds: float, level: float) -> Signal:
-    return np.random.default_rng(1).normal(0, level, int(seconds * INPUT_HZ)).astype(np.float32)
+    return np.random.default_rng(1).normal(0, level, int(seconds * MICROPHONE_HZ)).astype(np.float32)
 
 
 class Impatience(Event):
@@ -96,7 +95,7 @@ def test_a_processor_without_exact_int8_hears_no_worse(
 async def test_speech_that_is_too_long_for_the_model_is_heard_as_one(
     moonshine: MoonshineRecognizer, speech: Sequence[bytes]
 ) -> None:
-    assert len(speech[-1]) > 22 * 2 * INPUT_HZ
+    assert len(speech[-1]) > 22 * 2 * MICROPHONE_HZ
     heard = await moonshine.recognize(speech[-1])
     assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
 
@@ -188,7 +187,7 @@ def test_somebody_who_speaks_on_is_heard_as_if_for_the_first_time(model: Moonshi
     model._drafts = Drafts()
     whole = model.transcribe(signal, Event())
     model._drafts = Drafts()
-    for end in range(INPUT_HZ, len(signal), INPUT_HZ // 2):
+    for end in range(MICROPHONE_HZ, len(signal), MICROPHONE_HZ // 2):
         model.transcribe(signal[:end], Event())
     counted = Counted()
     assert model.transcribe(signal, counted) == whole

@@ -11,8 +11,8 @@ import pytest
 from antiphon.audio.pcm import Signal, duration_ms, level_dbfs, to_signal
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency
 from antiphon.speech.engines.piper import PiperSynthesizer
-from antiphon.speech.engines.piper.sound import find_speech, shape
 from antiphon.speech.engines.piper.synthesizer import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
+from antiphon.speech.engines.piper.voice import find_speech, shape
 from antiphon.speech.workers import Done, Job, Workers
 
 pytestmark = pytest.mark.real_time

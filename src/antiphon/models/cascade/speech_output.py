@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from antiphon.models.background import BackgroundTasks, BufferedStream
 from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, TurnFailed
-from antiphon.speech.base import Sound, SpeechError, Synthesizer, Urgency, Wanted
+from antiphon.speech.base import Sound, SpeechError, SpeechRequest, Synthesizer, Urgency
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 from antiphon.telemetry.log import get_logger
@@ -153,7 +153,7 @@ class SpeechOutput:
         self._default_voice = default_voice
         self._voice, self._speed = default_voice, 1.0
         self._synthesizer = synthesizer
-        self._prepared: tuple[Wanted, BufferedStream[Sound]] | None = None
+        self._prepared: tuple[SpeechRequest, BufferedStream[Sound]] | None = None
         """How the next answer will probably begin."""
 
     @property
@@ -208,7 +208,7 @@ class SpeechOutput:
     async def close(self) -> None:
         await self.tasks.aclose()
 
-    def _find_prepared(self, wanted: Wanted, *, goes_on: bool) -> AsyncIterator[Sound]:
+    def _find_prepared(self, wanted: SpeechRequest, *, goes_on: bool) -> AsyncIterator[Sound]:
         """The audio of this text. Its first piece may have been made already."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
@@ -218,10 +218,10 @@ class SpeechOutput:
             stream.cancel()
         return self._order(wanted, Urgency.NOW, goes_on=goes_on)
 
-    def _want(self, text: str) -> Wanted:
-        return Wanted(text, self._voice, self._speed)
+    def _want(self, text: str) -> SpeechRequest:
+        return SpeechRequest(text, self._voice, self._speed)
 
-    def _order(self, wanted: Wanted, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
+    def _order(self, wanted: SpeechRequest, urgency: Urgency, *, goes_on: bool) -> AsyncIterator[Sound]:
         return self._synthesizer.speak(
             wanted.text, voice=wanted.voice, speed=wanted.speed, urgency=urgency, goes_on=goes_on
         )

@@ -10,19 +10,18 @@ from typing import Final, TypeVar
 import httpx2
 import openai
 
-from antiphon.audio.wav import write_wav
 from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, leads_here
 from antiphon.security.quotes import quote, tell
-from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, Urgency, Voice
+from antiphon.sound_format import MICROPHONE_HZ, write_wav
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice, is_silent
 from antiphon.speech.references import OpenAIServer
-from antiphon.speech.silence import is_silent
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
 """The longest silence of a server."""
 OUTPUT_HZ: Final = 24_000
 """What the API means by "pcm": 16 bits, mono, little-endian, at this rate."""
-MIN_AUDIO_BYTES: Final = INPUT_HZ * 2 // 10
+MIN_AUDIO_BYTES: Final = MICROPHONE_HZ * 2 // 10
 """OpenAI refuses less than a tenth of a second. There is no word in it either."""
 MAX_TEXT_CHARS: Final = 4_096
 """OpenAI refuses more in one request."""
@@ -114,7 +113,7 @@ class OpenAIRecognizer:
         if len(pcm) < MIN_AUDIO_BYTES:
             return ""
         service = self._service
-        file = ("speech.wav", write_wav(pcm, INPUT_HZ), "audio/wav")
+        file = ("speech.wav", write_wav(pcm, MICROPHONE_HZ), "audio/wav")
         async with service.explaining():
             answer = await service.ask(
                 lambda: service.sdk.audio.transcriptions.create(

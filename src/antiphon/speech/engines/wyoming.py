@@ -21,16 +21,22 @@ from wyoming.info import Describe, Info
 from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.audio.tempo import FASTEST, SLOWEST, Tempo
-from antiphon.speech.base import INPUT_HZ, Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice
+from antiphon.sound_format import MICROPHONE_HZ, SPEECH_HZ
+from antiphon.speech.base import Sound, SpeechBusy, SpeechError, SpeechUnreachable, Urgency, Voice, is_silent
 from antiphon.speech.references import WyomingServer
-from antiphon.speech.silence import is_silent
-from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.speech.wyoming_wire import (
+    GOES_ON,
+    MAX_DATA_BYTES,
+    AudioConverter,
+    MalformedEvent,
+    chunks,
+    read_event,
+    read_format,
+)
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
 """For a whole transcript; for each piece of speech."""
-OUTPUT_HZ: Final = 22_050
-"""A server says its rate only with the sound itself, so that all are brought to this one, which most voices have."""
 MAX_QUOTE_CHARS: Final = 300
 
 OWN_VOICE: Final = Voice("default", "The server's own", "und")
@@ -93,7 +99,7 @@ class _Server:
             raise SpeechError(
                 f"{self.name} did not answer within {self._answer_timeout_s:g} s. It may have too much to do."
             ) from error
-        except GarbledEvent as error:
+        except MalformedEvent as error:
             raise SpeechError(
                 f"{self.name} answered with something that is no Wyoming event. Is it a Wyoming server?"
             ) from error
@@ -117,7 +123,7 @@ class _Server:
             try:
                 return msgspec.convert(event.data, _Info)
             except msgspec.ValidationError as error:
-                raise GarbledEvent("no description of a server") from error
+                raise MalformedEvent("no description of a server") from error
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._address.host, self._address.port
@@ -153,16 +159,16 @@ class WyomingRecognizer:
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         if not pcm:
             return ""
-        sound = {"rate": INPUT_HZ, "width": 2, "channels": 1}
+        sound = {"rate": MICROPHONE_HZ, "width": 2, "channels": 1}
         async with self._server.connect() as connection, self._server.answer_timeout():
             await connection.send(Transcribe())
             await connection.send(AudioStart(**sound))
-            for piece in cut(pcm):
+            for piece in chunks(pcm):
                 await connection.send(AudioChunk(**sound, audio=piece))
             await connection.send(AudioStop())
             text = (await connection.receive(Transcript.is_type)).data.get("text")
             if not isinstance(text, str):
-                raise GarbledEvent("a transcript without a text")
+                raise MalformedEvent("a transcript without a text")
             return text.strip()
 
     async def aclose(self) -> None:
@@ -172,7 +178,8 @@ class WyomingRecognizer:
 class WyomingSynthesizer:
     """Wyoming has no word for the speed of speech, so that it is changed here."""
 
-    output_hz = OUTPUT_HZ
+    # A server announces its rate only with the audio itself, so everything is resampled to this one.
+    output_hz = SPEECH_HZ
 
     def __init__(
         self,
@@ -216,24 +223,24 @@ class WyomingSynthesizer:
             return
         usual = self.voices[0].id
         chosen = voice if any(each.id == voice for each in self.voices) else usual
-        tempo = Tempo(min(max(speed, SLOWEST), FASTEST), OUTPUT_HZ)
+        tempo = Tempo(min(max(speed, SLOWEST), FASTEST), SPEECH_HZ)
         async with self._server.connect() as connection:
             # Half of a surrogate pair has no UTF-8.
             whole = text.encode("utf-8", "replace").decode()
             wanted = None if chosen == OWN_VOICE.id else SynthesizeVoice(chosen)
             async with self._server.answer_timeout():
                 await connection.send(Synthesize(whole, wanted, context={GOES_ON: True} if goes_on else None))
-            intake: Intake | None = None
+            converter: AudioConverter | None = None
             while True:
                 async with self._server.answer_timeout():
                     event = await connection.receive(AudioStart.is_type, AudioChunk.is_type, AudioStop.is_type)
                 if AudioStop.is_type(event.type):
                     break
-                intake = intake or Intake(read_format(event), OUTPUT_HZ)
-                for piece in cut(event.payload):
-                    if pcm := tempo.push(intake.push(piece)):
+                converter = converter or AudioConverter(read_format(event), SPEECH_HZ)
+                for piece in chunks(event.payload):
+                    if pcm := tempo.push(converter.push(piece)):
                         yield Sound(pcm, None)
-        if intake is not None and (pcm := tempo.push(intake.push(b"", last=True), last=True)):
+        if converter is not None and (pcm := tempo.push(converter.push(b"", last=True), last=True)):
             yield Sound(pcm, None)
 
     async def aclose(self) -> None:

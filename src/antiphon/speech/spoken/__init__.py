@@ -6,11 +6,9 @@ Only what voices read badly is rewritten. They read plain numbers, times such as
 import re
 from typing import Final
 
-from antiphon.speech.spoken.addresses import speak_addresses
-from antiphon.speech.spoken.markup import strip_inline, strip_lines, unlink
+from antiphon.speech.spoken.markup import speak_addresses, strip_inline, strip_lines, unlink
 from antiphon.speech.spoken.quantities import speak_quantities
-from antiphon.speech.spoken.signs import drop_pictures, speak_signs
-from antiphon.speech.spoken.titles import speak_titles
+from antiphon.speech.spoken.symbols import drop_pictures, speak_signs, speak_titles
 
 MAX_PASSES: Final = 6
 

@@ -8,7 +8,7 @@ from typing import Final
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
-from antiphon.words.numbers import speak_number
+from antiphon.words.speech import speak_number
 
 from .evaluator import CalculationError, Number, evaluate, parse
 from .phrases import read_expression

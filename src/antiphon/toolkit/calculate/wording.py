@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from antiphon.words.numbers import speak_number
+from antiphon.words.speech import speak_number
 
 from .evaluator import is_percent
 

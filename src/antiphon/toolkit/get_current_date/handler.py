@@ -3,7 +3,7 @@
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
-from antiphon.words.digits import ordinal
+from antiphon.words.speech import ordinal
 from antiphon.words.zones import Place, find_place, speak_zone
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.builtin.speech import CONNECT_A_MODEL
+from antiphon.models.builtin.replies import CONNECT_A_MODEL
 from antiphon.models.builtin.understanding import MAX_CHARS, Ask, Run, Say, Understanding, Understood
 from antiphon.models.completeness import Completeness
 from antiphon.tools.spec import Mode
@@ -19,7 +19,7 @@ def understand(text: str, mode: Mode = Mode.TEXT) -> Understood:
 def calls(text: str, mode: Mode = Mode.TEXT) -> list[tuple[str, dict[str, Any]]]:
     understood = understand(text, mode)
     assert isinstance(understood, Run), understood
-    return [(wish.tool_id, dict(wish.args)) for wish in understood.wishes]
+    return [(wish.tool_id, dict(wish.args)) for wish in understood.calls]
 
 
 EXACT = [

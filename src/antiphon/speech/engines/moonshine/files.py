@@ -9,7 +9,7 @@ from typing import Final
 import onnxruntime  # type: ignore[import-untyped]
 
 from antiphon.speech.base import SpeechError
-from antiphon.weights.cache import Opened, key_of, open_made
+from antiphon.weights.cache import Opened, cache_key, open_cached
 from antiphon.weights.folder import cache_dir
 
 MODEL: Final = "moonshine-base-en"
@@ -49,8 +49,8 @@ def open_graphs(files: ModelFiles, open_folder: Callable[[Path], Opened]) -> Ope
     Where the cache cannot be written, they are made for this time only. Raises `SpeechError`.
     """
     try:
-        key = key_of((files.encoder, files.decoder), f"{onnxruntime.__version__} {_RECIPE}")
-        return open_made(files.cache_dir, key, partial(_write, files), open_folder)
+        key = cache_key((files.encoder, files.decoder), f"{onnxruntime.__version__} {_RECIPE}")
+        return open_cached(files.cache_dir, key, partial(_write, files), open_folder)
     except SpeechError:
         raise
     except Exception as error:  # onnxruntime's errors have no common ancestor below this one.

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.speech.engines.moonshine.layout import (
+from antiphon.speech.engines.moonshine.model import (
     AUDIO,
     CROSS,
     HEAD_WIDTH,
@@ -34,8 +34,7 @@ from antiphon.speech.engines.moonshine.layout import (
     PRESENT,
     TOKEN,
 )
-from antiphon.speech.engines.moonshine.network import MICROSOFT, Network
-from antiphon.speech.engines.moonshine.weights import Matrix, Weights, read_weights
+from antiphon.speech.engines.moonshine.network import MICROSOFT, Matrix, Network, Weights, read_weights
 
 WIDTH: Final = HEADS * HEAD_WIDTH
 ROTARY_WIDTH: Final = 32
@@ -60,20 +59,20 @@ def build_encoder(weights: Weights, decoder: Weights) -> Network:
         query, key, value = (
             network.multiply_many(normed, weights.matrix(f"{at}/self_attn/{part}_proj/MatMul")) for part in "qkv"
         )
-        found = network.apply(
+        attention = network.apply(
             "MultiHeadAttention", rotate(query), rotate(key), value, domain=MICROSOFT, num_heads=HEADS
         )
-        attended = network.multiply_many(found, weights.matrix(f"{at}/self_attn/dense/MatMul"))
+        attended = network.multiply_many(attention, weights.matrix(f"{at}/self_attn/dense/MatMul"))
         frames = network.apply("Add", frames, attended)
         normed = network.norm(frames, weights.vector(f"{at}/post_attention_layernorm/Mul"))
-        wide = _widen(network, weights, normed, f"{at}/mlp/fc1")
-        thought = network.multiply_many(
-            wide, weights.matrix(f"{at}/mlp/fc2/MatMul"), weights.vector(f"{at}/mlp/fc2/Add")
+        expanded = _expand(network, weights, normed, f"{at}/mlp/fc1")
+        projected_mlp = network.multiply_many(
+            expanded, weights.matrix(f"{at}/mlp/fc2/MatMul"), weights.vector(f"{at}/mlp/fc2/Add")
         )
-        frames = network.apply("Add", frames, thought)
+        frames = network.apply("Add", frames, projected_mlp)
         after = f"layers.{layer + 1}/input_layernorm" if layer + 1 < LAYERS else "layer_norm"
         normed = network.norm(frames, weights.vector(f"{after}/Mul"))
-    _cross(network, decoder, normed)
+    _add_cross_attention(network, decoder, normed)
     return network
 
 
@@ -90,16 +89,18 @@ def build_decoder(weights: Weights) -> Network:
     normed = network.norm(state, weights.vector("layers.0/input_layernorm/Mul"))
     for layer in range(LAYERS):
         at = f"layers.{layer}"
-        attended = _look_back(network, weights, rotate, normed, layer)
+        attended = _self_attention(network, weights, rotate, normed, layer)
         state = network.apply("Add", state, attended)
         normed = network.norm(state, weights.vector(f"{at}/post_attention_layernorm/Mul"))
         query = network.multiply_few(normed, weights.matrix(f"{at}/encoder_attn/q_proj/MatMul"))
-        heard = network.apply("MultiHeadAttention", query, *_of(layer, CROSS), domain=MICROSOFT, num_heads=HEADS)
+        cross_attention = network.apply(
+            "MultiHeadAttention", query, *_key_and_value(layer, CROSS), domain=MICROSOFT, num_heads=HEADS
+        )
         state = network.apply(
-            "Add", state, network.multiply_few(heard, weights.matrix(f"{at}/encoder_attn/dense/MatMul"))
+            "Add", state, network.multiply_few(cross_attention, weights.matrix(f"{at}/encoder_attn/dense/MatMul"))
         )
         normed = network.norm(state, weights.vector(f"{at}/final_layernorm/Mul"))
-        state = network.apply("Add", state, _think(network, weights, normed, f"{at}/mlp"))
+        state = network.apply("Add", state, _mlp(network, weights, normed, f"{at}/mlp"))
         after = f"layers.{layer + 1}/input_layernorm" if layer + 1 < LAYERS else "norm"
         normed = network.norm(state, weights.vector(f"{after}/Mul"))
     words = Matrix(embedding.values.T, embedding.scale, embedding.zero)
@@ -134,15 +135,15 @@ def _stem(network: Network, weights: Weights) -> str:
     return network.apply("Transpose", bands, perm=[0, 2, 1])
 
 
-def _widen(network: Network, weights: Weights, frames: str, name: str) -> str:
-    wide = network.multiply_many(frames, weights.matrix(f"{name}/MatMul"), weights.vector(f"{name}/Add"))
-    return network.apply("Gelu", wide)
+def _expand(network: Network, weights: Weights, frames: str, name: str) -> str:
+    expanded = network.multiply_many(frames, weights.matrix(f"{name}/MatMul"), weights.vector(f"{name}/Add"))
+    return network.apply("Gelu", expanded)
 
 
-def _cross(network: Network, decoder: Weights, frames: str) -> None:
+def _add_cross_attention(network: Network, decoder: Weights, frames: str) -> None:
     by_head = network.constant(np.array([0, 0, HEADS, HEAD_WIDTH]))
     for layer in range(LAYERS):
-        for name, part in zip(_of(layer, CROSS), "kv", strict=True):
+        for name, part in zip(_key_and_value(layer, CROSS), "kv", strict=True):
             matrix = decoder.matrix(f"layers.{layer}/encoder_attn/{part}_proj/MatMul")
             heads = network.apply("Reshape", network.multiply_many(frames, matrix), by_head)
             network.apply("Transpose", heads, output=name, perm=[0, 2, 1, 3])
@@ -156,23 +157,23 @@ def _embed(network: Network, embedding: Matrix, token: str) -> str:
     return network.apply("Mul", row, network.constant(np.float32(embedding.scale)))
 
 
-def _look_back(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
+def _self_attention(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
     """Attention to the tokens up to each."""
     at = f"layers.{layer}/self_attn"
     projected = network.multiply_few(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
     # Query and key are rotated together, as if they had twice the heads.
     both, value = network.split(projected, [2 * WIDTH, WIDTH])
     query, key = network.split(rotate(both), [WIDTH, WIDTH])
-    found = f"attention.{layer}"
-    inputs = (query, key, value, "", "", "", *_of(layer, PAST))
-    outputs = [found, *_of(layer, PRESENT)]
+    attention = f"attention.{layer}"
+    inputs = (query, key, value, "", "", "", *_key_and_value(layer, PAST))
+    outputs = [attention, *_key_and_value(layer, PRESENT)]
     network.apply_all(
         "MultiHeadAttention", *inputs, outputs=outputs, domain=MICROSOFT, num_heads=HEADS, unidirectional=1
     )
-    return network.multiply_few(found, weights.matrix(f"{at}/dense/MatMul"))
+    return network.multiply_few(attention, weights.matrix(f"{at}/dense/MatMul"))
 
 
-def _think(network: Network, weights: Weights, normed: str, at: str) -> str:
+def _mlp(network: Network, weights: Weights, normed: str, at: str) -> str:
     """SwiGLU. What onnxruntime calls QuickGelu is, with this alpha, SiLU."""
     up = network.multiply_few(normed, weights.matrix(f"{at}/up_proj/MatMul"), bias=weights.vector(f"{at}/up_proj/Add"))
     value, gate = network.split(up, [4 * WIDTH, 4 * WIDTH])
@@ -182,7 +183,7 @@ def _think(network: Network, weights: Weights, normed: str, at: str) -> str:
     )
 
 
-def _of(layer: int, names: Sequence[str]) -> Sequence[str]:
+def _key_and_value(layer: int, names: Sequence[str]) -> Sequence[str]:
     """A layer's key and value."""
     return names[2 * layer : 2 * layer + 2]
 

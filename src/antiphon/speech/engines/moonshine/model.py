@@ -1,9 +1,11 @@
-"""The model in memory: a stretch of speech to text, token by token."""
+"""The model in memory: it turns a stretch of speech into text, token by token."""
 
 import platform
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -11,20 +13,102 @@ import onnxruntime  # type: ignore[import-untyped]
 from onnxruntime import OrtValue
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ, SpeechError
-from antiphon.speech.engines.moonshine.drafts import Drafts
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.moonshine.files import DECODER, ENCODER, ModelFiles, open_graphs
-from antiphon.speech.engines.moonshine.layout import (
-    AUDIO,
-    CROSS,
-    HEAD_WIDTH,
-    HEADS,
-    NEXT_TOKEN,
-    PAST,
-    PRESENT,
-    TOKEN,
-)
-from antiphon.speech.engines.moonshine.tokens import END, START, Tokens
+
+LAYERS: Final = 8
+HEADS: Final = 8
+HEAD_WIDTH: Final = 52
+MAX_PLACES: Final = 1_024
+"""Frames of audio, 41.7 of which are a second, and tokens of a text."""
+
+AUDIO: Final = "audio"
+TOKEN: Final = "token"
+NEXT_TOKEN: Final = "next_token"
+
+_PARTS: Final = tuple(f"{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value"))
+CROSS: Final = tuple(f"cross.{part}" for part in _PARTS)
+"""What the decoder looks up in the audio: from the encoder, the same for all tokens."""
+PAST: Final = tuple(f"past.{part}" for part in _PARTS)
+"""What it looks up in the tokens before. At the first token they are empty."""
+PRESENT: Final = tuple(f"present.{part}" for part in _PARTS)
+"""The past of the tokens after."""
+
+
+START: Final = 1
+END: Final = 2
+
+_SPACE: Final = "▁".encode()
+
+
+class Tokens:
+    def __init__(self, file: bytes) -> None:
+        """Raises `ValueError` for what is no such file."""
+        self._bytes: list[bytes] = []
+        at = 0
+        while at < len(file):
+            length, at = file[at], at + 1
+            if length >= 128 and at < len(file):
+                length, at = file[at] * 128 + length - 128, at + 1
+            if at + length > len(file):
+                raise ValueError(f"it ends within token {len(self._bytes)}")
+            self._bytes.append(file[at : at + length])
+            at += length
+        if len(self._bytes) <= END:
+            raise ValueError("it has no tokens")
+
+    def __len__(self) -> int:
+        return len(self._bytes)
+
+    def write(self, tokens: Sequence[int]) -> str:
+        """Without blanks around it, or more than one between words."""
+        # Those up to the end's are marks, and the model knows some hundred numbers that no token has.
+        known = (self._bytes[token] for token in tokens if END < token < len(self._bytes))
+        return " ".join(b"".join(known).replace(_SPACE, b" ").decode("utf-8", "ignore").split())
+
+
+def read_tokens(path: Path) -> Tokens:
+    return Tokens(path.read_bytes())
+
+
+BEGINNING: Final = MICROPHONE_HZ // 2
+"""Samples by which speech is known again. No two microphones hear the same for half a second."""
+FRESH_S: Final = 3.0
+MAX_DRAFTS: Final = 256
+"""As many people may be speaking. A draft is some tokens, and one that is wrong costs a few milliseconds."""
+
+
+class Drafts:
+    """Any number of threads may use it at the same time."""
+
+    def __init__(self, now_s: Callable[[], float] = monotonic) -> None:
+        self._now_s = now_s
+        self._drafts: OrderedDict[int, tuple[float, Sequence[int]]] = OrderedDict()
+        self._looking = Lock()
+
+    def find(self, signal: Signal) -> Sequence[int]:
+        """Tokens that speech with this beginning probably begins with."""
+        key = _key(signal)
+        with self._looking:
+            at_s, tokens = self._drafts.get(key, (0.0, ()))
+            return tokens if self._now_s() < at_s + FRESH_S else ()
+
+    def keep(self, signal: Signal, tokens: Sequence[int]) -> None:
+        if len(signal) < BEGINNING:
+            return
+        key = _key(signal)
+        with self._looking:
+            # The last one is mostly a full stop, put where the speech broke off.
+            self._drafts[key] = (self._now_s(), tokens[:-1])
+            self._drafts.move_to_end(key)
+            if len(self._drafts) > MAX_DRAFTS:
+                self._drafts.popitem(last=False)
+
+
+def _key(signal: Signal) -> int:
+    return hash(signal[:BEGINNING].tobytes())
+
 
 TOKENS_PER_S: Final = 7
 """Nobody speaks faster. A model that does is in a loop."""
@@ -58,7 +142,7 @@ class Moonshine:
 
     def transcribe(self, signal: Signal, abandoned: Event) -> str:
         """From 56 ms, the least that the network can take, to 24 s. Looks at the event between tokens, and stops."""
-        limit = len(signal) * TOKENS_PER_S // INPUT_HZ + SPARE_TOKENS
+        limit = len(signal) * TOKENS_PER_S // MICROPHONE_HZ + SPARE_TOKENS
         cross = self._encoder.run_with_ort_values(CROSS, {AUDIO: OrtValue.ortvalue_from_numpy(signal[np.newaxis])})
         tokens = self._decode(cross, self._drafts.find(signal), limit, abandoned)
         self._drafts.keep(signal, tokens)

@@ -1,5 +1,13 @@
-"""Moonshine behind the `Recognizer` seam: an utterance is one job for the workers."""
+"""Moonshine as a `Recognizer`. An utterance is one job for the workers.
 
+Speech that is too long for the model is cut into pieces at a pause. Without a pause two pieces overlap, and their texts
+are joined at the words they share.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -7,13 +15,94 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.pcm import to_signal
-from antiphon.speech.base import INPUT_HZ, Urgency
+from antiphon.audio.pcm import Signal, to_signal
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Urgency
 from antiphon.speech.engines.moonshine.files import find_files
 from antiphon.speech.engines.moonshine.model import Moonshine
-from antiphon.speech.engines.moonshine.pieces import cut, join
-from antiphon.speech.engines.moonshine.spelling import modernize
 from antiphon.speech.workers import Workers
+
+LONGEST_S: Final = 12
+"""The time that the encoder takes grows with the square of the length, and the model was taught with short ones."""
+SHORTEST_S: Final = 7
+SHARED_S: Final = 1.5
+"""Some words, so that one of them is whole in both pieces."""
+PAUSE_MS: Final = 240
+PAUSE_DB: Final = 25
+"""As much quieter than its loud parts is speech where nothing is said."""
+MAX_WORDS_PER_S: Final = 5
+MAX_EDGE_WORDS: Final = 3
+"""Words beyond a single one in common. With more of them, that "the" or "of" is another one."""
+
+_FRAME: Final = MICROPHONE_HZ // 50
+_PAUSE: Final = PAUSE_MS * MICROPHONE_HZ // 1_000
+_LOUD_SHARE: Final = 0.9
+_QUIETEST: Final = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    signal: Signal
+    shared_s: float
+    """How much of its beginning is the end of the piece before."""
+
+
+def cut(signal: Signal) -> Iterator[Piece]:
+    shared_s = 0.0
+    while len(signal) > LONGEST_S * MICROPHONE_HZ:
+        end, is_pause = _find_end(signal[: LONGEST_S * MICROPHONE_HZ])
+        yield Piece(signal[:end], shared_s)
+        shared_s = 0.0 if is_pause else SHARED_S
+        signal = signal[end - int(shared_s * MICROPHONE_HZ) :]
+    yield Piece(signal, shared_s)
+
+
+def join(before: str, after: str, shared_s: float) -> str:
+    """Two texts in one. The words of the shared time are in both, but for those that were cut."""
+    if not shared_s:
+        return f"{before} {after}".strip()
+    first, second = before.split(), after.split()
+    most = int(shared_s * MAX_WORDS_PER_S)
+    tail, head = first[-most:], second[:most]
+    match = SequenceMatcher(None, _plain(tail), _plain(head), autojunk=False).find_longest_match()
+    edges = len(tail) - match.a - match.size + match.b
+    if not match.size or (match.size == 1 and edges > MAX_EDGE_WORDS):
+        return " ".join([*first, *second])
+    # What one of them has beyond the words in common is at its edge, and was cut.
+    kept = len(first) - len(tail) + match.a + match.size
+    return " ".join([*first[:kept], *second[match.b + match.size :]])
+
+
+def _find_end(signal: Signal) -> tuple[int, bool]:
+    """Where in its last part it is quietest, and whether nothing is said there."""
+    levels_db = _levels_db(signal)
+    first = SHORTEST_S * MICROPHONE_HZ // _FRAME
+    place = first + int(np.argmin(levels_db[first:]))
+    loud_db = float(np.quantile(levels_db, _LOUD_SHARE))
+    # A level is that of the time from its frame on.
+    return place * _FRAME + _PAUSE // 2, loud_db - float(levels_db[place]) >= PAUSE_DB
+
+
+def _levels_db(signal: Signal) -> Signal:
+    """Of a pause's length, from each frame of 20 ms on."""
+    power = np.mean(np.square(signal[: len(signal) // _FRAME * _FRAME].reshape(-1, _FRAME)), axis=1)
+    width = _PAUSE // _FRAME
+    levels: Signal = 10 * np.log10(np.convolve(power, np.full(width, 1 / width), mode="valid") + _QUIETEST)
+    return levels
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [re.sub(r"[^\w']", "", word).lower() for word in words]
+
+
+_DIVIDED: Final = re.compile(
+    r"(?<=\bto)-(?=(?:day|night|morrow)\b)|(?<=\bgood)-(?=bye\b)|(?<=\bper) (?=cent\b)", re.IGNORECASE
+)
+
+
+def modernize(text: str) -> str:
+    return _DIVIDED.sub("", text)
+
 
 LEAST_MS: Final = 100
 """There is no word in less."""
@@ -22,7 +111,7 @@ TAIL_MS: Final = 320
 off a tenth of a second after the last word, 40 words are wrong with 256 ms of it and 63 without, and none ends with a
 comma. Of 500 that were cut off within a twentieth, 189 are wrong with 256 ms, and 173 with this."""
 
-_TAIL: Final = np.zeros(TAIL_MS * INPUT_HZ // 1_000, np.float32)
+_TAIL: Final = np.zeros(TAIL_MS * MICROPHONE_HZ // 1_000, np.float32)
 
 
 class MoonshineRecognizer:
@@ -44,7 +133,7 @@ class MoonshineRecognizer:
         self._loaded()
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
-        if len(pcm) // 2 * 1_000 < LEAST_MS * INPUT_HZ:
+        if len(pcm) // 2 * 1_000 < LEAST_MS * MICROPHONE_HZ:
             return ""
         return await self._workers.run(partial(self._transcribe, pcm), urgency)
 

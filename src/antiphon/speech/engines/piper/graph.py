@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.utils import Extractor
 
 from antiphon.speech.base import SpeechError
-from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, PLAN, SPEAKER, Plan
+from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, PLAN, SPEAKER, Plan
 
 
 def write_parts(model: Path, folder: Path) -> None:

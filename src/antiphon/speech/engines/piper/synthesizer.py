@@ -12,13 +12,12 @@ import numpy as np
 
 from antiphon.audio.pcm import Signal, from_signal
 from antiphon.audio.resample import Resampler
+from antiphon.sound_format import SPEECH_HZ
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.engines.piper.files import find_voices
-from antiphon.speech.engines.piper.sound import find_speech, shape
-from antiphon.speech.engines.piper.voice import LoadedVoice, Prior
+from antiphon.speech.engines.piper.voice import LoadedVoice, Prior, find_speech, shape
 from antiphon.speech.workers import Workers
 
-OUTPUT_HZ: Final = 22_050
 SLOWEST: Final = 0.5
 FASTEST: Final = 2.0
 
@@ -59,7 +58,7 @@ class PiperSynthesizer:
 
     @property
     def output_hz(self) -> int:
-        return OUTPUT_HZ
+        return SPEECH_HZ
 
     @property
     def voices(self) -> Sequence[Voice]:
@@ -90,7 +89,7 @@ class PiperSynthesizer:
 
     def _sounds(self, text: str, id: str, speed: float) -> Iterator[Sound]:
         voice = self._voice(id)
-        resampler = Resampler(voice.hz, OUTPUT_HZ)
+        resampler = Resampler(voice.hz, SPEECH_HZ)
         sizes = chain(CHUNK_FRAMES, repeat(CHUNK_FRAMES[-1]))
         sentences = voice.phonemize(text)
         phonemes_left = sum(map(len, sentences))

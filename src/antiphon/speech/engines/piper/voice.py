@@ -1,4 +1,4 @@
-"""A voice in memory: text to phonemes, phonemes to the prior of their sound, stretches of the prior to samples."""
+"""A voice in memory: text to phonemes, phonemes to a prior, stretches of the prior to samples at an even loudness."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -13,9 +13,49 @@ from piper.phonemize_espeak import EspeakPhonemizer
 from antiphon.audio.inference import Session, open_session
 from antiphon.audio.pcm import Signal
 from antiphon.speech.base import SpeechError
-from antiphon.speech.engines.piper.files import VoiceFile
-from antiphon.speech.engines.piper.parts import DECODER, ENCODER, FLOW, SPEAKER, Plan, open_parts
-from antiphon.speech.engines.piper.sound import gain_for
+from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, SPEAKER, Plan, VoiceFile, open_parts
+
+LOUDNESS: Final = 0.1
+"""The root mean square of a voice, of full scale: -20 dB. Piper itself brings the highest peak of each sentence to full
+scale: for that it has to know all of the sentence first, and a quiet word alone becomes as loud as a cry."""
+KNEE: Final = 0.8
+"""Of full scale. What is louder, at most one sample in 400, is bent: a hard stop would crackle."""
+MAX_GAIN: Final = 8.0
+
+QUIET: Final = 0.004
+"""Of full scale, before the gain. Silence in a voice is some 0.0001, the faintest consonant 0.01."""
+WINDOW_MS: Final = 5
+BEFORE_MS: Final = 15
+"""Of near-silence is left before the first sound that counts, so that no breath of it is lost."""
+DECAY_MS: Final = 40
+
+
+def gain_for(sample: Signal, hz: int) -> float:
+    """What a voice that speaks like this is to be multiplied by."""
+    speech = sample[find_speech(sample, hz) or slice(0)]
+    return min(MAX_GAIN, LOUDNESS / float(np.sqrt(np.mean(speech**2)))) if speech.size else 1.0
+
+
+def shape(signal: Signal, gain: float) -> Signal:
+    """Every sample by itself, so that pieces of a sound fit together. Never beyond full scale."""
+    louder = signal * np.float32(gain)
+    size = np.abs(louder)
+    room = 1 - KNEE
+    bent = np.sign(louder) * (KNEE + room * np.tanh((size - KNEE) / room))
+    return np.where(size > KNEE, bent, louder).astype(np.float32)
+
+
+def find_speech(signal: Signal, hz: int) -> slice | None:
+    """From where it begins to where it has died away; None if all is silence."""
+    window = hz * WINDOW_MS // 1_000
+    windows = signal[: signal.size - signal.size % window].reshape(-1, window)
+    loud = np.flatnonzero(np.mean(windows**2, axis=1) > QUIET**2)
+    if not loud.size:
+        return None
+    first = int(loud[0]) * window - hz * BEFORE_MS // 1_000
+    last = int(loud[-1] + 1) * window + hz * DECAY_MS // 1_000
+    return slice(max(0, first), min(signal.size, last))
+
 
 MAX_CHARS: Final = 800
 """espeak holds the interpreter while it works: 5,000 characters at once would stop everything else for 15 to 40 ms."""
@@ -81,7 +121,7 @@ class LoadedVoice:
             {
                 "input": np.array([symbols], np.int64),
                 "input_lengths": np.array([len(symbols)], np.int64),
-                "scales": np.array([noise, own.length_scale * _stretch(speed), noise_w], np.float32),
+                "scales": np.array([noise, own.length_scale * _length_scale(speed), noise_w], np.float32),
                 **self._speaker,
             },
         )
@@ -90,8 +130,8 @@ class LoadedVoice:
     def decode(self, prior: Prior, first: int, last: int) -> Signal:
         """The samples of the frames from `first` up to `last` or the end, as they are within the whole."""
         frames = prior.shape[-1]
-        begin, end = _widen(first, last, self._plan.decoder_context_frames, frames)
-        flow_begin, flow_end = _widen(begin, end, self._plan.flow_context_frames, frames)
+        begin, end = _with_context(first, last, self._plan.decoder_context_frames, frames)
+        flow_begin, flow_end = _with_context(begin, end, self._plan.flow_context_frames, frames)
         around = np.ascontiguousarray(prior[..., flow_begin:flow_end])
         mask = np.ones((1, 1, around.shape[-1]), np.float32)
         (latent,) = self._flow.run(None, {self._plan.prior: around, self._plan.mask: mask, **self._speaker})
@@ -118,12 +158,12 @@ def _espeak() -> EspeakPhonemizer:
     return EspeakPhonemizer()
 
 
-def _stretch(speed: float) -> float:
+def _length_scale(speed: float) -> float:
     """Every symbol lasts for a whole number of frames, rounded up, so that a share of the length is not scaled."""
     return (1 / speed - ROUNDED_UP) / (1 - ROUNDED_UP)
 
 
-def _widen(first: int, last: int, context: int, length: int) -> tuple[int, int]:
+def _with_context(first: int, last: int, context: int, length: int) -> tuple[int, int]:
     return max(0, first - context), min(length, last + context)
 
 

@@ -13,7 +13,7 @@ from antiphon.tools.sentences import parse
 from antiphon.tools.sentences.grammar import Matcher
 from antiphon.tools.sentences.phrases import Phrase
 from antiphon.tools.testing import StillClock, make_context
-from antiphon.words.zones import find_zone
+from antiphon.words.zones import find_place
 
 FOLDER = Path(handler.__file__).parent
 SCHEMA = json.loads((FOLDER / "schema.json").read_text())
@@ -87,5 +87,5 @@ def test_a_number_of_days_is_no_place() -> None:
 
 
 def test_every_place_that_is_heard_is_known() -> None:
-    unknown = [name for name in SENTENCES["lists"]["place"]["values"] if find_zone(name) is None]
+    unknown = [name for name in SENTENCES["lists"]["place"]["values"] if find_place(name) is None]
     assert not unknown

@@ -1,26 +1,26 @@
-"""A synthesiser that remembers: what it has spoken once, it speaks at once the next time."""
+"""Wrappers around any engine: a synthesiser that caches, and a recogniser that refuses optional work."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from typing import Final
 
-from antiphon.speech.base import Sound, Synthesizer, Urgency, Voice, Wanted
+from antiphon.speech.base import Recognizer, Sound, SpeechBusy, SpeechRequest, Synthesizer, Urgency, Voice
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 
 MAX_BYTES: Final = 8_000_000
 """Three minutes at 22,050 Hz."""
-LONGEST: Final = 1 / 8
+MAX_ENTRY_SHARE: Final = 1 / 8
 """Of all the room: what takes more is hardly said twice, and would drive out what is."""
 
 
-class Phrases:
+class CachingSynthesizer:
     """Wraps any synthesiser, and closes it with itself. It forgets first what was not spoken for longest."""
 
     def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
         self._synthesizer = synthesizer
         self._max_bytes = max_bytes
-        self._sounds: OrderedDict[Wanted, tuple[Sound, ...]] = OrderedDict()
+        self._sounds: OrderedDict[SpeechRequest, tuple[Sound, ...]] = OrderedDict()
         self._bytes = 0
         self._fixed: set[str] = set()
         """Texts that will be wanted again: others are forgotten before them."""
@@ -55,7 +55,7 @@ class Phrases:
         urgency: Urgency = Urgency.NOW,
         goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
-        said = Wanted(text, self._known(voice), speed)
+        said = SpeechRequest(text, self._known(voice), speed)
         if (known := self._sounds.get(said)) is not None:
             self._sounds.move_to_end(said)
             for sound in known:
@@ -82,8 +82,8 @@ class Phrases:
         ids = [each.id for each in self.voices]
         return voice if voice in ids else next(iter(ids), None)
 
-    def _keep(self, said: Wanted, sounds: tuple[Sound, ...]) -> None:
-        if not sounds or _bytes(sounds) > self._max_bytes * LONGEST:
+    def _keep(self, said: SpeechRequest, sounds: tuple[Sound, ...]) -> None:
+        if not sounds or _bytes(sounds) > self._max_bytes * MAX_ENTRY_SHARE:
             return
         self._bytes += _bytes(sounds) - _bytes(self._sounds.get(said, ()))
         self._sounds[said] = sounds
@@ -95,3 +95,25 @@ class Phrases:
 
 def _bytes(sounds: Sequence[Sound]) -> int:
     return sum(len(sound.pcm) for sound in sounds)
+
+
+OPTIONAL_WORK_REFUSED: Final = "This recogniser is kept for what somebody waits for."
+
+
+class UrgentOnlyRecognizer:
+    """Wraps any recogniser, and closes it with itself. What is only nice to have is always refused."""
+
+    def __init__(self, recognizer: Recognizer) -> None:
+        self._recognizer = recognizer
+
+    @property
+    def name(self) -> str:
+        return self._recognizer.name
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        if urgency is Urgency.IDLE:
+            raise SpeechBusy(OPTIONAL_WORK_REFUSED)
+        return await self._recognizer.recognize(pcm, urgency)
+
+    async def aclose(self) -> None:
+        await self._recognizer.aclose()

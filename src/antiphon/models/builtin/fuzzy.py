@@ -1,7 +1,7 @@
 """Near misses: sentences that no template takes whole, but that are a slip of the tongue or of the recogniser away.
 
 For each template that shares a word with the sentence, its reading that is nearest to the sentence is laid beside it
-word by word. What differs has a price. Words that carry the meaning ("time", "joke") must be there, if misspelt; of
+word by word. What differs has a cost. Words that carry the meaning ("time", "joke") must be there, if misspelt; of
 the small ones ("is", "the") some may be missing, changed or too many. A slot takes one word or more.
 """
 
@@ -29,16 +29,16 @@ _MIN_SIMILARITY: Final = 0.74
 _MIN_FUZZY_CHARS: Final = 3
 """Shorter words are either right or other words."""
 
-_NEVER: Final = 99.0
+_IMPOSSIBLE: Final = 99.0
 _SMALL_WEIGHT: Final = 0.2
 _SMALL_BEFORE_SLOT: Final = 0.5
 """Without the "in" of "in {place}", a slot takes words that were never meant for it."""
 _SMALL_EXTRA: Final = 0.1
 _SMALL_CHANGED: Final = 0.15
 _EXTRA: Final = 0.6
-_EXTRA_AT_END: Final = _NEVER
+_EXTRA_AT_END: Final = _IMPOSSIBLE
 """What follows a command is part of what the person wants: "tell me a joke about cats" is not "tell me a joke"."""
-_MISSING: Final = _NEVER
+_MISSING: Final = _IMPOSSIBLE
 _MISSPELT: Final = 1.5
 _SLOT_WORD: Final = 0.01
 
@@ -65,7 +65,7 @@ SMALL_WORDS: Final = frozenset(_WORD_LIST.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class FuzzyMatch:
     match: Match
     text: str
     """What the person probably meant to say."""
@@ -73,7 +73,7 @@ class Near:
     """1 is no difference at all."""
 
 
-class Nearness:
+class FuzzyMatcher:
     """The templates, ready to be compared with."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
@@ -83,11 +83,11 @@ class Nearness:
                 self._by_word[word].append(template)
         self._vocabulary = sorted(self._by_word)
 
-    def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[Near]:
+    def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[FuzzyMatch]:
         """The nearest reading of each tool that has one, nearest first."""
-        best: dict[str, Near] = {}
+        best: dict[str, FuzzyMatch] = {}
         for phrase in phrases:
-            for near in self._near(phrase, tools):
+            for near in self._matches(phrase, tools):
                 known = best.get(near.match.template.tool_id)
                 if known is None or near.score > known.score:
                     best[near.match.template.tool_id] = near
@@ -99,9 +99,9 @@ class Nearness:
         A reading may ask for something else altogether. Its slots stand in it as `{name}`.
         """
         said = [word for word, _, _ in phrase.words()][:MAX_WORDS]
-        alike = {word: self._alike(word) for word in said}
+        by_word = {word: self._similar_words(word) for word in said}
         similarity: defaultdict[str, float] = defaultdict(float)
-        for known, similar in (pair for found in alike.values() for pair in found.items()):
+        for known, similar in (pair for found in by_word.values() for pair in found.items()):
             if similar >= _RELATED_SIMILARITY:
                 similarity[known] = max(similarity[known], similar)
         wanted = {word for word in said if word in SMALL_WORDS}.union(similarity)
@@ -110,13 +110,13 @@ class Nearness:
             if template.tool_id not in tools:
                 continue
             reading = _nearest_reading(template, wanted)
-            score = sum(map(partial(self._worth, similarity, wanted), set(reading.lower().split())))
+            score = sum(map(partial(self._suggestion_score, similarity, wanted), set(reading.lower().split())))
             if template.tool_id not in best or score > best[template.tool_id][0]:
                 best[template.tool_id] = (score, template, reading)
         ranked = sorted(best.values(), key=lambda found: (-found[0], found[1].tool_id))
         return [(template, reading) for _, template, reading in ranked]
 
-    def _worth(self, similarity: Mapping[str, float], wanted: Container[str], token: str) -> float:
+    def _suggestion_score(self, similarity: Mapping[str, float], wanted: Container[str], token: str) -> float:
         """What a word of a reading says for suggesting it: a rare one that was said says the most."""
         if SLOT.search(token):
             return 0.0
@@ -126,18 +126,18 @@ class Nearness:
             return -_RELATED_MISSING
         return similarity[token] / (1 + log10(len({t.tool_id for t in self._by_word[token]})))
 
-    def _near(self, phrase: Phrase, tools: Container[str]) -> Iterable[Near]:
+    def _matches(self, phrase: Phrase, tools: Container[str]) -> Iterable[FuzzyMatch]:
         said = phrase.words()
         if not 0 < len(said) <= MAX_WORDS:
             return
-        alike = {word: self._alike(word) for word, _, _ in said}
-        wanted = {word for word, _, _ in said if word in SMALL_WORDS}.union(*alike.values())
-        found = {id(t): t for similar in alike.values() for word in similar for t in self._by_word[word]}
+        by_word = {word: self._similar_words(word) for word, _, _ in said}
+        wanted = {word for word, _, _ in said if word in SMALL_WORDS}.union(*by_word.values())
+        found = {id(t): t for similar in by_word.values() for word in similar for t in self._by_word[word]}
         for template in found.values():
             if template.tool_id not in tools:
                 continue
             tokens = _nearest_reading(template, wanted).split()
-            cost, fills = _align(tokens, [word for word, _, _ in said], alike)
+            cost, fills = _align(tokens, [word for word, _, _ in said], by_word)
             score = 1 - cost / (sum(_weight(token) for token in tokens if not SLOT.search(token)) or 1)
             if cost > MAX_COST or score < MIN_SCORE:
                 continue
@@ -146,9 +146,9 @@ class Nearness:
             # The grammar has the last word: a slot may take only numbers, or only the values of a list.
             match = min(match_template(template, Phrase(text)), key=lambda match: match.order, default=None)
             if match is not None:
-                yield Near(match, text, score)
+                yield FuzzyMatch(match, text, score)
 
-    def _alike(self, word: str) -> dict[str, float]:
+    def _similar_words(self, word: str) -> dict[str, float]:
         """The words of templates that this one may stand for, each with how similar it is."""
         if word in SMALL_WORDS:
             return {}
@@ -168,28 +168,28 @@ def _weight(word: str) -> float:
     return _SMALL_WEIGHT if word.lower() in SMALL_WORDS else 1.0
 
 
-_Alike = dict[str, dict[str, float]]
+_SimilarWords = dict[str, dict[str, float]]
 _Fills = tuple[tuple[int, int], ...]
 
 
-def _align(tokens: list[str], said: list[str], alike: _Alike) -> tuple[float, _Fills]:
-    """The lowest price of making the words into the tokens, and which words each slot takes (from, up to)."""
+def _align(tokens: list[str], said: list[str], by_word: _SimilarWords) -> tuple[float, _Fills]:
+    """The lowest cost of making the words into the tokens, and which words each slot takes (from, up to)."""
     row: list[tuple[float, _Fills]] = [(0.0, ())]
     for word in said:
         row.append((row[-1][0] + _extra(word, at_end=False), ()))
     for number, token in enumerate(tokens, 1):
         if SLOT.search(token):
-            row = [(_NEVER, ()), *(_fill(row, end) for end in range(1, len(row)))]
+            row = [(_IMPOSSIBLE, ()), *(_fill(row, end) for end in range(1, len(row)))]
             continue
         small = token.lower() in SMALL_WORDS
         missing = _missing(small, tokens[: number - 1], tokens[number:])
         new = [(row[0][0] + missing, row[0][1])]
         for at, word in enumerate(said, 1):
-            price = _changed(token.lower(), small, word, alike)
+            cost = _changed(token.lower(), small, word, by_word)
             extra = _extra(word, at_end=number == len(tokens))
             new.append(
                 min(
-                    (row[at - 1][0] + price, row[at - 1][1]),
+                    (row[at - 1][0] + cost, row[at - 1][1]),
                     (row[at][0] + missing, row[at][1]),
                     (new[at - 1][0] + extra, new[at - 1][1]),
                 )
@@ -204,7 +204,7 @@ def _missing(small: bool, before: list[str], after: list[str]) -> float:
     if not (after and SLOT.search(after[0])):
         return _SMALL_WEIGHT
     # Between two slots it is all that tells them apart.
-    return _NEVER if before and SLOT.search(before[-1]) else _SMALL_BEFORE_SLOT
+    return _IMPOSSIBLE if before and SLOT.search(before[-1]) else _SMALL_BEFORE_SLOT
 
 
 def _fill(row: list[tuple[float, _Fills]], end: int) -> tuple[float, _Fills]:
@@ -215,7 +215,7 @@ def _fill(row: list[tuple[float, _Fills]], end: int) -> tuple[float, _Fills]:
 
 def _extra(word: str, *, at_end: bool) -> float:
     if word in _NEGATIONS:
-        return _NEVER
+        return _IMPOSSIBLE
     if word in SMALL_WORDS:
         return _SMALL_EXTRA
     return _EXTRA_AT_END if at_end else _EXTRA
@@ -225,10 +225,10 @@ def _is_misspelt(word: str, token: str) -> bool:
     return len(word) >= _MIN_FUZZY_CHARS and fuzz.ratio(word, token) >= _MIN_SIMILARITY * 100
 
 
-def _changed(token: str, small: bool, word: str, alike: _Alike) -> float:
+def _changed(token: str, small: bool, word: str, by_word: _SimilarWords) -> float:
     if token == word:
         return 0.0
     if small:
-        return _SMALL_CHANGED if word in SMALL_WORDS or _is_misspelt(word, token) else _NEVER
-    similarity = alike[word].get(token)
-    return _NEVER if similarity is None else (1 - similarity) * _MISSPELT
+        return _SMALL_CHANGED if word in SMALL_WORDS or _is_misspelt(word, token) else _IMPOSSIBLE
+    similarity = by_word[word].get(token)
+    return _IMPOSSIBLE if similarity is None else (1 - similarity) * _MISSPELT

@@ -1,7 +1,16 @@
 import pytest
 
-from antiphon.speech.base import SpeechError
-from antiphon.speech.extras import needs_extra
+from antiphon.speech.base import SpeechError, is_silent, needs_extra
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "…", "...", " - ", "?!", "“”", "\x00\u200b", "\ud83d"])
+def test_blanks_and_punctuation_make_no_sound(text: str) -> None:
+    assert is_silent(text)
+
+
+@pytest.mark.parametrize("text", ["a", "…and?", "7", "€", "+", "東京", "ß."])
+def test_letters_numbers_and_symbols_are_said(text: str) -> None:
+    assert not is_silent(text)
 
 
 def test_a_missing_package_is_told_with_what_installs_it() -> None:

@@ -22,23 +22,32 @@ from wyoming.tts import Synthesize
 
 from antiphon import __version__
 from antiphon.errors import AntiphonError
-from antiphon.speech.base import INPUT_HZ, Recognizer, Sound, SpeechError, Synthesizer
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.base import Recognizer, Sound, SpeechError, Synthesizer
 from antiphon.speech.references import WyomingServer, parse_uri
-from antiphon.speech.wyoming_wire import GOES_ON, MAX_DATA_BYTES, GarbledEvent, Intake, cut, read_event, read_format
+from antiphon.speech.wyoming_wire import (
+    GOES_ON,
+    MAX_DATA_BYTES,
+    AudioConverter,
+    MalformedEvent,
+    chunks,
+    read_event,
+    read_format,
+)
 from antiphon.telemetry.log import get_logger
 
 MAX_TEXT_CHARS: Final = 5_000
-FAREWELL_S: Final = 1.0
+CLOSE_TIMEOUT_S: Final = 1.0
 """How long the last words to a client may take."""
 
-_SOUND_BYTES_PER_S: Final = INPUT_HZ * 2
+_SOUND_BYTES_PER_S: Final = MICROPHONE_HZ * 2
 _MAKERS: Final = {
     "moonshine": Attribution("Moonshine AI", "https://github.com/moonshine-ai/moonshine"),
     "piper": Attribution("OHF-Voice", "https://github.com/OHF-Voice/piper1-gpl"),
 }
 _log = get_logger(__name__)
 
-Work = Callable[[], Awaitable[None]]
+Request = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +63,36 @@ class Limits:
     """So is one that does not take its answer."""
 
 
-class OfferError(AntiphonError):
+class SpeechServerError(AntiphonError):
     """The speech server cannot listen where it was told to."""
 
     code = "serving"
 
 
 @asynccontextmanager
-async def offer(
+async def serve_wyoming(
     uri: str, recognizer: Recognizer, synthesizer: Synthesizer | None, limits: Limits | None = None
 ) -> AsyncIterator[str]:
     """Serves the engines until it is left. Gives the address in use, which differs from `uri` if its port was 0.
 
     There is no authentication in Wyoming: whoever reaches the address can use them. Raises `SpeechReferenceError` and
-    `OfferError`.
+    `SpeechServerError`.
     """
     address = parse_uri(uri)
-    offering = _Offering(recognizer, synthesizer, limits or Limits())
+    state = _Server(recognizer, synthesizer, limits or Limits())
     try:
-        server = await asyncio.start_server(offering.serve, address.host, address.port, limit=MAX_DATA_BYTES)
+        server = await asyncio.start_server(state.serve, address.host, address.port, limit=MAX_DATA_BYTES)
     except (OSError, UnicodeError) as error:
-        raise OfferError(_explain(error, address)) from error
+        raise SpeechServerError(_explain(error, address)) from error
     try:
         yield WyomingServer(address.host, server.sockets[0].getsockname()[1]).uri
     finally:
         server.close()
-        await offering.aclose()
+        await state.aclose()
         await server.wait_closed()
 
 
-class _Offering:
+class _Server:
     def __init__(self, recognizer: Recognizer, synthesizer: Synthesizer | None, limits: Limits) -> None:
         self.recognizer = recognizer
         self.synthesizer = synthesizer
@@ -101,7 +110,7 @@ class _Offering:
                 await client.send(Error("Too many clients are connected.", "busy"))
             else:
                 await client.run()
-        except GarbledEvent as error:
+        except MalformedEvent as error:
             _log.info("a client sent what is no event", reason=str(error))
         # A client that went away, or was told to; the end of the server.
         except (OSError, asyncio.CancelledError):
@@ -119,17 +128,17 @@ class _Offering:
 class _Client:
     """One connection. A request is worked on while the next events are read, so that its end is noticed."""
 
-    def __init__(self, offering: _Offering, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._offering = offering
-        self._limits = offering.limits
+    def __init__(self, state: _Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._server = state
+        self._limits = state.limits
         self._reader = reader
         self._writer = writer
         self._audio = bytearray()
         """What was sent since the last transcript: PCM16, mono, at 16 kHz."""
-        self._intake: Intake | None = None
+        self._converter: AudioConverter | None = None
         self._problem: str | None = None
         """Why the audio that is being sent will not be listened to."""
-        self._work: asyncio.Task[None] | None = None
+        self._request: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -138,60 +147,60 @@ class _Client:
                     event = await read_event(self._reader)
                 if event is None:
                     return
-                await self._take(event)
+                await self._handle(event)
         finally:
-            if self._work is not None:
-                self._work.cancel()
-                await asyncio.wait([self._work])
+            if self._request is not None:
+                self._request.cancel()
+                await asyncio.wait([self._request])
 
     async def send(self, message: Eventable) -> None:
         async with asyncio.timeout(self._limits.send_s):
             await async_write_event(message.event(), self._writer)
 
-    async def _take(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         kind = event.type
         if Describe.is_type(kind):
-            await self.send(self._offering.info)
+            await self.send(self._server.info)
         elif Ping.is_type(kind):
             await self.send(Pong(Ping.from_event(event).text))
         elif Transcribe.is_type(kind) or AudioStart.is_type(kind):
-            self._forget()
+            self._discard_audio()
         elif AudioChunk.is_type(kind):
-            await self._hear(event)
+            await self._add_audio(event)
         elif AudioStop.is_type(kind):
-            await self._begin(partial(self._transcribe, self._end_of_audio(), self._problem))
+            await self._start_request(partial(self._transcribe, self._finish_audio(), self._problem))
         elif Synthesize.is_type(kind):
-            await self._begin(partial(self._speak, event))
+            await self._start_request(partial(self._speak, event))
 
-    def _forget(self) -> None:
+    def _discard_audio(self) -> None:
         self._audio.clear()
-        self._intake = None
+        self._converter = None
         self._problem = None
 
-    async def _hear(self, event: Event) -> None:
+    async def _add_audio(self, event: Event) -> None:
         """The format is the chunk's own: some clients send no start."""
-        for piece in cut(event.payload):
+        for piece in chunks(event.payload):
             if self._problem is not None:
                 return
-            self._intake = self._intake or Intake(read_format(event), INPUT_HZ)
-            self._audio += self._intake.push(piece)
+            self._converter = self._converter or AudioConverter(read_format(event), MICROPHONE_HZ)
+            self._audio += self._converter.push(piece)
             if len(self._audio) > self._limits.audio_s * _SOUND_BYTES_PER_S:
-                self._forget()
+                self._discard_audio()
                 self._problem = f"The audio is longer than {self._limits.audio_s} s. Send it in shorter pieces."
             await asyncio.sleep(0)
 
-    def _end_of_audio(self) -> bytes:
-        rest = self._intake.push(b"", last=True) if self._intake is not None else b""
+    def _finish_audio(self) -> bytes:
+        rest = self._converter.push(b"", last=True) if self._converter is not None else b""
         return bytes(self._audio) + rest
 
-    async def _begin(self, work: Work) -> None:
+    async def _start_request(self, work: Request) -> None:
         """One request after the other, as a client expects its answers."""
-        if self._work is not None:
-            await asyncio.wait([self._work])
-        self._work = asyncio.create_task(self._answer(work))
-        self._forget()
+        if self._request is not None:
+            await asyncio.wait([self._request])
+        self._request = asyncio.create_task(self._answer(work))
+        self._discard_audio()
 
-    async def _answer(self, work: Work) -> None:
+    async def _answer(self, work: Request) -> None:
         try:
             await work()
         except SpeechError as error:
@@ -210,10 +219,10 @@ class _Client:
     async def _transcribe(self, pcm: bytes, problem: str | None) -> None:
         if problem is not None:
             raise SpeechError(problem)
-        await self.send(Transcript(await self._offering.recognizer.recognize(pcm) if pcm else ""))
+        await self.send(Transcript(await self._server.recognizer.recognize(pcm) if pcm else ""))
 
     async def _speak(self, event: Event) -> None:
-        synthesizer = self._offering.synthesizer
+        synthesizer = self._server.synthesizer
         text, voice = event.data.get("text"), _voice_name(event.data.get("voice"))
         if synthesizer is None:
             raise SpeechError("This server does not speak: its speech.tts is none.")
@@ -226,7 +235,7 @@ class _Client:
         sounds = cast("AsyncGenerator[Sound, None]", synthesizer.speak(text, voice=voice, goes_on=goes_on))
         async with aclosing(sounds):
             async for each in sounds:
-                for piece in cut(each.pcm):
+                for piece in chunks(each.pcm):
                     await self.send(AudioChunk(**sound, audio=piece))
         await self.send(AudioStop())
 
@@ -234,11 +243,11 @@ class _Client:
 def describe(recognizer: Recognizer, synthesizer: Synthesizer | None) -> Info:
     """What Home Assistant shows, and chooses by."""
     ours = Attribution("Antiphon", "")
-    ears = AsrProgram(
+    recognition = AsrProgram(
         name="antiphon",
         attribution=ours,
         installed=True,
-        description="The ears of Antiphon",
+        description="Antiphon speech recognition",
         version=__version__,
         models=[
             AsrModel(
@@ -252,12 +261,12 @@ def describe(recognizer: Recognizer, synthesizer: Synthesizer | None) -> Info:
         ],
     )
     if synthesizer is None:
-        return Info(asr=[ears])
-    mouth = TtsProgram(
+        return Info(asr=[recognition])
+    synthesis = TtsProgram(
         name="antiphon",
         attribution=ours,
         installed=True,
-        description="The voice of Antiphon",
+        description="Antiphon speech synthesis",
         version=__version__,
         voices=[
             TtsVoice(
@@ -271,13 +280,13 @@ def describe(recognizer: Recognizer, synthesizer: Synthesizer | None) -> Info:
             for voice in synthesizer.voices
         ],
     )
-    return Info(asr=[ears], tts=[mouth])
+    return Info(asr=[recognition], tts=[synthesis])
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     try:
-        async with asyncio.timeout(FAREWELL_S):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (OSError, asyncio.CancelledError):
         writer.transport.abort()

@@ -16,8 +16,8 @@ from wyoming.tts import Synthesize, SynthesizeVoice
 
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice
 from antiphon.speech.engines.wyoming import WyomingSynthesizer
-from antiphon.speech.offering import Limits, OfferError, offer
 from antiphon.speech.references import SpeechReferenceError, parse_uri
+from antiphon.speech.wyoming_server import Limits, SpeechServerError, serve_wyoming
 
 pytestmark = pytest.mark.real_time
 
@@ -115,7 +115,10 @@ async def visit(uri: str) -> AsyncIterator[Visitor]:
 async def offered(
     ears: Ears | None = None, mouth: Mouth | None = None, **limits: Any
 ) -> AsyncIterator[tuple[str, Visitor]]:
-    async with offer("tcp://127.0.0.1:0", ears or Ears(), mouth, Limits(**limits)) as uri, visit(uri) as visitor:
+    async with (
+        serve_wyoming("tcp://127.0.0.1:0", ears or Ears(), mouth, Limits(**limits)) as uri,
+        visit(uri) as visitor,
+    ):
         yield uri, visitor
 
 
@@ -364,20 +367,20 @@ async def test_a_port_in_use_is_told_in_words() -> None:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
         port = bound.getsockname()[1]
-        with pytest.raises(OfferError, match=rf"^port {port} is in use\. Choose another with --uri\.$"):
-            async with offer(f"tcp://127.0.0.1:{port}", Ears(), None):
+        with pytest.raises(SpeechServerError, match=rf"^port {port} is in use\. Choose another with --uri\.$"):
+            async with serve_wyoming(f"tcp://127.0.0.1:{port}", Ears(), None):
                 pass
 
 
 @pytest.mark.parametrize("uri", ["tcp://203.0.113.1:0", "tcp://no-such-host.invalid:10300"])
 async def test_an_address_of_another_machine_is_told_in_words(uri: str) -> None:
-    with pytest.raises(OfferError, match=r"cannot listen at tcp://.*--uri"):
-        async with offer(uri, Ears(), None):
+    with pytest.raises(SpeechServerError, match=r"cannot listen at tcp://.*--uri"):
+        async with serve_wyoming(uri, Ears(), None):
             pass
 
 
 @pytest.mark.parametrize("uri", ["", "127.0.0.1:10300", "stdio://", "unix:///run/x", "tcp://127.0.0.1"])
 async def test_an_address_that_is_none_is_refused(uri: str) -> None:
     with pytest.raises(SpeechReferenceError):
-        async with offer(uri, Ears(), None):
+        async with serve_wyoming(uri, Ears(), None):
             pass

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal
-from antiphon.speech.base import INPUT_HZ
-from antiphon.speech.engines.moonshine.pieces import LONGEST_S, SHARED_S, Piece, cut, join
+from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.engines.moonshine.recognizer import LONGEST_S, SHARED_S, Piece, cut, join
 
 
 def talk(seconds: float) -> Signal:
     """No speech, but as loud and without a pause."""
-    return np.random.default_rng(2).normal(0, 0.1, int(seconds * INPUT_HZ)).astype(np.float32)
+    return np.random.default_rng(2).normal(0, 0.1, int(seconds * MICROPHONE_HZ)).astype(np.float32)
 
 
 def pause(seconds: float) -> Signal:
-    return np.zeros(int(seconds * INPUT_HZ), np.float32)
+    return np.zeros(int(seconds * MICROPHONE_HZ), np.float32)
 
 
 def length_s(piece: Piece) -> float:
-    return len(piece.signal) / INPUT_HZ
+    return len(piece.signal) / MICROPHONE_HZ
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 5.0, LONGEST_S])
