@@ -70,7 +70,7 @@ class _Speech:
         """How many frames are speech."""
         self.silent = 0
         """How many frames came since the last one with speech."""
-        self.silence = SilenceDetector()
+        self.detector = SilenceDetector()
         self.dropped = 0
         """For how many frames the sound has been far below the speech before it, whatever the VAD says."""
         self.required = longest
@@ -147,7 +147,7 @@ class Endpointer:
             return self.start() if may_start and self._run >= ONSET_FRAMES else None
         speech.audio += frame
         speech.spoken += self._run > 0
-        speech.dropped = speech.dropped + 1 if speech.silence.is_silent(frame) else 0
+        speech.dropped = speech.dropped + 1 if speech.detector.is_silent(frame) else 0
         speech.silent = 0 if self._run and is_speaking else speech.silent + 1
         if is_speaking:
             return self._pause(speech) if speech.silent >= PAUSE_FRAMES else None
