@@ -17,7 +17,8 @@ from antiphon.models.live import (
     TurnFailed,
     Usage,
 )
-from antiphon.models.text_live import MAX_MESSAGES, TextLiveModel
+from antiphon.models.text_chat import MAX_MESSAGES
+from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from tests.fakes.paced import LONG_S, PACE_S, Listener, Paced, listening, results_of

@@ -8,7 +8,7 @@ from antiphon.models.background import BufferedStream
 from antiphon.models.base import CallRequested, Event, Prompt, TextDelta, TextModel
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveEvent, Prefetch, messages_of
-from antiphon.models.text_live import TextChat, step_key
+from antiphon.models.text_chat import TextChat, step_key
 from antiphon.speech.clauses import Clauses
 from antiphon.tools.call import ToolCall, number
 

@@ -1,15 +1,16 @@
-"""One turn of the user, from the first sound until it is answered or turns out to be nothing."""
+"""One turn of the user, from the first sound until it is answered or turns out to be nothing, and who is told of it."""
 
 import asyncio
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from msgspec import Struct
 
 from antiphon.models.background import BackgroundTasks, has_failed
 from antiphon.models.cascade.endpointer import FRAME_BYTES, PREROLL_FRAMES
+from antiphon.models.live import Timings
 from antiphon.speech.base import Recognizer, Urgency
 
 CAPTION_EVERY_MS: Final = 800
@@ -124,6 +125,49 @@ class Turn:
         self.caption_tasks.cancel()
         if self.stall_timer is not None:
             self.stall_timer.cancel()
+
+
+class TurnListener(Protocol):
+    """Is told what the user says."""
+
+    def is_answering(self) -> bool:
+        """Whether an answer is being made or played. A noise is not enough to interrupt it."""
+        ...
+
+    def on_possible_speech(self, *, possible: bool) -> None:
+        """The user may be speaking over the answer. It is no longer possible if they are not, or if `on_barge_in` comes
+        next."""
+        ...
+
+    def on_barge_in(self) -> None:
+        """The user speaks over the answer, and begins a turn."""
+        ...
+
+    def on_continued(self, turn: Turn) -> None:
+        """The user goes on with a turn that was final. It has a new id."""
+        ...
+
+    def on_caption(self, turn: Turn) -> None:
+        """The interim text has changed."""
+        ...
+
+    def on_guess(self, turn: Turn, text: str) -> None:
+        """The user pauses: this may be the whole turn."""
+        ...
+
+    def on_resumed(self) -> None:
+        """The pause is over: the guess was not the whole turn."""
+        ...
+
+    def on_final(self, turn: Turn, timings: Timings) -> None: ...
+
+    def on_empty(self, turn: str) -> None:
+        """The session ended the audio, and there is nothing to be this turn."""
+        ...
+
+    def on_failure(self, turn: str | None, message: str) -> None:
+        """A turn could not be recognised. It has an id if the session ended the audio."""
+        ...
 
 
 def find_cut(audio: bytes) -> int:

@@ -3,14 +3,22 @@
 import asyncio
 from functools import partial
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 from uuid import uuid4
 
 from antiphon.audio.barge import BargeIn
 from antiphon.models.background import BackgroundTasks, result_of
 from antiphon.models.cascade.endpointer import Endpointer, Signal
 from antiphon.models.cascade.shared_engines import SharedEngines
-from antiphon.models.cascade.turn import CAPTION_EVERY_MS, Recognition, Recognized, Turn, TurnStatus, find_cut
+from antiphon.models.cascade.turn import (
+    CAPTION_EVERY_MS,
+    Recognition,
+    Recognized,
+    Turn,
+    TurnListener,
+    TurnStatus,
+    find_cut,
+)
 from antiphon.models.completeness import Completeness
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
@@ -28,49 +36,6 @@ STALLED_S: Final = 1.0
 """A microphone that sends nothing for this long in the middle of a turn was switched off."""
 
 NOT_UNDERSTOOD: Final = "What you said could not be recognised. Please say it again."
-
-
-class TurnListener(Protocol):
-    """Is told what the user says."""
-
-    def is_answering(self) -> bool:
-        """Whether an answer is being made or played. A noise is not enough to interrupt it."""
-        ...
-
-    def on_possible_speech(self, *, possible: bool) -> None:
-        """The user may be speaking over the answer. It is no longer possible if they are not, or if `on_barge_in` comes
-        next."""
-        ...
-
-    def on_barge_in(self) -> None:
-        """The user speaks over the answer, and begins a turn."""
-        ...
-
-    def on_continued(self, turn: Turn) -> None:
-        """The user goes on with a turn that was final. It has a new id."""
-        ...
-
-    def on_caption(self, turn: Turn) -> None:
-        """The interim text has changed."""
-        ...
-
-    def on_guess(self, turn: Turn, text: str) -> None:
-        """The user pauses: this may be the whole turn."""
-        ...
-
-    def on_resumed(self) -> None:
-        """The pause is over: the guess was not the whole turn."""
-        ...
-
-    def on_final(self, turn: Turn, timings: Timings) -> None: ...
-
-    def on_empty(self, turn: str) -> None:
-        """The session ended the audio, and there is nothing to be this turn."""
-        ...
-
-    def on_failure(self, turn: str | None, message: str) -> None:
-        """A turn could not be recognised. It has an id if the session ended the audio."""
-        ...
 
 
 class TurnRecognizer:
