@@ -287,8 +287,7 @@ OUTPUTS = {
 TEST_OF_GREET = """\
 from pathlib import Path
 
-from antiphon.tools.loader import load_module
-from antiphon.tools.testing import make_context
+from antiphon.authoring.testing import load_module, make_context
 
 handler = load_module(Path(__file__).parents[1])
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from antiphon.authoring.adapters import ADAPTERS
+from antiphon.authoring.testing import Outbox, StillClock
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
-from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.availability import compile_expression
 from antiphon.tools.call import ToolCall
@@ -17,7 +18,6 @@ from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Category, Mode, SideEffects, ToolSpec
-from antiphon.tools.testing import Outbox, StillClock
 from antiphon.tools.tool import Tool
 
 ANY_TEXT: dict[str, Any] = {

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.authoring import build
+from antiphon.authoring.testing import StillClock
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.storage.sql import Database, open_database
-from antiphon.tools import build
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
@@ -17,7 +18,6 @@ from antiphon.tools.registry import Registry
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
-from antiphon.tools.testing import StillClock
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 from tests.fakes.toolbox import HANDLER, write_tool
 

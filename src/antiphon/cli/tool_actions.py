@@ -17,17 +17,17 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
+from antiphon.authoring import build as builder
+from antiphon.authoring import diff as differ
+from antiphon.authoring import scaffold
+from antiphon.authoring.build import check_handlers
+from antiphon.authoring.problems import Severity
+from antiphon.authoring.testing import find_mismatches
 from antiphon.cli.options import UsageError
 from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
 from antiphon.config import Settings
 from antiphon.storage.base import AuditLine
-from antiphon.tools import build as builder
-from antiphon.tools import diff as differ
-from antiphon.tools import scaffold
 from antiphon.tools.call import ToolCall
-from antiphon.tools.lint import Severity
-from antiphon.tools.loader import check_handlers
-from antiphon.tools.outputs import find_mismatches
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import parse_json

@@ -9,9 +9,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from antiphon.tools import artifact, loader
-from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.garbage import collector_paused
+from antiphon.tools.loader import collector_paused
 from antiphon.tools.source import Source, read
 from antiphon.tools.spec import Category, Mode
 from antiphon.tools.tool import Tool
@@ -60,11 +59,13 @@ class Snapshot:
 
     def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
         """The tools that are allowed in the mode, in the provider's words. They are shared: send, don't change them."""
-        if provider not in ADAPTERS:
-            raise RegistryError(f'There are no tool schemas for "{provider}"; there are {", ".join(ADAPTERS)}.')
         key = (provider, mode)
         if key not in self._schemas:
-            self._schemas[key] = tuple(tool.provider_schemas[provider] for tool in self.allowed(mode))
+            try:
+                self._schemas[key] = tuple(tool.provider_schemas[provider] for tool in self.allowed(mode))
+            except KeyError:
+                known = ", ".join(next(iter(self.tools.values())).provider_schemas)
+                raise RegistryError(f'There are no tool schemas for "{provider}"; there are {known}.') from None
         return self._schemas[key]
 
     def metrics(self) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from antiphon.authoring.testing import StillClock
 from antiphon.storage.base import CallRecord
 from antiphon.storage.memory import MemoryCallStore, MemoryDatabase
 from antiphon.tools.context import Args, Context
@@ -12,7 +13,6 @@ from antiphon.tools.errors import ErrorType
 from antiphon.tools.journal import LEASE_MS
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Mode, SideEffects
-from antiphon.tools.testing import StillClock
 from tests.fakes.calls import LoopClock
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from antiphon.tools.build import build, write
+from antiphon.authoring.build import build, write
+from antiphon.authoring.testing import make_context
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Category, Mode
-from antiphon.tools.testing import make_context
 from tests.fakes.toolbox import HANDLER, PREVIEW, write_tool
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from antiphon.tools.sentences.phrases import Phrase
+from antiphon.sentences.phrases import Phrase
 
 MAX_LEFT_OFF: Final = 4
 """At either end."""

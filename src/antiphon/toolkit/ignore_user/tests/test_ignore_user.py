@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import Outbox, StillClock, Trail, make_context
 from antiphon.toolkit.ignore_user import handler
 from antiphon.toolkit.ignore_user.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
@@ -13,7 +14,6 @@ from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.result import After, Intent, IntentType
 from antiphon.tools.spec import Mode
-from antiphon.tools.testing import Outbox, StillClock, Trail, make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 NOW_MS = 1_767_268_800_000

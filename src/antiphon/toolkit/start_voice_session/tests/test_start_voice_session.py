@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import Outbox, make_context
 from antiphon.toolkit.start_voice_session import handler
 from antiphon.toolkit.start_voice_session.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.testing import Outbox, make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 

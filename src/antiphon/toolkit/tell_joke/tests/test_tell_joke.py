@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.tell_joke.handler import execute
 from antiphon.toolkit.tell_joke.jokes import JOKES
-from antiphon.tools.testing import make_context
 
 LONGEST_CHARACTERS = 160
 
