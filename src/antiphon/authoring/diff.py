@@ -4,16 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
+import jsonschema_rs
 import msgspec
 from jsonschema_rs import canonical
 from msgspec import Struct
 
-from antiphon.tools.arguments import Arguments, compile_schema
+from antiphon.tools.arguments import compile_schema
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.spec import Category, RateLimit, ToolSpec
-from antiphon.tools.witness import Difference, subtract
 
-MAX_SHOWN_CHARACTERS: Final = 160
+MAX_SHOWN_CHARS: Final = 160
+
+Schema = dict[str, Any]
 
 
 class Kind(StrEnum):
@@ -88,33 +90,107 @@ def _compare_entries(tool_id: str, old: _Entry | None, new: _Entry | None) -> To
         return ToolComparison(tool_id, Kind.ADDED, (Change("tool", False, "The tool is new."),))
     if new is None:
         return ToolComparison(tool_id, Kind.REMOVED, (Change("tool", True, "The tool is gone."),))
-    changes = tuple(change for compare_part in _PARTS for change in compare_part(old.spec, new.spec))
+    parts = (_compare_parameters, _compare_defaults, _compare_outputs, _compare_fields)
+    changes = tuple(change for compare_part in parts for change in compare_part(old.spec, new.spec))
     if not changes and old.digest != new.digest:
         changes = (Change("files", False, "The contract is the same; other files or words of the tool changed."),)
     return ToolComparison(tool_id, Kind.CHANGED, changes)
 
 
 def _compare_parameters(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    if old.parameters == new.parameters:
+    """Callers break where a call that was accepted is refused now."""
+    was, now = _without_filled(old.parameters), _without_filled(new.parameters)
+    yield from _compare_schemas("parameters", was, now, _has_more)
+
+
+def _compare_outputs(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    """Readers of results break the other way round: where a result may come that could not come before."""
+    if old.outputs is None or new.outputs is None:
+        if old.outputs != new.outputs:
+            promised = "now" if old.outputs is None else "no longer"
+            yield Change("outputs", new.outputs is None, f"The shape of the results is {promised} promised.")
         return
-    was, now = Arguments(old.parameters), Arguments(new.parameters)
-    before, after = _without_filled(old.parameters), _without_filled(new.parameters)
-
-    def explain(args: Any) -> str:
-        problem = now.problems(now.complete(args)[0])[0]
-        return f" ({problem['path']}: {problem['message']})"
-
-    refused = subtract(before, after, lambda args: _takes(was, args) and not _takes(now, args))
-    yield from _tell("parameters", True, "calls that it accepted are refused", refused, explain)
-    accepted = subtract(after, before, lambda args: _takes(now, args) and not _takes(was, args))
-    yield from _tell("parameters", False, "calls that it refused are accepted", accepted)
+    yield from _compare_schemas("outputs", old.outputs, new.outputs, lambda was, now: _has_more(now, was))
 
 
-def _takes(arguments: Arguments, args: Any) -> bool:
-    return arguments.accepts(arguments.complete(args)[0])
+def _compare_schemas(
+    field: str, old: Schema, new: Schema, breaks: Callable[[Schema, Schema], bool | None]
+) -> Iterator[Change]:
+    """One change for each property that is not what it was, or one for the whole where no property shows it."""
+    if old == new:
+        return
+    told = False
+    for path, was, now in _changed_properties(old, new):
+        breaking = breaks(was, now)
+        if breaking is not False or _has_more(was, now) is not False or _has_more(now, was) is not False:
+            told = told or breaking is not False
+            doubtful = breaking is None and was["properties"] and now["properties"]
+            doubt = " It cannot be told whether that breaks anything." if doubtful else ""
+            yield Change(field, breaking is not False, f"{_describe(path, was, now)}{doubt}")
+    if not told and (breaking := breaks(old, new)) is not False:
+        doubt = "may" if breaking is None else "do"
+        yield Change(field, True, f"As a whole they {doubt} not fit those who relied on the old ones.")
 
 
-def _without_filled(schema: dict[str, Any]) -> dict[str, Any]:
+def _changed_properties(old: Schema, new: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, Schema]]:
+    """The path of each property that differs, and two object schemas that have nothing but that property."""
+    was, now = old.get("properties", {}), new.get("properties", {})
+    for name in dict.fromkeys([*was, *now]):
+        before, after = was.get(name), now.get(name)
+        if before is not None and after is not None and _differ_inside(before, after):
+            before = before | {"$defs": old.get("$defs", {})}
+            after = after | {"$defs": new.get("$defs", {})}
+            yield from _changed_properties(before, after, f"{prefix}{name}.")
+        elif before != after or (name in old.get("required", ())) != (name in new.get("required", ())):
+            yield prefix + name, _only(old, name), _only(new, name)
+
+
+def _differ_inside(old: Any, new: Any) -> bool:
+    """Whether two objects differ in their properties alone, so that the properties can be compared one by one."""
+
+    def frame(schema: Schema) -> Schema:
+        return {name: value for name, value in schema.items() if name not in ("properties", "required", "description")}
+
+    nested = all(
+        isinstance(each, dict) and "properties" in each and each.get("type") == "object" for each in (old, new)
+    )
+    return nested and frame(old) == frame(new)
+
+
+def _only(schema: Schema, name: str) -> Schema:
+    """The object schema without its other properties."""
+    properties = {name: schema["properties"][name]} if name in schema.get("properties", {}) else {}
+    required = [name] if name in schema.get("required", ()) else []
+    kept: Schema = {keyword: schema[keyword] for keyword in ("$defs", "additionalProperties") if keyword in schema}
+    return {"type": "object", "properties": properties, "required": required, **kept}
+
+
+def _has_more(one: Schema, other: Schema) -> bool | None:
+    """Whether the first schema accepts something that the other refuses; None if that cannot be told."""
+    try:
+        rest = _canonicalize(one).subtract(_canonicalize(other)).satisfiability()
+    except ValueError:
+        return None
+    return {canonical.Satisfiability.NO: False, canonical.Satisfiability.YES: True}.get(rest)
+
+
+def _canonicalize(schema: Schema) -> jsonschema_rs.CanonicalSchema:
+    return jsonschema_rs.canonicalize(schema, draft=jsonschema_rs.Draft202012, validate_formats=True, offline=True)
+
+
+def _describe(path: str, was: Schema, now: Schema) -> str:
+    before, after = list(was["properties"].values()), list(now["properties"].values())
+    required = bool(now["required"])
+    if not before:
+        return f"{path} is new{' and required' if required else ''}."
+    if not after:
+        return f"{path} is gone."
+    if before == after:
+        return f"{path} is {'required' if required else 'optional'} now."
+    return f"{path} is {_show(after[0])}; it was {_show(before[0])}."
+
+
+def _without_filled(schema: Schema) -> Schema:
     """The gate fills in defaults before it validates, so a required property that has one may be left out."""
     properties = schema.get("properties", {})
     relaxed = schema.copy()
@@ -142,7 +218,7 @@ def _compare_defaults(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
             yield Change("parameters", True, sentence)
 
 
-def _find_defaults(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
+def _find_defaults(schema: Schema, prefix: str = "") -> Iterator[tuple[str, str | None]]:
     for name, inner in schema.get("properties", {}).items():
         if isinstance(inner, dict):
             yield prefix + name, canonical.json.to_string(inner["default"]) if "default" in inner else None
@@ -150,109 +226,38 @@ def _find_defaults(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[s
                 yield from _find_defaults(inner, f"{prefix}{name}.")
 
 
-def _compare_outputs(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """For those who read results it is the other way round: what they did not have to expect breaks them."""
-    if old.outputs == new.outputs:
-        return
-    if old.outputs is None:
-        yield Change("outputs", False, "The shape of the results is promised now.")
-    elif new.outputs is None:
-        yield Change("outputs", True, "The shape of the results is no longer promised.")
-    else:
-        was, now = compile_schema(old.outputs).is_valid, compile_schema(new.outputs).is_valid
-        more = subtract(new.outputs, old.outputs, lambda data: now(data) and not was(data))
-        yield from _tell("outputs", True, "results that it never gave may come", more)
-        less = subtract(old.outputs, new.outputs, lambda data: was(data) and not now(data))
-        yield from _tell("outputs", False, "results that it gave no longer come", less)
-
-
-def _tell(
-    field: str, breaking: bool, clause: str, difference: Difference, explain: Callable[[Any], str] = lambda _: ""
-) -> Iterator[Change]:
-    if difference.found is None:
-        sentence = f"It cannot be told whether {clause}: {difference.reason}."
-        yield Change(field, breaking, sentence)
-    for witness in difference.witnesses:
-        yield Change(field, breaking, f"{clause.capitalize()}, such as {_show(witness)}{explain(witness)}.")
-    if difference.found and not difference.witnesses:
-        yield Change(field, breaking, f"{clause.capitalize()}.")
-
-
 def _show(value: object) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
-def _compare_modes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    for mode in old.allowed_modes:
-        if mode not in new.allowed_modes:
-            yield Change("allowedModes", True, f"It is no longer allowed in {mode} mode.")
-    for mode in new.allowed_modes:
-        if mode not in old.allowed_modes:
-            yield Change("allowedModes", False, f"It is allowed in {mode} mode now.")
-
-
-def _compare_conduct(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """What callers may rely on beside the schemas."""
-    if old.category is not new.category:
-        # Retrieval is rationed a turn, and only actions are never cut off at their latency budget.
-        breaking = new.category is Category.RETRIEVAL or old.category is Category.ACTION
-        yield Change("category", breaking, f"Its category is {new.category}; it was {old.category}.")
-    if old.side_effects is not new.side_effects:
-        yield Change(
-            "sideEffects", new.writes, f"Its side effects are {new.side_effects}; they were {old.side_effects}."
-        )
-    if old.idempotent is not new.idempotent:
-        sentence = "Calling it twice is the same as once now." if new.idempotent else "Calling it twice acts twice now."
-        yield Change("idempotent", old.idempotent, sentence)
-    if old.untrusted is not new.untrusted:
-        sentence = f"Its results {'count as' if new.untrusted else 'are no longer'} the words of strangers."
-        yield Change("tags", False, sentence)
-    if old.description != new.description:
-        yield Change("description", False, "It describes itself in other words: models may choose it differently.")
-
-
-def _compare_admission(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """What stands between a valid call and its run."""
-    if old.requires_confirmation is not new.requires_confirmation:
-        sentence = f"It {'asks for' if new.requires_confirmation else 'no longer asks for'} confirmation."
-        yield Change("requiresConfirmation", new.requires_confirmation, sentence)
-    if old.requires_auth is not new.requires_auth:
-        sentence = f"It {'needs' if new.requires_auth else 'no longer needs'} a signed-in user."
-        yield Change("requiresAuth", new.requires_auth, sentence)
-    if old.availability != new.availability:
-        sentence = f"It is available {f'if {new.availability}' if new.availability else 'always'} now."
-        yield Change("availability", new.availability is not None, sentence)
-    if old.rate_limit != new.rate_limit:
-        sentence = f"Its rate limit is {_show_limit(new.rate_limit)}; it was {_show_limit(old.rate_limit)}."
-        yield Change("rateLimit", _is_tighter(old.rate_limit, new.rate_limit), sentence)
+def _compare_fields(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    """The fields of schema.json beside the schemas in it."""
+    was, now = msgspec.to_builtins(old), msgspec.to_builtins(new)
+    for field in dict.fromkeys([*was, *now]):
+        if field not in ("parameters", "outputs") and was.get(field) != now.get(field):
+            breaking = field in _BREAKS and _BREAKS[field](old, new)
+            yield Change(field, breaking, f"It is {_show(now.get(field))}; it was {_show(was.get(field))}.")
 
 
 def _is_tighter(old: RateLimit | None, new: RateLimit | None) -> bool:
     return new is not None and (old is None or new.calls < old.calls or new.window_s > old.window_s)
 
 
-def _show_limit(limit: RateLimit | None) -> str:
-    return "none" if limit is None else f"{limit.calls} calls in {limit.window_s:g} s"
-
-
-def _compare_deadlines(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+_BREAKS: Final[Mapping[str, Callable[[ToolSpec, ToolSpec], bool]]] = {
+    "allowedModes": lambda old, new: not {*old.allowed_modes} <= {*new.allowed_modes},
+    # Retrieval is rationed in a turn, and only actions are never cut off at their latency budget.
+    "category": lambda old, new: new.category is Category.RETRIEVAL or old.category is Category.ACTION,
+    "sideEffects": lambda old, new: new.writes,
+    "idempotent": lambda old, new: not new.idempotent,
+    "requiresConfirmation": lambda old, new: new.requires_confirmation,
+    "requiresAuth": lambda old, new: new.requires_auth,
+    "availability": lambda old, new: new.availability is not None,
+    "rateLimit": lambda old, new: _is_tighter(old.rate_limit, new.rate_limit),
     # An action is warned at its budget and stopped at its timeout; every other tool is cut off at its budget.
-    is_action = new.category is Category.ACTION
-    for field, was, now, cuts in (
-        ("latencyBudgetMs", old.latency_budget_ms, new.latency_budget_ms, not is_action),
-        ("timeoutMs", old.timeout_ms, new.timeout_ms, is_action),
-    ):
-        if was != now:
-            yield Change(field, cuts and now < was, f"It has {now} ms; it had {was}.")
-
-
-_PARTS: Final = (
-    _compare_parameters,
-    _compare_defaults,
-    _compare_outputs,
-    _compare_modes,
-    _compare_conduct,
-    _compare_admission,
-    _compare_deadlines,
-)
+    "latencyBudgetMs": lambda old, new: (
+        new.category is not Category.ACTION and new.latency_budget_ms < old.latency_budget_ms
+    ),
+    "timeoutMs": lambda old, new: new.category is Category.ACTION and new.timeout_ms < old.timeout_ms,
+}
+"""Where a changed field makes calls fail that went well before. Changes of all other fields are safe."""

@@ -75,61 +75,56 @@ def test_another_handler_is_told_and_breaks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "example"),
+    ("old", "new"),
     [
-        ({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 8}, '{"p":9}'),
-        ({"type": "integer"}, {"type": "integer", "multipleOf": 2}, '{"p":1}'),
-        ({"type": "number", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0}, '{"p":0}'),
-        ({"type": "string"}, {"type": "string", "minLength": 1}, '{"p":""}'),
-        ({"type": "string"}, {"type": "string", "format": "date"}, '{"p":"a"}'),
-        ({"type": "string"}, {"type": "string", "pattern": "^[a-z]+$"}, '{"p":""}'),
-        ({"type": "string"}, {"enum": ["a", "b"]}, '{"p":""}'),
-        ({"enum": ["a", "b", "c"]}, {"enum": ["a", "b"]}, '{"p":"c"}'),
-        ({"type": ["string", "null"]}, {"type": "string"}, '{"p":null}'),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "string"}, '{"p":1}'),
-        ({}, {"type": "string"}, '{"p":null}'),
-        ({"type": "array", "items": STRING}, {"type": "array", "items": STRING, "maxItems": 1}, '{"p":["a",""]}'),
-        ({"type": "array", "items": STRING}, {"type": "array", "items": {"enum": ["a"]}}, '{"p":[""]}'),
-        ({"type": "array", "items": STRING}, {"type": "array", "items": STRING, "minItems": 1}, '{"p":[]}'),
-        (
-            {"type": "array", "items": STRING},
-            {"type": "array", "items": STRING, "uniqueItems": True},
-            '{"p":["a","a"]}',
-        ),
-        (closed({"a": STRING, "b": STRING}), closed({"a": STRING}), '{"p":{"b":"a"}}'),
-        (closed({"a": STRING}), closed({"a": STRING}, required=["a"]), '{"p":{}}'),
-        ({"type": "object"}, closed({}), '{"p":{"other":"a"}}'),
+        ({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 8}),
+        ({"type": "integer"}, {"type": "integer", "multipleOf": 2}),
+        ({"type": "number", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0}),
+        ({"type": "string"}, {"type": "string", "minLength": 1}),
+        ({"type": "string"}, {"type": "string", "format": "date"}),
+        ({"type": "string"}, {"type": "string", "pattern": "^[a-z]+$"}),
+        ({"type": "string"}, {"enum": ["a", "b"]}),
+        ({"enum": ["a", "b", "c"]}, {"enum": ["a", "b"]}),
+        ({"type": ["string", "null"]}, {"type": "string"}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "string"}),
+        ({}, {"type": "string"}),
+        ({"type": "array", "items": STRING}, {"type": "array", "items": STRING, "maxItems": 1}),
+        ({"type": "array", "items": STRING}, {"type": "array", "items": {"enum": ["a"]}}),
+        ({"type": "array", "items": STRING}, {"type": "array", "items": STRING, "minItems": 1}),
+        ({"type": "array", "items": STRING}, {"type": "array", "items": STRING, "uniqueItems": True}),
+        (closed({"a": STRING, "b": STRING}), closed({"a": STRING})),
+        (closed({"a": STRING}), closed({"a": STRING}, required=["a"])),
+        ({"type": "object"}, closed({})),
     ],
 )
-def test_a_narrower_parameter_breaks_and_shows_a_call_that_is_refused(old: Any, new: Any, example: str) -> None:
-    refused = [change for change in change_parameter(old, new) if change.breaking]
-    assert [change.field for change in refused] == ["parameters"]
-    assert refused[0].sentence.startswith(f"Calls that it accepted are refused, such as {example} (/p")
+def test_a_narrower_parameter_breaks(old: Any, new: Any) -> None:
+    told = change_parameter(old, new)
+    assert [(change.field, change.breaking) for change in told] == [("parameters", True)]
+    assert told[0].sentence.startswith("p")
 
 
-def test_it_says_why_a_call_is_refused() -> None:
+def test_it_shows_a_parameter_as_it_was_and_as_it_is() -> None:
     told = change_parameter({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 8})
-    why = "(/p: 9 is greater than the maximum of 8)"
-    assert told == [Change("parameters", True, f'Calls that it accepted are refused, such as {{"p":9}} {why}.')]
+    sentence = 'p is {"type":"integer","maximum":8}; it was {"type":"integer","maximum":10}.'
+    assert told == [Change("parameters", True, sentence)]
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "example"),
+    ("old", "new"),
     [
-        ({"type": "integer", "maximum": 8}, {"type": "integer", "maximum": 10}, '{"p":9}'),
-        ({"enum": ["a"]}, {"enum": ["a", "b"]}, '{"p":"b"}'),
-        ({"type": "string", "format": "email"}, {"type": "string"}, '{"p":"a"}'),
-        (closed({"a": STRING}, required=["a"]), closed({"a": STRING}), '{"p":{}}'),
+        ({"type": "integer", "maximum": 8}, {"type": "integer", "maximum": 10}),
+        ({"enum": ["a"]}, {"enum": ["a", "b"]}),
+        ({"type": "string", "format": "email"}, {"type": "string"}),
+        (closed({"a": STRING}, required=["a"]), closed({"a": STRING})),
     ],
 )
-def test_a_wider_parameter_breaks_nothing_and_shows_a_call_that_is_accepted(old: Any, new: Any, example: str) -> None:
-    sentence = f"Calls that it refused are accepted, such as {example}."
-    assert change_parameter(old, new) == [Change("parameters", False, sentence)]
+def test_a_wider_parameter_breaks_nothing(old: Any, new: Any) -> None:
+    assert [(change.field, change.breaking) for change in change_parameter(old, new)] == [("parameters", False)]
 
 
-def test_a_shifted_range_is_narrower_and_wider() -> None:
+def test_a_shifted_range_breaks() -> None:
     told = change_parameter({"type": "integer", "minimum": 1}, {"type": "integer", "maximum": 9})
-    assert [change.breaking for change in told] == [True, False]
+    assert [change.breaking for change in told] == [True]
 
 
 def test_each_broken_parameter_of_a_tool_is_told() -> None:
@@ -137,8 +132,8 @@ def test_each_broken_parameter_of_a_tool_is_told() -> None:
     new = closed({"a": {"type": "integer", "minimum": 1}, "b": {"enum": ["x"]}, "c": STRING})
     told = [change.sentence for change in changes_of({"parameters": old}, {"parameters": new})]
     assert len(told) == 2
-    assert "(/a: " in told[0]
-    assert "(/b: " in told[1]
+    assert told[0].startswith("a is ")
+    assert told[1].startswith("b is ")
 
 
 def test_a_new_optional_parameter_breaks_nothing() -> None:
@@ -150,9 +145,7 @@ def test_a_new_optional_parameter_breaks_nothing() -> None:
 def test_a_new_required_parameter_breaks() -> None:
     new = closed({"p": STRING, "q": STRING}, required=["q"])
     told = changes_of({"parameters": closed({"p": STRING})}, {"parameters": new})
-    assert told[0] == Change(
-        "parameters", True, 'Calls that it accepted are refused, such as {} (/: "q" is a required property).'
-    )
+    assert told == [Change("parameters", True, "q is new and required.")]
 
 
 @pytest.mark.parametrize("nest", [lambda schema: schema, lambda schema: closed({"inner": schema})])
@@ -197,18 +190,19 @@ def test_the_same_default_in_other_digits_is_no_change() -> None:
 def test_what_cannot_be_told_counts_as_breaking() -> None:
     told = change_parameter({"type": "array"}, {"type": "array", "contains": STRING, "maxContains": 3})
     assert told[0].breaking
-    assert told[0].sentence.startswith("It cannot be told whether calls that it accepted are refused: ")
+    assert told[0].sentence.endswith(" It cannot be told whether that breaks anything.")
 
 
-def test_a_difference_without_an_example_is_told_all_the_same() -> None:
-    odd = {"type": "string", "pattern": "^zq$"}
-    told = change_parameter(odd, {"type": "integer"})
-    assert told[0] == Change("parameters", True, "Calls that it accepted are refused.")
+def test_a_rule_for_several_parameters_together_breaks_too() -> None:
+    both = {"p": STRING, "q": STRING}
+    told = changes_of({"parameters": closed(both)}, {"parameters": closed(both, anyOf=[{"required": ["p"]}])})
+    sentence = "As a whole they do not fit those who relied on the old ones."
+    assert told == [Change("parameters", True, sentence)]
 
 
-def test_a_long_example_is_cut() -> None:
-    told = change_parameter({"type": "string", "maxLength": 900}, {"type": "string", "maxLength": 800})
-    assert "aaa… (/p: " in told[0].sentence
+def test_a_long_schema_is_cut() -> None:
+    told = change_parameter({"enum": ["a" * 900]}, {"enum": ["b"]})
+    assert told[0].sentence.endswith("aaa….")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +213,7 @@ def test_a_long_example_is_cut() -> None:
         (closed({"a": STRING}), closed({"a": STRING, "b": STRING}), [True]),
         (closed({"a": STRING, "b": STRING}), closed({"a": STRING}), [False]),
         (closed({"a": STRING}, required=["a"]), closed({"a": STRING}), [True]),
-        (closed({"a": STRING}), closed({"a": {"type": "integer"}}), [True, False]),
+        (closed({"a": STRING}), closed({"a": {"type": "integer"}}), [True]),
         (closed({"a": STRING}), closed({"a": STRING | {"description": "A"}}), []),
     ],
 )
@@ -299,4 +293,4 @@ def test_a_search_that_loses_a_filter_is_broken() -> None:
     properties = KB_SEARCH_PARAMETERS["properties"] | {"filters": filters | {"properties": fewer}}
     told = changes_of({}, {"parameters": KB_SEARCH_PARAMETERS | {"properties": properties}})
     assert [change.breaking for change in told] == [True]
-    assert '{"tags":[]}' in told[0].sentence
+    assert told[0].sentence == "filters.tags is gone."
