@@ -15,6 +15,7 @@ from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Audio, AuditTrail, Context, Messaging, SessionView, ToolView, Voice
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.loader import import_handler
+from antiphon.tools.messages import Message, is_message, not_a_message
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import Source, parse_json, read
 from antiphon.tools.spec import Capability, Mode
@@ -45,10 +46,12 @@ class StillClock:
 class Outbox:
     """Keeps what a handler sends to the client."""
 
-    sent: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[Message] = field(default_factory=list)
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        self.sent.append(dict(message))
+    async def send(self, message: Message) -> None:
+        if not is_message(message):
+            raise not_a_message(message)
+        self.sent.append(message)
 
 
 @dataclass(slots=True)

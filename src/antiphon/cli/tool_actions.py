@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_
 from antiphon.config import Settings
 from antiphon.storage.base import AuditLine
 from antiphon.tools.call import ToolCall
+from antiphon.tools.messages import Message, is_message, not_a_message
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import parse_json
@@ -164,8 +164,11 @@ async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) ->
 class _Screen:
     """The client of the session: shows what a tool sends, beside the result."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        err.print(f"[dim]to the client: {escape(json.dumps(message, ensure_ascii=False))}[/]")
+    async def send(self, message: Message) -> None:
+        if not is_message(message):
+            raise not_a_message(message)
+        shown = {"type": type(message).__name__, **msgspec.to_builtins(message)}
+        err.print(f"[dim]to the client: {escape(json.dumps(shown, ensure_ascii=False))}[/]")
 
 
 async def _print_audit(settings: Settings, since_ms: int, as_json: bool) -> None:

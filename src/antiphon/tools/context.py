@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from antiphon.clock import Clock
+from antiphon.tools.messages import Message
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Capability, Mode
 
@@ -36,7 +37,7 @@ class ToolView(Struct, frozen=True):
 
 
 class Messaging(Protocol):
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """Hands a message to the client, in order. Raises `ToolError` TRANSIENT if there is no client to take it."""
         ...
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from msgspec.structs import asdict
 from rapidfuzz import process
 
 from antiphon.clock import Clock
@@ -170,6 +169,6 @@ def declined() -> ToolResult:
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
     """Shows the question to the person. Without a client it stays in the result, and in the store."""
     try:
-        await attempt.session.messaging.send({"type": "confirmation_request", **asdict(request)})
+        await attempt.session.messaging.send(request)
     except Exception as error:
         log.warning("confirmation_not_shown", tool=request.tool, error=str(error))

@@ -1,6 +1,5 @@
 """A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -12,6 +11,7 @@ from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Messaging, SessionView
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.intents import StateController
+from antiphon.tools.messages import Message
 from antiphon.tools.policy import Ledger
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
@@ -31,7 +31,7 @@ class Foreseen(Struct, frozen=True):
 class NoClient:
     """The messaging of a session that nobody listens to."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "No client is connected.", retryable=True)
 
 

@@ -7,6 +7,7 @@ import pytest
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
+from antiphon.tools.messages import Notice
 from antiphon.tools.result import ToolResult, fail, ok
 from antiphon.tools.session import FORESEEN_FOR_S
 from antiphon.tools.spec import Capability, Category, Mode, RateLimit, SideEffects
@@ -73,7 +74,7 @@ async def test_the_call_itself_is_counted_and_audited_as_any_other() -> None:
 async def test_a_handler_can_tell_neither_the_client_nor_the_audit() -> None:
     async def tell(args: Args, context: Context) -> ToolResult:
         context.audit.log("tried")
-        await context.messaging.send({"type": "notice"})
+        await context.messaging.send(Notice("Working on it."))
         return ok("told")
 
     gate = Gate(make_tool("read_it", Counted(tell)))

@@ -1,6 +1,5 @@
 import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from antiphon.toolkit.ignore_user.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.messages import Message, Timeout
 from antiphon.tools.result import After, Intent, IntentType
 from antiphon.tools.spec import Mode
 
@@ -22,17 +22,17 @@ A_MINUTE = {"duration_seconds": 60, "farewell_message": FAREWELL}
 
 
 class LostSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "Nobody is connected.", retryable=True)
 
 
 class BrokenSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ConnectionResetError("gone")
 
 
 class StuckSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         await asyncio.sleep(3600)
 
 
@@ -57,7 +57,7 @@ async def test_parts_of_a_second_are_kept_to_the_millisecond() -> None:
 async def test_the_page_is_told() -> None:
     outbox = Outbox()
     await execute(A_MINUTE, make_context(messaging=outbox))
-    assert outbox.sent == [{"type": "timeout", "until": NOW_MS + 60_000, "duration_seconds": 60, "message": FAREWELL}]
+    assert outbox.sent == [Timeout(until=NOW_MS + 60_000, duration_seconds=60, message=FAREWELL)]
 
 
 async def test_the_farewell_is_what_is_said() -> None:
