@@ -100,6 +100,16 @@ async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp
     await shop.executor.aclose()
 
 
+async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, "development")
+    shop.change()
+    build.write(build.build([shop.folder]), shop.artifact)
+    shop.registry.reload()
+    assert shop.executor.begin_turn(shop.session)
+    assert (await shop.greet()).data == {"greeting": "Good day, Ada."}
+    await shop.executor.aclose()
+
+
 async def test_in_production_tools_are_not_reloaded(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, "production")
     shop.registry.lock()

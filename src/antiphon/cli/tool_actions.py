@@ -59,11 +59,8 @@ def build(settings: Settings) -> None:
 
 def list_tools(settings: Settings, category: Category | None, mode: Mode | None, as_json: bool) -> None:
     snapshot = load_tools(settings).snapshot()
-    tools = [
-        tool
-        for tool in snapshot.tools.values()
-        if (category is None or tool.spec.category is category) and (mode is None or mode in tool.spec.allowed_modes)
-    ]
+    wanted = snapshot.tools.values() if category is None else snapshot.by_category(category)
+    tools = [tool for tool in wanted if mode is None or mode in tool.spec.allowed_modes]
     if as_json:
         _print_json({"version": snapshot.version, "tools": [snapshot.metadata(tool.id) for tool in tools]})
         return

@@ -110,7 +110,7 @@ class House:
 
     async def assistant(self) -> BuiltinModel:
         """The offline assistant, ready to answer."""
-        builtin = BuiltinModel(self.registry.snapshot())
+        builtin = BuiltinModel(self.registry)
         # Beside the event loop: compiling the grammar takes a fifth of a second.
         await asyncio.to_thread(builtin.compile)
         return builtin

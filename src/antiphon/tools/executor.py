@@ -27,7 +27,7 @@ from antiphon.tools.gate import Desk, check, confirm_again, declined, not_found,
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
 from antiphon.tools.recording import record, record_answer
-from antiphon.tools.registry import DEVELOPMENT, Registry
+from antiphon.tools.registry import DEVELOPMENT, Registry, Snapshot
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.running import run
 from antiphon.tools.session import ToolSession
@@ -71,7 +71,7 @@ class Executor:
         self._tracer = _find_tracer()
         self._actions: set[asyncio.Task[ToolResult]] = set()
         """Runs that outlive their caller, if it is interrupted."""
-        _check_capabilities(registry, self._desk.capabilities)
+        self.check_capabilities(registry.snapshot())
 
     def execute(self, call: ToolCall, session: ToolSession) -> Coroutine[Any, Any, ToolResult]:
         """Passes a call through the gate. It never raises for what a model or a handler did.
@@ -157,7 +157,8 @@ class Executor:
         return ToolCall(key.removeprefix("provider:"), record.tool, {}), result
 
     def begin_turn(self, session: ToolSession) -> bool:
-        """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
+        """A new turn of the user: fresh budgets, and the tools of this process if the session came from another, or
+        if they were reloaded in development.
 
         True if the session has got other tools by this.
         """
@@ -166,6 +167,17 @@ class Executor:
         session.ledger = Ledger()
         session.state.end_turn()
         return self._repin(session)
+
+    def check_capabilities(self, snapshot: Snapshot) -> None:
+        """Raises `RegistryError` for a tool that uses what this server does not offer."""
+        offered = {*self._desk.capabilities, *ALWAYS_OFFERED}
+        for tool in snapshot.tools.values():
+            missing = [use for use in tool.spec.uses if use not in offered]
+            if missing:
+                raise RegistryError(
+                    f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
+                    f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
+                )
 
     async def aclose(self) -> None:
         """Lets the actions under way come to their end, and makes the audit durable."""
@@ -250,8 +262,10 @@ class Executor:
     def _repin(self, session: ToolSession) -> bool:
         version = self.registry.version
         if session.snapshot.version != version:
-            log.warning("tools_changed", session=session.id, session_version=session.snapshot.version, version=version)
-            return False
+            if self._desk.environment != DEVELOPMENT:
+                log.warning("tools_changed", session=session.id, old=session.snapshot.version, new=version)
+                return False
+            session.snapshot = self.registry.snapshot()
         if session.pinned_version == version:
             return False
         log.info("session_repinned", session=session.id, old=session.pinned_version, new=version)
@@ -269,16 +283,6 @@ def _numbered(prefix: str) -> Callable[[], str]:
     """Ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
     numbers = count()
     return lambda: f"{prefix}-{next(numbers)}"
-
-
-def _check_capabilities(registry: Registry, offered: Mapping[Capability, object]) -> None:
-    for tool in registry.snapshot().tools.values():
-        missing = [use for use in tool.spec.uses if use not in offered and use not in ALWAYS_OFFERED]
-        if missing:
-            raise RegistryError(
-                f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
-                f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
-            )
 
 
 def _gate_failed(tool: Tool) -> ToolResult:

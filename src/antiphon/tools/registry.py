@@ -1,6 +1,6 @@
 """The tools of a process: read once at the start, locked, and given to each session as a snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -109,8 +109,11 @@ class Registry:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def reload(self) -> None:
-        """Reads the artifact again. Sessions keep the snapshot they have."""
+    def reload(self, check: Callable[[Snapshot], None] = lambda snapshot: None) -> None:
+        """Reads the artifact again, and takes it unless it cannot be loaded or `check` raises.
+
+        Sessions keep the snapshot they have.
+        """
         if self._locked:
             raise RegistryError("The tools are locked, so they cannot be reloaded. Restart the server.")
         if self._environment != DEVELOPMENT:
@@ -118,7 +121,9 @@ class Registry:
                 f'Tools are reloaded in development only, and server.environment is "{self._environment}". '
                 "Restart the server."
             )
-        self._snapshot = _load(self._path)
+        snapshot = _load(self._path)
+        check(snapshot)
+        self._snapshot = snapshot
 
 
 @collector_paused()
