@@ -25,10 +25,10 @@ from antiphon.session.outbox import Outbox, is_speech
 from antiphon.storage.base import CallRecord
 from antiphon.storage.sessions import Told
 from antiphon.tools import call as tool_call
+from antiphon.tools.attempt import refuse
 from antiphon.tools.confirm import Decision
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
-from antiphon.tools.gate import refuse
 from antiphon.tools.policy import NEVER_REFUSED, VOICE_BUDGET
 from antiphon.tools.result import Citation, Failure, IntentType
 from antiphon.tools.result import ToolResult as Result

@@ -1,15 +1,24 @@
-"""One pass of a call through the gate: what the steps learn about it, from the first to the last."""
+"""One pass of a call through the gate: what its steps learn about it, and what they work with."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
 
+from antiphon.clock import Clock
 from antiphon.storage.base import CallRecord, Confirmation
 from antiphon.tools.call import Keys, ToolCall
-from antiphon.tools.result import ToolResult
+from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.session import ToolSession
-from antiphon.tools.spec import Mode
+from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from antiphon.tools.audit import AuditLog
+    from antiphon.tools.confirm import Confirmations
+    from antiphon.tools.journal import Journal
+    from antiphon.tools.policy import RateLimiter
 
 MAX_NAME_CHARS: Final = 64
 
@@ -56,3 +65,22 @@ class Attempt:
     @property
     def key(self) -> str | None:
         return self.looked_up[0] or self.looked_up[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the steps work with: made once, shared by all calls."""
+
+    journal: "Journal"
+    confirmations: "Confirmations"
+    audit: "AuditLog"
+    rates: "RateLimiter"
+    clock: Clock
+    rng: Random
+    environment: str
+    capabilities: Mapping[Capability, object]
+
+
+def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:
+    """The failure is for the model; `spoken` is what a person is told of it, where that is not the same."""
+    return ToolResult(False, error=failure, spoken=spoken)

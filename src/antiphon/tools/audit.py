@@ -1,10 +1,23 @@
-"""The audit: one line a call, written in batches beside the hot path, at once where something was changed."""
+"""Step 8: the result's `meta`, the turn's ledger, the session's state, the counters, and the audit.
+
+The audit has one line a call, written in batches beside the hot path, or at once where something was changed.
+"""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
-from antiphon.storage.base import AuditLine, AuditStore
+import msgspec
+from msgspec.structs import replace
+
+from antiphon.storage.base import AuditLine, AuditStore, Confirmation
 from antiphon.telemetry.log import get_logger
+from antiphon.tools import policy
+from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.call import fingerprint
+from antiphon.tools.result import Intent, Meta, ToolResult
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Category
+from antiphon.tools.tool import Tool
 
 FLUSH_AFTER_S: Final = 0.2
 MAX_WAITING_LINES: Final = 100_000
@@ -54,3 +67,118 @@ class AuditLog:
     def _begin_flush(self) -> None:
         self._timer = None
         self._flushing = asyncio.get_running_loop().create_task(self.flush())
+
+
+def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
+    """Writes down what became of a pass, and gives the result its `meta`."""
+    session, tool, keys = attempt.session, attempt.tool, attempt.keys
+    duration_ms = round((desk.clock.monotonic() - attempt.started) * 1000, 3)
+    version = None if tool is None else tool.spec.version
+    if tool is not None:
+        result = _enter(attempt, tool, result, duration_ms)
+    intents: tuple[Intent, ...] = ()
+    if result.intents and result.ok and attempt.ran:
+        intents = tuple(intent for intent in result.intents if session.state.apply(intent))
+    outcome = "ok" if result.error is None else result.error.type.value
+    desk.audit.add(
+        AuditLine(
+            ts_ms=desk.clock.now_ms(),
+            session=session.id,
+            user=session.user,
+            mode=attempt.mode,
+            turn=attempt.turn,
+            tool=attempt.name,
+            tool_version=version,
+            registry_version=session.snapshot.version,
+            idempotency_key=attempt.key,
+            args_hash=None if keys is None else keys.fingerprint,
+            args=attempt.call.args if desk.audit.keep_arguments and keys is not None else None,
+            outcome=outcome,
+            duration_ms=duration_ms,
+            clamped=attempt.clamped,
+            defaults=tuple(attempt.defaults),
+            confirmation=attempt.confirmation,
+            cache_hit=attempt.cache_hit,
+        )
+    )
+    if tool is not None:
+        tool.stats.count(outcome, duration_ms, attempt.cache_hit)
+    meta = Meta(
+        tool=attempt.name,
+        tool_version=version,
+        registry_version=session.snapshot.version,
+        duration_ms=duration_ms,
+        turn=attempt.turn,
+        idempotency_key=attempt.key,
+        cache_hit=attempt.cache_hit,
+        clamped=attempt.clamped,
+    )
+    return replace(result, intents=intents, meta=meta)
+
+
+def record_answer(desk: Desk, session: ToolSession, taken: Confirmation | None, outcome: str) -> None:
+    """A confirmation that did not lead to a run: denied, or not there to be answered."""
+    desk.audit.add(
+        AuditLine(
+            ts_ms=desk.clock.now_ms(),
+            session=session.id,
+            user=session.user,
+            mode=session.mode,
+            turn=session.turn,
+            tool="" if taken is None else taken.tool,
+            registry_version=session.snapshot.version,
+            args_hash=None if taken is None else fingerprint(taken.tool, taken.args),
+            outcome="event",
+            event="confirmation",
+            confirmation=outcome,
+        )
+    )
+
+
+def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float) -> ToolResult:
+    """What the pass adds to the turn's ledger. A look-up that finds nothing for the third time becomes advice."""
+    ledger, spec = attempt.session.ledger, tool.spec
+    if tool.untrusted and result.ok:
+        ledger.untrusted = True
+    if not attempt.ran:
+        return result
+    ledger.tool_ms += duration_ms
+    if duration_ms > spec.latency_budget_ms and tool.runs_to_the_end:
+        log.warning("over_latency_budget", tool=tool.id, duration_ms=duration_ms, budget_ms=spec.latency_budget_ms)
+    if spec.category is Category.RETRIEVAL and result.ok and policy.is_empty(result.data):
+        advice = ledger.note_empty(tool)
+        if advice is not None:
+            return refuse(advice)
+    return result
+
+
+class Trail:
+    """A handler's own lines in the audit."""
+
+    __slots__ = ("_attempt", "_desk")
+
+    def __init__(self, desk: Desk, attempt: Attempt) -> None:
+        self._desk = desk
+        self._attempt = attempt
+
+    def log(self, event: str, **data: Any) -> None:
+        attempt = self._attempt
+        try:
+            msgspec.json.encode(data)
+        except Exception:
+            # One line that cannot be written would keep the whole batch from the store.
+            data = {"not_json": repr(data)[:200]}
+        self._desk.audit.add(
+            AuditLine(
+                ts_ms=self._desk.clock.now_ms(),
+                session=attempt.session.id,
+                user=attempt.session.user,
+                mode=attempt.mode,
+                turn=attempt.turn,
+                tool=attempt.name,
+                idempotency_key=attempt.key,
+                outcome="event",
+                event=event,
+                data=data,
+            )
+        )

@@ -19,7 +19,7 @@ Args = Mapping[str, Any]
 NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
 
 
-class SessionView(Struct, frozen=True):
+class SessionView(Struct, frozen=True, gc=False):
     """The session as a handler may see it. To change it, return an intent."""
 
     id: str
@@ -30,7 +30,7 @@ class SessionView(Struct, frozen=True):
     zone: ZoneInfo
 
 
-class ToolView(Struct, frozen=True):
+class ToolView(Struct, frozen=True, gc=False):
     id: str
     version: str
     idempotent: bool
@@ -74,7 +74,7 @@ class Audio:
         return Intent(IntentType.SUPPRESS_AUDIO, value=value)
 
 
-class Context(Struct, frozen=True):
+class Context(Struct, frozen=True, gc=False):
     session: SessionView
     tool: ToolView
     messaging: Messaging

@@ -16,17 +16,16 @@ from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmatio
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
-from antiphon.tools.attempt import Attempt
-from antiphon.tools.audit import AuditLog
+from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.audit import AuditLog, record, record_answer
 from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
 from antiphon.tools.foresight import foresee
-from antiphon.tools.gate import Desk, check, confirm_again, declined, not_found, refuse
+from antiphon.tools.gate import check, confirm_again, declined, not_found
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
-from antiphon.tools.recording import record, record_answer
 from antiphon.tools.registry import DEVELOPMENT, Registry, Snapshot
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.running import run

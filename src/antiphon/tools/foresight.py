@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from antiphon.tools.attempt import Attempt
+from antiphon.tools.attempt import Attempt, Desk
 from antiphon.tools.call import UnusableArguments, canonical, fingerprint
 from antiphon.tools.context import CallTool
-from antiphon.tools.gate import Desk, admit, clamp, is_unconfirmed, validate
+from antiphon.tools.gate import admit, clamp, is_unconfirmed, validate
 from antiphon.tools.result import ToolResult, mend
 from antiphon.tools.running import make_context, run_once
 from antiphon.tools.session import Foreseen, NoClient

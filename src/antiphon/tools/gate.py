@@ -1,48 +1,21 @@
 """The checks that every call passes, in their order. One that returns a result ends the pass."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from random import Random
 from typing import Final
 
 from rapidfuzz import process
 
-from antiphon.clock import Clock
 from antiphon.storage.base import Confirmation
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt
-from antiphon.tools.audit import AuditLog
-from antiphon.tools.availability import is_available
-from antiphon.tools.confirm import Confirmations
+from antiphon.tools.attempt import Attempt, Desk, refuse
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.journal import Journal
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
-from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
 DECLINED: Final = "All right, I won't do that."
 
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What the steps work with: made once, shared by all calls."""
-
-    journal: Journal
-    confirmations: Confirmations
-    audit: AuditLog
-    rates: policy.RateLimiter
-    clock: Clock
-    rng: Random
-    environment: str
-    capabilities: Mapping[Capability, object]
-
-
-def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:
-    """The failure is for the model; `spoken` is what a person is told of it, where that is not the same."""
-    return ToolResult(False, error=failure, spoken=spoken)
 
 
 def not_found(attempt: Attempt) -> ToolResult:
@@ -74,7 +47,7 @@ def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     if tool.availability is not None:
         available = session.ledger.available
         if tool.id not in available:
-            available[tool.id] = is_available(tool, session.facts(desk.environment))
+            available[tool.id] = tool.is_available(session.facts(desk.environment))
         if not available[tool.id]:
             return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
     if spec.requires_auth and not session.authenticated:

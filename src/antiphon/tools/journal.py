@@ -146,16 +146,16 @@ class Journal:
         provider, content = attempt.looked_up
         now_ms = self._clock.now_ms()
         return CallRecord(
-            self._new_id(),
-            attempt.session.id,
-            provider,
-            content,
-            attempt.keys.fingerprint,
-            tool.id,
-            attempt.turn,
-            now_ms,
-            now_ms + LEASE_MS,
-            result,
+            id=self._new_id(),
+            session_id=attempt.session.id,
+            provider_key=provider,
+            hash_key=content,
+            fingerprint=attempt.keys.fingerprint,
+            tool=tool.id,
+            turn=attempt.turn,
+            started_ms=now_ms,
+            lease_until_ms=now_ms + LEASE_MS,
+            result=result,
         )
 
     def _owner(self, session_id: str, provider: str | None, content: str | None) -> Attempt | None:
@@ -268,7 +268,7 @@ def _repeatable(result: ToolResult) -> ToolResult:
     """A result without its intents, which are never applied a second time, and without the meta of its first pass."""
     if not result.intents and result.meta is None:
         return result
-    return ToolResult(result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations)
+    return msgspec.structs.replace(result, intents=(), meta=None)
 
 
 def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:

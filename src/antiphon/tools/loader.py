@@ -22,11 +22,10 @@ import msgspec
 
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.artifact import Entry
-from antiphon.tools.availability import compile_expression
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.source import Source
 from antiphon.tools.spec import ToolSpec
-from antiphon.tools.tool import Tool
+from antiphon.tools.tool import Tool, compile_availability
 
 PACKAGE_PREFIX: Final = "antiphon_tool_"
 
@@ -119,7 +118,7 @@ def load(entry: Entry, source: Source) -> Tool:
             execute=handler.execute,
             preview=getattr(handler, "preview", None),
             needs_confirmation=getattr(handler, "needs_confirmation", None),
-            availability=None if spec.availability is None else compile_expression(spec.availability),
+            availability=None if spec.availability is None else compile_availability(spec.availability),
         )
     except ValueError as error:
         raise RegistryError(f"The tool {entry.tool_id} is damaged: {error}. Run `antiphon tools build`.") from error

@@ -26,7 +26,7 @@ class After(StrEnum):
     FAREWELL_SPOKEN = "farewell_spoken"
 
 
-class Intent(Struct, frozen=True):
+class Intent(Struct, frozen=True, gc=False):
     """A change of the session that a handler asks for. The session's state controller decides (`intents.py`)."""
 
     type: str
@@ -69,7 +69,7 @@ class ConfirmationRequest(Struct, frozen=True):
     """The id under which the client is shown the call."""
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     type: ErrorType
     message: str
     retryable: bool = False
@@ -96,7 +96,7 @@ class Failure(Struct, frozen=True):
         return told
 
 
-class Meta(Struct, frozen=True):
+class Meta(Struct, frozen=True, gc=False):
     tool: str
     tool_version: str | None
     registry_version: str
@@ -108,7 +108,7 @@ class Meta(Struct, frozen=True):
     """Arguments that the policy changed, with the values that were asked for."""
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(Struct, frozen=True, gc=False):
     ok: bool
     data: Any = None
     error: Failure | None = None
@@ -133,7 +133,9 @@ def ok(
 ) -> ToolResult:
     """Success. `spoken` is the answer in one or two sentences, in normal writing: it is shown, too, and a voice makes
     "example.org" into "example dot org" by itself."""
-    return ToolResult(True, data, None, tuple(intents), spoken, flyout, tuple(citations))
+    return ToolResult(
+        ok=True, data=data, intents=tuple(intents), spoken=spoken, flyout=flyout, citations=tuple(citations)
+    )
 
 
 def fail(

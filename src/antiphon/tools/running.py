@@ -5,15 +5,12 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import coroutine
 from typing import Any, Final, cast
 
-import msgspec
-
-from antiphon.storage.base import AuditLine
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt
+from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.audit import Trail
 from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.gate import Desk, refuse
 from antiphon.tools.journal import encode
 from antiphon.tools.result import Failure, ToolResult, mend
 from antiphon.tools.spec import Capability, Mode
@@ -175,45 +172,13 @@ def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Att
         granted = {capability: offered[capability] for capability in spec.uses}
     session, mode = attempt.session, attempt.mode
     return Context(
-        session.view(mode),
-        tool.view,
-        session.messaging,
-        IN_VOICE if mode is Mode.VOICE else IN_TEXT,
-        AUDIO,
-        Trail(desk, attempt),
-        desk.clock,
-        desk.rng,
-        granted,
+        session=session.view(mode),
+        tool=tool.view,
+        messaging=session.messaging,
+        voice=IN_VOICE if mode is Mode.VOICE else IN_TEXT,
+        audio=AUDIO,
+        audit=Trail(desk, attempt),
+        clock=desk.clock,
+        rng=desk.rng,
+        granted=granted,
     )
-
-
-class Trail:
-    """A handler's own lines in the audit."""
-
-    __slots__ = ("_attempt", "_desk")
-
-    def __init__(self, desk: Desk, attempt: Attempt) -> None:
-        self._desk = desk
-        self._attempt = attempt
-
-    def log(self, event: str, **data: Any) -> None:
-        attempt = self._attempt
-        try:
-            msgspec.json.encode(data)
-        except Exception:
-            # One line that cannot be written would keep the whole batch from the store.
-            data = {"not_json": repr(data)[:200]}
-        self._desk.audit.add(
-            AuditLine(
-                ts_ms=self._desk.clock.now_ms(),
-                session=attempt.session.id,
-                user=attempt.session.user,
-                mode=attempt.mode,
-                turn=attempt.turn,
-                tool=attempt.name,
-                idempotency_key=attempt.key,
-                outcome="event",
-                event=event,
-                data=data,
-            )
-        )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Context, ToolView
@@ -23,6 +24,9 @@ NeedsConfirmation = Callable[[Args, bool], bool]
 
 `untrusted` tells whether words of strangers (a web page, say) are in this turn.
 """
+
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,21 @@ class Tool:
         object.__setattr__(self, "announced", announced)
         object.__setattr__(self, "untrusted", spec.untrusted)
         object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)
+
+    def is_available(self, facts: Mapping[str, Any]) -> bool:
+        """What the tool's own expression says of this turn. One that fails to say is a no."""
+        if self.availability is None:
+            return True
+        try:
+            return self.availability.execute(dict(facts)) is True
+        except Exception as error:
+            log.warning("availability_failed", tool=self.id, expression=self.spec.availability, error=str(error))
+            return False
+
+
+def compile_availability(expression: str) -> "cel.Program":
+    """Raises ValueError for what is no CEL."""
+    # Here, since the package imports its own command line: 0.1 s that a process without expressions need not wait.
+    import cel
+
+    return cel.compile(expression)

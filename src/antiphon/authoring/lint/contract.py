@@ -9,9 +9,9 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from antiphon.authoring.problems import Place, Problem, did_you_mean, dotted
 from antiphon.tools.arguments import compile_schema
-from antiphon.tools.availability import compile_expression
 from antiphon.tools.source import tool_id_of
 from antiphon.tools.spec import DEFAULT_TIMEOUT_MS, Capability, Category, Mode, SideEffects
+from antiphon.tools.tool import compile_availability
 
 ID_PATTERN: Final = r"^[a-z][a-z0-9_]{0,63}$"
 SEMVER_PATTERN: Final = (
@@ -130,7 +130,7 @@ def _check_availability(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem
     if expression is None:
         return
     try:
-        variables = compile_expression(expression).variables()
+        variables = compile_availability(expression).variables()
     except ValueError as error:
         # The library repeats the expression before the reason, and lists every token that it expected after it.
         reason = str(error).splitlines()[0].rpartition("ERROR: ")[2].partition(" expecting ")[0]

@@ -1,7 +1,7 @@
 import pytest
 
-from antiphon.tools.intents import StateController
 from antiphon.tools.result import After, Intent, IntentType
+from antiphon.tools.session import StateController
 
 
 def test_a_voice_session_is_marked_to_end() -> None:
