@@ -61,30 +61,27 @@ class Ledger:
         if tool.id in NEVER_REFUSED:
             return None
         retrieval = tool.spec.category is Category.RETRIEVAL
-        refusal = self._refusal(retrieval, budget)
+        refusal: Failure | None = None
+        if self.calls >= budget.calls:
+            refusal = _over_budget(
+                f"This turn's {budget.calls} tool calls are used up.",
+                "Answer with what you have, or ask the user how to go on.",
+            )
+        elif retrieval and self.retrieval_calls >= budget.retrieval_calls:
+            refusal = _over_budget(
+                f"This turn's {budget.retrieval_calls} look-ups are used up.",
+                "Answer with what you have found. In the next turn, fetch known ids instead of searching again.",
+            )
+        elif retrieval and budget.tool_ms is not None and self.tool_ms > budget.tool_ms:
+            refusal = _over_budget(
+                f"This turn's {budget.tool_ms:.0f} ms for tools are used up.",
+                "Answer with what you have; speech cannot wait longer.",
+            )
         if refusal is not None:
             self.refused += 1
             return refusal
         self.calls += 1
         self.retrieval_calls += retrieval
-        return None
-
-    def _refusal(self, retrieval: bool, budget: TurnBudget) -> Failure | None:
-        if self.calls >= budget.calls:
-            return _over_budget(
-                f"This turn's {budget.calls} tool calls are used up.",
-                "Answer with what you have, or ask the user how to go on.",
-            )
-        if retrieval and self.retrieval_calls >= budget.retrieval_calls:
-            return _over_budget(
-                f"This turn's {budget.retrieval_calls} look-ups are used up.",
-                "Answer with what you have found. In the next turn, fetch known ids instead of searching again.",
-            )
-        if retrieval and budget.tool_ms is not None and self.tool_ms > budget.tool_ms:
-            return _over_budget(
-                f"This turn's {budget.tool_ms:.0f} ms for tools are used up.",
-                "Answer with what you have; speech cannot wait longer.",
-            )
         return None
 
     def repeat(self, fingerprint: str) -> Failure | None:

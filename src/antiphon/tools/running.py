@@ -40,7 +40,9 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
     attempt.ran = True
     context = make_context(desk, attempt, tool, caller)
     try:
-        result = _recall_foreseen(desk, attempt) or await run_once(attempt, tool, context)
+        result = (_recall_foreseen(desk, attempt) if attempt.session.foreseen else None) or await run_once(
+            attempt, tool, context
+        )
         if result.error is not None and _may_retry(attempt, tool, result.error):
             result = await run_once(attempt, tool, context)
         try:
@@ -108,8 +110,7 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
 
 
 def _recall_foreseen(desk: Desk, attempt: Attempt) -> ToolResult | None:
-    if not attempt.session.foreseen or attempt.keys is None:
-        return None
+    assert attempt.keys is not None
     return attempt.session.take_foreseen(attempt.keys.fingerprint, desk.clock.monotonic())
 
 
