@@ -95,7 +95,7 @@ class Toolset:
     version: str = "1.0.00000001"
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.version, None, MappingProxyType(dict(self.tools)))
+        return Snapshot(self.version, MappingProxyType(dict(self.tools)))
 
 
 class Gate:

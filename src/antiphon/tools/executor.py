@@ -5,7 +5,7 @@ import math
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import Any, Final
 from uuid import uuid4
 
@@ -39,7 +39,7 @@ log = get_logger(__name__)
 
 
 class Executor:
-    """Stores, clock and chance are passed in; one executor serves all the sessions of a process."""
+    """One executor serves all the sessions of a process."""
 
     def __init__(
         self,
@@ -52,18 +52,15 @@ class Executor:
         environment: str = "production",
         keep_arguments: bool = False,
         capabilities: Mapping[Capability, object] | None = None,
-        rng: Random | None = None,
-        new_id: Callable[[], str] | None = None,
-        new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24),
     ) -> None:
         self.registry = registry
         self._desk = Desk(
-            journal=Journal(calls, clock, new_id or _numbered(uuid4().hex)),
-            confirmations=Confirmations(confirmations, clock, new_token),
+            journal=Journal(calls, clock, _numbered(uuid4().hex)),
+            confirmations=Confirmations(confirmations, clock, lambda: secrets.token_urlsafe(24)),
             audit=AuditLog(audit, keep_arguments=keep_arguments),
             rates=RateLimiter(),
             clock=clock,
-            rng=rng or SystemRandom(),
+            rng=SystemRandom(),
             environment=environment,
             capabilities=dict(capabilities or {}),
         )

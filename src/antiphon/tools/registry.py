@@ -23,7 +23,6 @@ class Snapshot:
     """The tools as a session knows them. It stays as it is, whatever the registry does later."""
 
     version: str
-    git_commit: str | None
     tools: Mapping[str, Tool]
     """By id."""
     _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
@@ -92,10 +91,6 @@ class Registry:
         return self._snapshot.version
 
     @property
-    def git_commit(self) -> str | None:
-        return self._snapshot.git_commit
-
-    @property
     def tools(self) -> Mapping[str, Tool]:
         return self._snapshot.tools
 
@@ -142,4 +137,4 @@ def _load(path: Path) -> Snapshot:
     if stale:
         raise RegistryError(f"{path} is out of date: {', '.join(stale)}. Run `antiphon tools build`.")
     tools = {entry.tool_id: loader.load(entry, sources[entry.tool_id]) for entry in built.tools}
-    return Snapshot(built.version, built.git_commit, MappingProxyType(tools))
+    return Snapshot(built.version, MappingProxyType(tools))
