@@ -55,7 +55,7 @@ class Outbox:
 
 
 @dataclass(slots=True)
-class Trail:
+class AuditRecorder:
     """Keeps what a handler logs to the audit."""
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -84,7 +84,7 @@ def make_context(
         messaging=messaging or Outbox(),
         voice=Voice(mode is Mode.VOICE),
         audio=Audio(),
-        audit=audit or Trail(),
+        audit=audit or AuditRecorder(),
         clock=clock or StillClock(),
         rng=Random(seed),
         granted=granted or {},

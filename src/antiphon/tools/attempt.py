@@ -68,7 +68,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class GateDeps:
     """What the steps work with: made once, shared by all calls."""
 
     journal: "Journal"

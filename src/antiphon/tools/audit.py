@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from antiphon.storage.base import AuditLine, AuditStore, Confirmation
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.call import fingerprint
 from antiphon.tools.result import Intent, Meta, ToolResult
 from antiphon.tools.session import ToolSession
@@ -69,10 +69,10 @@ class AuditLog:
         self._flushing = asyncio.get_running_loop().create_task(self.flush())
 
 
-def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
+def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
     """Writes down what became of a pass, and gives the result its `meta`."""
     session, tool, keys, key = attempt.session, attempt.tool, attempt.keys, attempt.key
-    duration_ms = round((desk.clock.monotonic() - attempt.started) * 1000, 3)
+    duration_ms = round((deps.clock.monotonic() - attempt.started) * 1000, 3)
     version = None if tool is None else tool.spec.version
     if tool is not None:
         result = _enter(attempt, tool, result, duration_ms)
@@ -81,7 +81,7 @@ def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
         intents = tuple(intent for intent in result.intents if session.state.apply(intent))
     outcome = "ok" if result.error is None else result.error.type.value
     line = AuditLine(
-        ts_ms=desk.clock.now_ms(),
+        ts_ms=deps.clock.now_ms(),
         session=session.id,
         user=session.user,
         mode=attempt.mode,
@@ -99,9 +99,9 @@ def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
     # What few calls have comes apart: with more than 15 keywords, making a struct takes five times as long.
     if attempt.clamped is not None or attempt.confirmation is not None:
         line = replace(line, clamped=attempt.clamped, confirmation=attempt.confirmation)
-    if desk.audit.keep_arguments and keys is not None:
+    if deps.audit.keep_arguments and keys is not None:
         line = replace(line, args=attempt.call.args)
-    desk.audit.add(line)
+    deps.audit.add(line)
     if tool is not None:
         tool.stats.count(outcome, duration_ms, attempt.cache_hit)
     meta = Meta(
@@ -117,11 +117,11 @@ def record(desk: Desk, attempt: Attempt, result: ToolResult) -> ToolResult:
     return replace(result, intents=intents, meta=meta)
 
 
-def record_answer(desk: Desk, session: ToolSession, taken: Confirmation | None, outcome: str) -> None:
+def record_answer(deps: GateDeps, session: ToolSession, taken: Confirmation | None, outcome: str) -> None:
     """A confirmation that did not lead to a run: denied, or not there to be answered."""
-    desk.audit.add(
+    deps.audit.add(
         AuditLine(
-            ts_ms=desk.clock.now_ms(),
+            ts_ms=deps.clock.now_ms(),
             session=session.id,
             user=session.user,
             mode=session.mode,
@@ -153,13 +153,13 @@ def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float)
     return result
 
 
-class Trail:
+class HandlerAudit:
     """A handler's own lines in the audit."""
 
-    __slots__ = ("_attempt", "_desk")
+    __slots__ = ("_attempt", "_deps")
 
-    def __init__(self, desk: Desk, attempt: Attempt) -> None:
-        self._desk = desk
+    def __init__(self, deps: GateDeps, attempt: Attempt) -> None:
+        self._deps = deps
         self._attempt = attempt
 
     def log(self, event: str, **data: Any) -> None:
@@ -169,9 +169,9 @@ class Trail:
         except Exception:
             # One line that cannot be written would keep the whole batch from the store.
             data = {"not_json": repr(data)[:200]}
-        self._desk.audit.add(
+        self._deps.audit.add(
             AuditLine(
-                ts_ms=self._desk.clock.now_ms(),
+                ts_ms=self._deps.clock.now_ms(),
                 session=attempt.session.id,
                 user=attempt.session.user,
                 mode=attempt.mode,

@@ -16,7 +16,7 @@ from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmatio
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
-from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.audit import AuditLog, record, record_answer
 from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
@@ -54,7 +54,7 @@ class Executor:
         capabilities: Mapping[Capability, object] | None = None,
     ) -> None:
         self.registry = registry
-        self._desk = Desk(
+        self._deps = GateDeps(
             journal=Journal(calls, clock, _numbered(uuid4().hex)),
             confirmations=Confirmations(confirmations, clock, lambda: secrets.token_urlsafe(24)),
             audit=AuditLog(audit, keep_arguments=keep_arguments),
@@ -82,13 +82,13 @@ class Executor:
 
         If it is made within two seconds, the result is this one.
         """
-        return await foresee(self._desk, Attempt(call, session, self._desk.clock.monotonic(), 0, None))
+        return await foresee(self._deps, Attempt(call, session, self._deps.clock.monotonic(), 0, None))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
         """The person's answer to a confirmation request, which is used up by it; None if there is none to answer."""
-        taken = await self._desk.confirmations.take(hash_of(token), session)
+        taken = await self._deps.confirmations.take(hash_of(token), session)
         if taken is None:
-            record_answer(self._desk, session, None, "expired")
+            record_answer(self._deps, session, None, "expired")
             return None
         return Decision(taken, approved)
 
@@ -100,8 +100,8 @@ class Executor:
         answer = verdict(text)
         if answer is None:
             return None
-        asked = await self._desk.confirmations.asked_last_turn(session)
-        taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
+        asked = await self._deps.confirmations.asked_last_turn(session)
+        taken = None if asked is None else await self._deps.confirmations.take(asked.token_hash, session)
         return None if taken is None else Decision(taken, answer)
 
     async def carry_out(self, decision: Decision, session: ToolSession) -> ToolResult:
@@ -110,7 +110,7 @@ class Executor:
             return await self._execute(decision.call, session, approved=decision.confirmation)
         taken = decision.confirmation
         session.ledger.denied.add(fingerprint(taken.tool, taken.args))
-        record_answer(self._desk, session, taken, "denied")
+        record_answer(self._deps, session, taken, "denied")
         return declined()
 
     async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
@@ -130,14 +130,14 @@ class Executor:
 
         For a session that comes from another process: tokens are in no store, so the client may not have them.
         """
-        for waiting in await self._desk.confirmations.pending(session):
-            attempt = Attempt(call_of(waiting), session, self._desk.clock.monotonic(), 0, waiting)
+        for waiting in await self._deps.confirmations.pending(session):
+            attempt = Attempt(call_of(waiting), session, self._deps.clock.monotonic(), 0, waiting)
             assert attempt.tool is not None
-            await confirm_again(self._desk, attempt, attempt.tool, waiting)
+            await confirm_again(self._deps, attempt, attempt.tool, waiting)
 
     async def find_left(self, session: ToolSession) -> None:
         """Notes in `session.left` which calls were running when another process had the session for the last time."""
-        session.left = {record.id: record for record in await self._desk.journal.left_running(session.id)}
+        session.left = {record.id: record for record in await self._deps.journal.left_running(session.id)}
 
     async def await_left(
         self, record: CallRecord, session: ToolSession, *, patience_s: float = math.inf
@@ -146,7 +146,7 @@ class Executor:
 
         Its arguments are not known any more. None, too, if it still runs after that time.
         """
-        result = await self._desk.journal.outcome(record, patience_s=patience_s)
+        result = await self._deps.journal.outcome(record, patience_s=patience_s)
         if result is None or session.left.pop(record.id, None) is None:
             return None
         key = record.provider_key or record.hash_key or record.id
@@ -166,7 +166,7 @@ class Executor:
 
     def check_capabilities(self, snapshot: Snapshot) -> None:
         """Raises `RegistryError` for a tool that uses what this server does not offer."""
-        offered = {*self._desk.capabilities, *ALWAYS_OFFERED}
+        offered = {*self._deps.capabilities, *ALWAYS_OFFERED}
         for tool in snapshot.tools.values():
             missing = [use for use in tool.spec.uses if use not in offered]
             if missing:
@@ -179,13 +179,13 @@ class Executor:
         """Lets the actions under way come to their end, and makes the audit durable."""
         if self._actions:
             await asyncio.wait(set(self._actions))
-        self._desk.journal.aclose()
-        await self._desk.audit.aclose()
+        self._deps.journal.aclose()
+        await self._deps.audit.aclose()
 
     def _execute(
         self, call: ToolCall, session: ToolSession, depth: int = 0, approved: Confirmation | None = None
     ) -> Coroutine[Any, Any, ToolResult]:
-        attempt = Attempt(call, session, self._desk.clock.monotonic(), depth, approved)
+        attempt = Attempt(call, session, self._deps.clock.monotonic(), depth, approved)
         return self._pass(attempt) if self._tracer is None else self._trace(attempt, self._tracer)
 
     async def _trace(self, attempt: Attempt, tracer: trace.Tracer) -> ToolResult:
@@ -197,22 +197,22 @@ class Executor:
     async def _pass(self, attempt: Attempt) -> ToolResult:
         if attempt.session.pinned_version != self.registry.version:
             self._allow_other_version(attempt.session)
-        desk, tool = self._desk, attempt.tool
+        deps, tool = self._deps, attempt.tool
         if tool is None:
-            return record(desk, attempt, not_found(attempt))
+            return record(deps, attempt, not_found(attempt))
         result: ToolResult | None = None
         try:
-            refusal = await check(desk, attempt, tool)
+            refusal = await check(deps, attempt, tool)
             if refusal is not None:
-                result = record(desk, attempt, refusal)
+                result = record(deps, attempt, refusal)
             elif tool.runs_to_the_end:
                 result = await self._run_to_the_end(attempt, tool)
             else:
-                result = record(desk, attempt, await run(desk, attempt, tool, self._caller))
+                result = record(deps, attempt, await run(deps, attempt, tool, self._caller))
         except Exception:
-            result = record(desk, attempt, _gate_failed(tool))
+            result = record(deps, attempt, _gate_failed(tool))
         finally:
-            desk.journal.release(attempt, result)
+            deps.journal.release(attempt, result)
         return result
 
     async def _run_to_the_end(self, attempt: Attempt, tool: Tool) -> ToolResult:
@@ -227,10 +227,10 @@ class Executor:
             raise
 
     async def _act(self, attempt: Attempt, tool: Tool) -> ToolResult:
-        result = record(self._desk, attempt, await run(self._desk, attempt, tool, self._caller))
+        result = record(self._deps, attempt, await run(self._deps, attempt, tool, self._caller))
         if attempt.ran and tool.spec.writes:
             # What was changed must be on record before anybody is told that it was.
-            await self._desk.audit.flush()
+            await self._deps.audit.flush()
         return result
 
     def _caller(self, attempt: Attempt) -> CallTool:
@@ -249,7 +249,7 @@ class Executor:
 
     def _allow_other_version(self, session: ToolSession) -> None:
         """In development, tools that change under a session are a mistake to be seen at once."""
-        if self._desk.environment == DEVELOPMENT:
+        if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
                 f"{self.registry.version}. Restart the session to use the new ones."
@@ -258,7 +258,7 @@ class Executor:
     def _repin(self, session: ToolSession) -> bool:
         version = self.registry.version
         if session.snapshot.version != version:
-            if self._desk.environment != DEVELOPMENT:
+            if self._deps.environment != DEVELOPMENT:
                 log.warning("tools_changed", session=session.id, old=session.snapshot.version, new=version)
                 return False
             session.snapshot = self.registry.snapshot()

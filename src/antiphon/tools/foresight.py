@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from antiphon.tools.attempt import Attempt, Desk
+from antiphon.tools.attempt import Attempt, GateDeps
 from antiphon.tools.call import UnusableArguments, canonical, fingerprint
 from antiphon.tools.context import CallTool
 from antiphon.tools.gate import admit, clamp, is_unconfirmed, validate
@@ -21,7 +21,7 @@ from antiphon.tools.tool import Tool
 HARMLESS_USES: Final = frozenset({Capability.CATALOG})
 
 
-async def foresee(desk: Desk, attempt: Attempt) -> ToolResult | None:
+async def foresee(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     """What the call would give; None if that cannot be known without making it. The session remembers it."""
     tool = attempt.tool
     if tool is None or not can_be_foreseen(tool):
@@ -30,14 +30,14 @@ async def foresee(desk: Desk, attempt: Attempt) -> ToolResult | None:
         key = fingerprint(tool.id, canonical(attempt.call.args))
     except UnusableArguments:
         return None
-    refusal = admit(desk, attempt, tool) or validate(attempt, tool) or clamp(attempt, tool)
+    refusal = admit(deps, attempt, tool) or validate(attempt, tool) or clamp(attempt, tool)
     if refusal is not None or is_unconfirmed(attempt, tool):
         return None
-    context = replace(make_context(desk, attempt, tool, _call_nothing), messaging=NoClient(), audit=_Silent())
+    context = replace(make_context(deps, attempt, tool, _call_nothing), messaging=NoClient(), audit=_Silent())
     result = mend(await run_once(attempt, tool, context))
     if not result.ok:
         return None
-    attempt.session.foreseen[key] = Foreseen(result, desk.clock.monotonic())
+    attempt.session.foreseen[key] = Foreseen(result, deps.clock.monotonic())
     return result
 
 

@@ -7,7 +7,7 @@ from rapidfuzz import process
 from antiphon.storage.base import Confirmation
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt, Desk, refuse
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
 from antiphon.tools.spec import Mode
@@ -26,19 +26,19 @@ def not_found(attempt: Attempt) -> ToolResult:
     return refuse(Failure(ErrorType.NOT_FOUND, f"There is no tool called {name!r}.", suggestion=suggestion))
 
 
-async def check(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """Steps 1 to 6. Steps 7 and 8 follow in `running.py`, if all of these agree, and in `recording.py`, always."""
     return (
-        await desk.journal.recall(attempt, tool)
-        or admit(desk, attempt, tool)
+        await deps.journal.recall(attempt, tool)
+        or admit(deps, attempt, tool)
         or budget(attempt, tool)
         or validate(attempt, tool)
         or clamp(attempt, tool)
-        or (await confirm(desk, attempt, tool) if is_unconfirmed(attempt, tool) else None)
+        or (await confirm(deps, attempt, tool) if is_unconfirmed(attempt, tool) else None)
     )
 
 
-def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
+def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
     """2. Allowed in this mode, available in this turn, authenticated where asked, not too often."""
     spec, session = tool.spec, attempt.session
     if attempt.mode not in spec.allowed_modes:
@@ -47,13 +47,13 @@ def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     if tool.availability is not None:
         available = session.ledger.available
         if tool.id not in available:
-            available[tool.id] = tool.is_available(session.facts(desk.environment))
+            available[tool.id] = tool.is_available(session.facts(deps.environment))
         if not available[tool.id]:
             return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
     if spec.requires_auth and not session.authenticated:
         return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
     if spec.rate_limit is not None and attempt.approved is None:
-        wait_s = desk.rates.admit(session.user, tool.id, spec.rate_limit, desk.clock.monotonic())
+        wait_s = deps.rates.admit(session.user, tool.id, spec.rate_limit, deps.clock.monotonic())
         if wait_s > 0:
             message = f"{tool.id} was called too often."
             return refuse(Failure(ErrorType.RATE_LIMIT, message, retryable=True, retry_after_s=round(wait_s, 1)))
@@ -104,12 +104,12 @@ def is_unconfirmed(attempt: Attempt, tool: Tool) -> bool:
     return attempt.approved is None and policy.must_confirm(tool, attempt.args, attempt.session.ledger.untrusted)
 
 
-async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
+async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
     """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
         return declined()
-    request = await desk.confirmations.ask(attempt, tool)
+    request = await deps.confirmations.ask(attempt, tool)
     attempt.confirmation = "requested"
     await _tell_client(attempt, request)
     failure = Failure(
@@ -121,11 +121,11 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     return refuse(failure)
 
 
-async def confirm_again(desk: Desk, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
+async def confirm_again(deps: GateDeps, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
     """Shows a call that waits to a client that has lost its token, which is in no store."""
     if validate(attempt, tool) is None:
         clamp(attempt, tool)
-        request = await desk.confirmations.reissue(waiting, attempt.args)
+        request = await deps.confirmations.reissue(waiting, attempt.args)
         if request is not None:
             await _tell_client(attempt, request)
 

@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt, Desk, refuse
-from antiphon.tools.audit import Trail
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
+from antiphon.tools.audit import HandlerAudit
 from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.journal import encode
@@ -28,19 +28,19 @@ WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how
 log = get_logger(__name__)
 
 
-async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
+async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
     """Runs the handler once, or twice where the retry rule allows, and stores what came of it.
 
     `caller` makes `context.call_tool`, for a tool that uses it.
     """
     if tool.announced:
-        shared = await desk.journal.begin(attempt, tool)
+        shared = await deps.journal.begin(attempt, tool)
         if shared is not None:
             return shared
     attempt.ran = True
-    context = make_context(desk, attempt, tool, caller)
+    context = make_context(deps, attempt, tool, caller)
     try:
-        result = (_recall_foreseen(desk, attempt) if attempt.session.foreseen else None) or await run_once(
+        result = (_recall_foreseen(deps, attempt) if attempt.session.foreseen else None) or await run_once(
             attempt, tool, context
         )
         if result.error is not None and _may_retry(attempt, tool, result.error):
@@ -55,9 +55,9 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
             result = _internal(tool)
             encoded = encode(result)
-        await desk.journal.finish(attempt, tool, result, encoded)
+        await deps.journal.finish(attempt, tool, result, encoded)
     finally:
-        desk.journal.end(attempt)
+        deps.journal.end(attempt)
     return result
 
 
@@ -109,9 +109,9 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
         return cast(ToolResult, done.value)
 
 
-def _recall_foreseen(desk: Desk, attempt: Attempt) -> ToolResult | None:
+def _recall_foreseen(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     assert attempt.keys is not None
-    return attempt.session.take_foreseen(attempt.keys.fingerprint, desk.clock.monotonic())
+    return attempt.session.take_foreseen(attempt.keys.fingerprint, deps.clock.monotonic())
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
@@ -161,12 +161,12 @@ def _internal(tool: Tool) -> ToolResult:
     return refuse(failure, spoken=WENT_WRONG)
 
 
-def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
+def make_context(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
     spec = tool.spec
     granted: Mapping[Capability, object] = NOTHING_GRANTED
     if spec.uses:
         offered = {
-            **desk.capabilities,
+            **deps.capabilities,
             Capability.CALL_TOOL: caller(attempt),
             Capability.CATALOG: attempt.session.snapshot,
         }
@@ -178,8 +178,8 @@ def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Att
         messaging=session.messaging,
         voice=IN_VOICE if mode is Mode.VOICE else IN_TEXT,
         audio=AUDIO,
-        audit=Trail(desk, attempt),
-        clock=desk.clock,
-        rng=desk.rng,
+        audit=HandlerAudit(deps, attempt),
+        clock=deps.clock,
+        rng=deps.rng,
         granted=granted,
     )

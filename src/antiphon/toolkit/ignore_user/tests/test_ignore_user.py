@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.authoring.testing import Outbox, StillClock, Trail, make_context
+from antiphon.authoring.testing import AuditRecorder, Outbox, StillClock, make_context
 from antiphon.toolkit.ignore_user import handler
 from antiphon.toolkit.ignore_user.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
@@ -77,7 +77,7 @@ async def test_in_text_there_is_no_call_to_end() -> None:
 
 
 async def test_the_audit_has_the_block_but_not_the_words() -> None:
-    trail = Trail()
+    trail = AuditRecorder()
     await execute(A_MINUTE, make_context(audit=trail))
     assert trail.events == [("user_timeout", {"duration_seconds": 60, "until": NOW_MS + 60_000, "client_told": True})]
 
@@ -91,7 +91,7 @@ async def test_a_page_that_cannot_be_told_is_blocked_all_the_same(socket: Messag
 
 
 async def test_the_audit_says_that_the_page_could_not_be_told() -> None:
-    trail = Trail()
+    trail = AuditRecorder()
     await execute(A_MINUTE, make_context(messaging=LostSocket(), audit=trail))
     assert trail.events[0][1]["client_told"] is False
 
@@ -119,7 +119,7 @@ async def test_an_ended_session_cannot_be_blocked() -> None:
 
 
 async def test_an_ended_session_is_left_alone() -> None:
-    outbox, trail = Outbox(), Trail()
+    outbox, trail = Outbox(), AuditRecorder()
     await execute(A_MINUTE, make_context(active=False, messaging=outbox, audit=trail))
     assert (outbox.sent, trail.events) == ([], [])
 
