@@ -1,4 +1,4 @@
-"""Tool directories in, one versioned artifact out. Everything that is wrong with any of them is reported."""
+"""Compiles tool directories into one versioned artifact, and reports everything that is wrong with any of them."""
 
 import os
 import subprocess
@@ -71,10 +71,10 @@ def build(paths: Sequence[Path], *, disable: Collection[str] = (), clock: Clock 
 
 
 def write(built: Built, path: Path) -> None:
-    """Puts the artifact in place all at once: a server that starts meanwhile reads the old one or the new one."""
+    """Replaces the artifact atomically: a server that starts meanwhile reads the old one or the new one."""
     if not built.ok:
         raise BuildError(
-            f"{path} was not written, because of {len(built.errors)} problems. See them with `antiphon tools build`."
+            f"{path} was not written, because some tools have errors. See them with `antiphon tools build`."
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def _entry(one: Draft, provider_schemas: dict[str, dict[str, Any]]) -> Entry:
 
 
 def _git_commit(roots: Sequence[Path]) -> str | None:
-    """Of the repository that holds the tools: the person's own before the built-in ones."""
+    """The commit of the repository that holds the tools; the user's own tools come before the built-in ones."""
     for root in reversed(roots):
         if any((folder / ".git").exists() for folder in (root, *root.parents)):
             return _head(root)

@@ -1,4 +1,4 @@
-"""Which changes between two registries break those who call the tools or read their results."""
+"""Compares two registries: what changed, and what breaks callers of tools or readers of their results."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -63,7 +63,7 @@ class _Registry(Struct):
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Comparison:
-    """Compares two decoded tool_registry.json. Raises `RegistryError` for what is none."""
+    """Compares two decoded tool_registry.json. Raises `RegistryError` if either is not one."""
     before, after = _decode(old, "old"), _decode(new, "new")
     was = {entry.spec.tool_id: entry for entry in before.tools}
     now = {entry.spec.tool_id: entry for entry in after.tools}

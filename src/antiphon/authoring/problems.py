@@ -1,4 +1,4 @@
-"""What the build has to say about a tool: where, and what is wrong with it."""
+"""Problems that the build finds in a tool: where, and what is wrong."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Severity(StrEnum):
     ERROR = "error"
     """The tool cannot be built."""
     WARNING = "warning"
-    """It can, but its author should look again."""
+    """The tool can be built, but its author should check this."""
 
 
 @dataclass(frozen=True, slots=True)

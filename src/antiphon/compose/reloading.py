@@ -1,4 +1,4 @@
-"""Development: tools that change on disk are built and loaded again, without a restart of the server."""
+"""In development, tools that change on disk are built and loaded again without a restart of the server."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ log = get_logger(__name__)
 
 
 async def watch_tools(settings: Settings, executor: Executor) -> None:
-    """Looks for changed files until it is cancelled. Both the look and the build run beside the event loop."""
+    """Looks for changed files until it is cancelled. Both the check and the build run in a thread."""
     seen = await asyncio.to_thread(_stamps, settings)
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
@@ -54,7 +54,7 @@ def reload_tools(settings: Settings, executor: Executor) -> None:
 def _log_problems(problems: list[Problem], version: str) -> None:
     for problem in problems:
         log.error("tool_problem", problem=str(problem))
-    log.error("tools_not_reloaded", error=f"{len(problems)} problems in the tools", version=version)
+    log.error("tools_not_reloaded", error="the tools do not build", version=version)
 
 
 def _stamps(settings: Settings) -> dict[str, tuple[int, int]]:

@@ -24,26 +24,26 @@ MAX_NAME_CHARS: Final = 64
 
 
 class Attempt:
-    """Class attributes are the defaults: a pass through the gate sets few of them, and is quick to make."""
+    """The defaults are class attributes, because a pass sets only a few of them and must be cheap to create."""
 
     approved: Confirmation | None = None
     keys: Keys | None = None
     looked_up: tuple[str | None, str | None] = (None, None)
-    """The keys under which this call is known: the provider's, and that of its content."""
+    """The keys that identify this call: the provider's id, and the hash of its content."""
     args: dict[str, Any]
     defaults: Sequence[str] = ()
     clamped: dict[str, Any] | None = None
     confirmation: str | None = None
     record: CallRecord | None = None
-    """Of the run that this pass has announced."""
+    """The record of the run that this pass has started."""
     unfinished: CallRecord | None = None
-    """An earlier run of this call whose outcome is unknown, and which may be repeated."""
+    """An earlier run of this call whose outcome is unknown and which may be repeated."""
     cache_hit = False
     ran = False
     children = 0
-    """Calls that this one's handler has made."""
+    """How many calls this call's handler has made."""
     outcome: asyncio.Future[ToolResult] | None = None
-    """Made by the first duplicate that waits for this pass."""
+    """Created by the first duplicate that waits for this pass."""
 
     def __init__(
         self, call: ToolCall, session: ToolSession, started: float, depth: int, approved: Confirmation | None
@@ -53,7 +53,7 @@ class Attempt:
         self.started = started
         self.depth = depth
         self.tool: Tool | None = session.snapshot.tools.get(call.name)
-        # A name that no tool has comes from a model and goes into logs: cut, and made printable.
+        # An unknown name comes from a model and goes into logs, so it is shortened and made printable.
         self.name = call.name if self.tool else call.name[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
         self.mode = session.mode
         self.turn = session.turn
@@ -69,7 +69,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class GateDeps:
-    """What the steps work with: made once, shared by all calls."""
+    """What the gate's steps depend on. It is created once and shared by all calls."""
 
     journal: "Journal"
     confirmations: "Confirmations"
@@ -82,5 +82,5 @@ class GateDeps:
 
 
 def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:
-    """The failure is for the model; `spoken` is what a person is told of it, where that is not the same."""
+    """Makes a failed result. The failure is for the model; `spoken` is for the person, where that differs."""
     return ToolResult(False, error=failure, spoken=spoken)

@@ -1,6 +1,6 @@
 """Step 8: the result's `meta`, the turn's ledger, the session's state, the counters, and the audit.
 
-The audit has one line a call, written in batches beside the hot path, or at once where something was changed.
+The audit has one line per call. Lines are written in batches off the hot path, or at once after a write.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from antiphon.tools.tool import Tool
 
 FLUSH_AFTER_S: Final = 0.2
 MAX_WAITING_LINES: Final = 100_000
-"""While the store is down lines wait here; beyond this the oldest are given up, and the log says how many."""
+"""How many lines wait while the store is down. Beyond this the oldest are dropped, and the log says how many."""
 
 log = get_logger(__name__)
 
@@ -36,13 +36,13 @@ class AuditLog:
         self._lock = asyncio.Lock()
 
     def add(self, line: AuditLine) -> None:
-        """Takes a line; it is durable within a fraction of a second, or after `flush`."""
+        """Queues a line, which is durable within a fraction of a second or after `flush`."""
         self._waiting.append(line)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self._begin_flush)
 
     async def flush(self) -> None:
-        """Makes every line taken so far durable. A store that fails is logged and tried again later."""
+        """Makes every queued line durable. A failing store is logged and tried again later."""
         async with self._lock:
             lines, self._waiting = self._waiting, []
             if not lines:
@@ -70,7 +70,7 @@ class AuditLog:
 
 
 def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
-    """Writes down what became of a pass, and gives the result its `meta`."""
+    """Records the outcome of a pass and gives the result its `meta`."""
     session, tool, keys, key = attempt.session, attempt.tool, attempt.keys, attempt.key
     duration_ms = round((deps.clock.monotonic() - attempt.started) * 1000, 3)
     version = None if tool is None else tool.spec.version
@@ -96,7 +96,7 @@ def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
         defaults=tuple(attempt.defaults),
         cache_hit=attempt.cache_hit,
     )
-    # What few calls have comes apart: with more than 15 keywords, making a struct takes five times as long.
+    # Rare fields are set separately: with more than 15 keywords, creating a struct takes five times as long.
     if attempt.clamped is not None or attempt.confirmation is not None:
         line = replace(line, clamped=attempt.clamped, confirmation=attempt.confirmation)
     if deps.audit.keep_arguments and keys is not None:
@@ -118,7 +118,7 @@ def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
 
 
 def record_answer(deps: GateDeps, session: ToolSession, taken: Confirmation | None, outcome: str) -> None:
-    """A confirmation that did not lead to a run: denied, or not there to be answered."""
+    """Records a confirmation that did not lead to a run because it was denied or had expired."""
     deps.audit.add(
         AuditLine(
             ts_ms=deps.clock.now_ms(),
@@ -137,7 +137,7 @@ def record_answer(deps: GateDeps, session: ToolSession, taken: Confirmation | No
 
 
 def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float) -> ToolResult:
-    """What the pass adds to the turn's ledger. A look-up that finds nothing for the third time becomes advice."""
+    """Adds the pass to the turn's ledger. The third look-up that finds nothing is replaced by advice."""
     ledger, spec = attempt.session.ledger, tool.spec
     if tool.untrusted and result.ok:
         ledger.untrusted = True
@@ -154,7 +154,7 @@ def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float)
 
 
 class HandlerAudit:
-    """A handler's own lines in the audit."""
+    """Writes a handler's own lines to the audit."""
 
     __slots__ = ("_attempt", "_deps")
 
@@ -167,7 +167,7 @@ class HandlerAudit:
         try:
             msgspec.json.encode(data)
         except Exception:
-            # One line that cannot be written would keep the whole batch from the store.
+            # A line that cannot be encoded would block the whole batch.
             data = {"not_json": repr(data)[:200]}
         self._deps.audit.add(
             AuditLine(

@@ -14,7 +14,7 @@ from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Capability, Mode
 
 Args = Mapping[str, Any]
-"""Validated arguments, defaults filled in."""
+"""Validated arguments with defaults filled in."""
 
 NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
 

@@ -47,7 +47,7 @@ class ToolError(Exception):
 
 
 class RegistryError(AntiphonError):
-    """The artifact cannot be loaded, or is used against its rules."""
+    """The artifact cannot be loaded, or the registry is locked."""
 
     code = "tools_registry"
 

@@ -66,11 +66,11 @@ class Executor:
         )
         self._tracer = _find_tracer()
         self._actions: set[asyncio.Task[ToolResult]] = set()
-        """Runs that outlive their caller, if it is interrupted."""
+        """Runs that outlive their caller if it is interrupted."""
         self.check_capabilities(registry.snapshot())
 
     def execute(self, call: ToolCall, session: ToolSession) -> Coroutine[Any, Any, ToolResult]:
-        """Passes a call through the gate. It never raises for what a model or a handler did.
+        """Passes a call through the gate. It never raises because of a model or a handler.
 
         Cancelling it (the user has interrupted) cancels a tool that can be repeated; an action is let finish, and
         its result is put into `session.unheard` for the next turn.
@@ -85,7 +85,7 @@ class Executor:
         return await foresee(self._deps, Attempt(call, session, self._deps.clock.monotonic(), 0, None))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
-        """The person's answer to a confirmation request, which is used up by it; None if there is none to answer."""
+        """Takes the person's answer to a confirmation request, which uses it up. None if there is nothing to answer."""
         taken = await self._deps.confirmations.take(hash_of(token), session)
         if taken is None:
             record_answer(self._deps, session, None, "expired")
@@ -93,9 +93,9 @@ class Executor:
         return Decision(taken, approved)
 
     async def hear(self, text: str, session: ToolSession) -> Decision | None:
-        """The user's own words of a new turn, before a model sees them: a yes or no to what was asked just before.
+        """Checks whether the user's words, before a model sees them, are a yes or no to what was asked just before.
 
-        None if they are no plain answer to one question.
+        None if they are not a plain answer to one question.
         """
         answer = verdict(text)
         if answer is None:
@@ -114,7 +114,7 @@ class Executor:
         return declined()
 
     async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
-        """`decide` and `carry_out` in one."""
+        """Does `decide` and `carry_out` in one step."""
         decision = await self.decide(token, approved, session)
         if decision is None:
             failure = Failure(
@@ -126,7 +126,7 @@ class Executor:
         return await self.carry_out(decision, session)
 
     async def confirm_again(self, session: ToolSession) -> None:
-        """Asks anew about every call that waits for this person: each gets a new token, and the old one is dead.
+        """Asks again about every call that waits for this person. Each gets a new token, which replaces the old one.
 
         For a session that comes from another process: tokens are in no store, so the client may not have them.
         """
@@ -136,7 +136,7 @@ class Executor:
             await confirm_again(self._deps, attempt, attempt.tool, waiting)
 
     async def find_left(self, session: ToolSession) -> None:
-        """Notes in `session.left` which calls were running when another process had the session for the last time."""
+        """Finds the calls that were running when another process last had the session, and sets `session.left`."""
         session.left = {record.id: record for record in await self._deps.journal.left_running(session.id)}
 
     async def await_left(
@@ -153,8 +153,8 @@ class Executor:
         return ToolCall(key.removeprefix("provider:"), record.tool, {}), result
 
     def begin_turn(self, session: ToolSession) -> bool:
-        """A new turn of the user: fresh budgets, and the tools of this process if the session came from another, or
-        if they were reloaded in development.
+        """Begins a turn of the user with fresh budgets. The session gets the tools of this process if it came from
+        another one, or if they were reloaded in development.
 
         True if the session has got other tools by this.
         """
@@ -176,7 +176,7 @@ class Executor:
                 )
 
     async def aclose(self) -> None:
-        """Lets the actions under way come to their end, and makes the audit durable."""
+        """Waits for running actions to finish and makes the audit durable."""
         if self._actions:
             await asyncio.wait(set(self._actions))
         self._deps.journal.aclose()
@@ -229,7 +229,7 @@ class Executor:
     async def _act(self, attempt: Attempt, tool: Tool) -> ToolResult:
         result = record(self._deps, attempt, await run(self._deps, attempt, tool, self._caller))
         if attempt.ran and tool.spec.writes:
-            # What was changed must be on record before anybody is told that it was.
+            # A change must be in the audit before anyone is told about it.
             await self._deps.audit.flush()
         return result
 
@@ -248,7 +248,7 @@ class Executor:
         return call_tool
 
     def _allow_other_version(self, session: ToolSession) -> None:
-        """In development, tools that change under a session are a mistake to be seen at once."""
+        """In development, tools that change in the middle of a turn are an error that must be seen at once."""
         if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
@@ -276,13 +276,13 @@ def _find_tracer() -> trace.Tracer | None:
 
 
 def _numbered(prefix: str) -> Callable[[], str]:
-    """Ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
+    """Makes ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
     numbers = count()
     return lambda: f"{prefix}-{next(numbers)}"
 
 
 def _gate_failed(tool: Tool) -> ToolResult:
-    """For a store that is down, or a mistake of ours: the model gets an answer, the log gets the traceback."""
+    """The answer if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
     log.exception("gate_failed", tool=tool.id)
     return refuse(Failure(ErrorType.TRANSIENT, f"{tool.id} cannot be run at the moment.", retryable=True))
 

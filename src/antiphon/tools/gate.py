@@ -1,4 +1,4 @@
-"""The checks that every call passes, in their order. One that returns a result ends the pass."""
+"""The checks that every call passes, in order. A check that returns a result ends the pass."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 def not_found(attempt: Attempt) -> ToolResult:
-    """The answer to a tool that does not exist, with the nearest that does."""
+    """The answer to an unknown tool, with the closest known one."""
     name = attempt.name
     near = process.extractOne(name, list(attempt.session.snapshot.tools), score_cutoff=70)
     suggestion = f"Did you mean {near[0]}?" if near else "Use only the tools that are listed."
@@ -27,7 +27,7 @@ def not_found(attempt: Attempt) -> ToolResult:
 
 
 async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """Steps 1 to 6. Steps 7 and 8 follow in `running.py`, if all of these agree, and in `recording.py`, always."""
+    """Steps 1 to 6. If none of them refuses, step 7 follows in `running.py`; step 8 in `audit.py` always follows."""
     return (
         await deps.journal.recall(attempt, tool)
         or admit(deps, attempt, tool)
@@ -39,7 +39,7 @@ async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | No
 
 
 def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """2. Allowed in this mode, available in this turn, authenticated where asked, not too often."""
+    """Step 2: the tool is allowed in this mode, available, open to this user, and within its rate limit."""
     spec, session = tool.spec, attempt.session
     if attempt.mode not in spec.allowed_modes:
         modes = " or ".join(spec.allowed_modes)
@@ -61,7 +61,7 @@ def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """3. Within what this turn may cost, and not in a circle. What a person has approved is not refused for cost."""
+    """Step 3: the call is within the turn's budget and not a loop. What a person has approved is exempt."""
     if attempt.approved is not None:
         return None
     assert attempt.keys is not None
@@ -72,7 +72,7 @@ def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def validate(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """4. Arguments as the schema has them: defaults filled in on a copy, nothing coerced, nothing unknown."""
+    """Step 4: the arguments match the schema. Defaults are set on a copy; nothing is coerced or ignored."""
     args = attempt.call.args
     if isinstance(args, dict):
         attempt.args, attempt.defaults = tool.arguments.complete(args)
@@ -91,10 +91,10 @@ def validate(attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def clamp(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """5. Cut down to what speech can use."""
+    """Step 5: the arguments are limited to what speech can use."""
     if attempt.mode is Mode.VOICE:
         clamped, asked_for = policy.clamp_for_voice(attempt.args)
-        # A tool whose schema wants more than speech does gets what its schema wants.
+        # Where the schema demands more than speech can use, the schema wins.
         if asked_for and tool.arguments.accepts(clamped):
             attempt.args, attempt.clamped = clamped, asked_for
     return None
@@ -105,7 +105,7 @@ def is_unconfirmed(attempt: Attempt, tool: Tool) -> bool:
 
 
 async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
-    """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
+    """Step 6: the person is asked. Their answer arrives separately (`Executor.resolve`) and then runs the call."""
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
         return declined()
@@ -122,7 +122,7 @@ async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
 
 
 async def confirm_again(deps: GateDeps, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
-    """Shows a call that waits to a client that has lost its token, which is in no store."""
+    """Shows a waiting call again to a client that has lost its token, since no store has the token."""
     if validate(attempt, tool) is None:
         clamp(attempt, tool)
         request = await deps.confirmations.reissue(waiting, attempt.args)
@@ -140,7 +140,7 @@ def declined() -> ToolResult:
 
 
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
-    """Shows the question to the person. Without a client it stays in the result, and in the store."""
+    """Shows the question to the person. Without a client it stays in the result and in the store."""
     try:
         await attempt.session.messaging.send(request)
     except Exception as error:

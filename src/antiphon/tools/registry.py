@@ -20,7 +20,7 @@ DEVELOPMENT: Final = "development"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The tools as a session knows them. It stays as it is, whatever the registry does later."""
+    """The tools as a session knows them. It never changes, whatever the registry does later."""
 
     version: str
     tools: Mapping[str, Tool]
@@ -49,7 +49,7 @@ class Snapshot:
         return None if tool is None else tool.documentation
 
     def metadata(self, tool_id: str) -> dict[str, Any] | None:
-        """The contract without its schemas, in the words of schema.json."""
+        """The contract without its schemas, with the field names of schema.json."""
         tool = self.tools.get(tool_id)
         if tool is None:
             return None
@@ -57,7 +57,7 @@ class Snapshot:
         return {name: value for name, value in contract.items() if name not in ("parameters", "outputs")}
 
     def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
-        """The tools that are allowed in the mode, in the provider's words. They are shared: send, don't change them."""
+        """The schemas of the allowed tools in the provider's format. They are shared and must not be changed."""
         key = (provider, mode)
         if key not in self._schemas:
             try:
@@ -68,12 +68,12 @@ class Snapshot:
         return self._schemas[key]
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """What became of the calls to each tool since it was loaded."""
+        """Call statistics of each tool since it was loaded."""
         return {tool_id: tool.stats.summary() for tool_id, tool in self.tools.items()}
 
 
 class Registry:
-    """Made by `Registry.load`. While it is locked, the tools stay what they are."""
+    """The loaded tools of a process. While it is locked, they cannot be reloaded."""
 
     def __init__(self, path: Path, environment: str, snapshot: Snapshot) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What a tool gives back. Handlers make it with `ok` and `fail`; the gate adds `meta`."""
+"""What a tool returns. Handlers create it with `ok` and `fail`; the gate adds `meta`."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -27,7 +27,7 @@ class After(StrEnum):
 
 
 class Intent(Struct, frozen=True, gc=False):
-    """A change of the session that a handler asks for. The session's state controller decides (`intents.py`)."""
+    """A change of the session that a handler asks for. The session's `StateController` decides."""
 
     type: str
     after: str | None = None
@@ -81,7 +81,7 @@ class Failure(Struct, frozen=True, gc=False):
     partial_side_effects: bool = False
 
     def for_model(self) -> dict[str, Any]:
-        """What the model is told: enough to correct itself, and not the token that only the person may use."""
+        """What the model is told: enough to correct itself, but not the token that only the person may use."""
         told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
         if self.suggestion is not None:
             told["suggestion"] = self.suggestion
@@ -163,7 +163,7 @@ def fail(
 
 
 def mend(result: ToolResult) -> ToolResult:
-    """The result without halves of surrogate pairs, which a handler may have got from others."""
+    """Replaces lone surrogates, which a handler may have got from elsewhere."""
     return ToolResult(**{name: _mend(value) for name, value in asdict(result).items()})
 
 

@@ -1,4 +1,4 @@
-"""Step 7: the handler, with its deadline, its one retry, and every way it can end made into a result."""
+"""Step 7: runs the handler with its deadline and one retry, and turns every way it can end into a result."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -23,7 +23,7 @@ IN_TEXT: Final = Voice(active=False)
 TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
 TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
 WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how far it got."
-"""What a person is told of a failure. The model is told the tool, too."""
+"""What a person is told about a failure. The model is also told which tool it was."""
 
 log = get_logger(__name__)
 
@@ -62,7 +62,7 @@ async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[At
 
 
 async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
-    """One run of the handler. Whatever it does, a result comes of it, unless the pass itself is cancelled."""
+    """Runs the handler once. Whatever it does, there is a result, unless the pass itself is cancelled."""
     deadline: asyncio.Timeout | None = None
     try:
         handler = tool.execute(attempt.args, context)
@@ -71,7 +71,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         except StopIteration as done:
             result = done.value
         else:
-            # A deadline costs as much as the rest of a run, so only a handler that waits for something gets one.
+            # A deadline costs as much as the rest of a run, so it is set only once a handler waits for something.
             async with asyncio.timeout(policy.deadline_ms(tool, attempt.mode) / 1000) as deadline:
                 result = await _rest(handler, waiting_for)
     except ToolError as error:
@@ -85,7 +85,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Nobody cancelled this pass: the handler let the cancellation of something of its own escape.
+        # Nobody cancelled this pass: the handler let a cancellation of its own escape.
         return _unexpected(tool)
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
@@ -96,7 +96,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
 
 @coroutine
 def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generator[Any, Any, ToolResult]:
-    """The rest of a handler that has begun to wait: what `await` would do from here on."""
+    """Drives a handler that has begun to wait, as `await` would from here on."""
     try:
         while True:
             try:
@@ -115,7 +115,7 @@ def _recall_foreseen(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
-    """Once, in text, where repeating is harmless and nobody asked us to wait. Speech has no time for it."""
+    """Whether to retry: once, in text mode only, if the tool is idempotent and nobody asked us to wait."""
     return (
         error.type is ErrorType.TRANSIENT
         and error.retryable
@@ -142,7 +142,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
     failure = Failure(
         ErrorType.TRANSIENT,
         f"{tool.id} did not answer within {policy.deadline_ms(tool, mode)} ms.",
-        # The time is spent: the gate does not try again by itself, and what may be half done must not be repeated.
+        # The time is spent, so the gate does not retry; what may be half done must not be repeated.
         retryable=not partial,
         retry_after_s=None if partial else 1.0,
         partial_side_effects=partial,
@@ -151,7 +151,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
 
 
 def _unexpected(tool: Tool) -> ToolResult:
-    """For an exception that the handler did not foresee. Its traceback goes to the log, never to the model."""
+    """The result for an unexpected exception. Its traceback goes to the log, never to the model."""
     log.exception("handler_failed", tool=tool.id)
     return _internal(tool)
 

@@ -51,16 +51,16 @@ class StateController:
     pending_message: str | None = None
 
     def apply(self, intent: object) -> bool:
-        """Whether the intent was valid and is in force now. A refused one is logged and changes nothing."""
+        """Applies an intent and returns whether it was valid. An invalid one is logged and changes nothing."""
         problem = self._apply(intent) if isinstance(intent, Intent) else "it is not an Intent"
         if problem is not None:
-            # Not the whole intent: its message is what somebody is told.
+            # Not the whole intent, since its message is private.
             kind = intent.type if isinstance(intent, Intent) else type(intent).__name__
             log.warning("intent_refused", intent=kind, problem=problem)
         return problem is None
 
     def end_turn(self) -> None:
-        """Suppressing is for one turn only."""
+        """Resets what lasts for one turn only."""
         self.suppress_audio = False
         self.suppress_transcript = False
 
@@ -90,7 +90,7 @@ class StateController:
 
 @dataclass(slots=True)
 class ToolSession:
-    """Its owner sets the mode and begins the turns; the gate reads it and keeps the turn's ledger."""
+    """A session as the gate sees it. Its owner sets the mode and begins the turns; the gate keeps the turn's ledger."""
 
     id: str
     user: str
@@ -101,15 +101,15 @@ class ToolSession:
     turn: int = 0
     """The user's turns. A redelivered or replayed message does not advance it."""
     pinned_version: str = ""
-    """Of the tools that the session knows of; another than the snapshot's if it was begun on another process."""
+    """The version of the tools that the session knows; differs from the snapshot's if it began on another process."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     messaging: Messaging = field(default_factory=NoClient)
     state: StateController = field(default_factory=StateController)
     ledger: Ledger = field(default_factory=Ledger)
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
-    """Results of actions that outlived their turn; to be told in the next one."""
+    """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
-    """Runs that another process has begun for this session and that nobody has told of, by the ids of their records."""
+    """Runs of another process for this session that nobody has reported yet, by record id."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)
     """By tool and arguments: what calls would give that the next turn will probably make."""
 

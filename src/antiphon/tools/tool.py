@@ -22,7 +22,7 @@ Preview = Callable[[Args], str]
 NeedsConfirmation = Callable[[Args, bool], bool]
 """`needs_confirmation(args, untrusted)` in handler.py: a policy finer than `requiresConfirmation`.
 
-`untrusted` tells whether words of strangers (a web page, say) are in this turn.
+`untrusted` says whether untrusted content, such as a web page, is in this turn.
 """
 
 
@@ -33,7 +33,7 @@ log = get_logger(__name__)
 class Tool:
     spec: ToolSpec
     digest: str
-    """Of all the files of its directory: another digest is another tool."""
+    """The hash of all files of its directory."""
     origin: str
     """The directory that it was loaded from."""
     summary: str
@@ -42,7 +42,7 @@ class Tool:
     """The Examples section of its documentation, given to a model that got the arguments wrong."""
     provider_schemas: Mapping[str, Mapping[str, Any]]
     sentences: Mapping[str, Any] | None
-    """sentences.yaml as it was read; `sentences.py` says what is in it."""
+    """sentences.yaml as it was read; `antiphon.sentences.templates` describes the format."""
     arguments: Arguments
     execute: Execute
     preview: Preview | None = None
@@ -54,7 +54,7 @@ class Tool:
     id: str = field(init=False)
     view: ToolView = field(init=False)
     announced: bool = field(init=False)
-    """Whether a run must be on record before it starts. Reading twice is harmless, so a reader saves the write."""
+    """Whether a run must be recorded before it starts. Reading twice is harmless, so a reader skips that write."""
     untrusted: bool = field(init=False)
     runs_to_the_end: bool = field(init=False)
     """Whether stopping the handler half-way could leave something half done."""
@@ -69,7 +69,7 @@ class Tool:
         object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)
 
     def is_available(self, facts: Mapping[str, Any]) -> bool:
-        """What the tool's own expression says of this turn. One that fails to say is a no."""
+        """Evaluates the tool's availability expression for this turn. An expression that fails counts as false."""
         if self.availability is None:
             return True
         try:
@@ -80,8 +80,8 @@ class Tool:
 
 
 def compile_availability(expression: str) -> "cel.Program":
-    """Raises ValueError for what is no CEL."""
-    # Here, since the package imports its own command line: 0.1 s that a process without expressions need not wait.
+    """Compiles a CEL expression. Raises ValueError if it is not one."""
+    # Imported late, because it takes 0.1 s that a process without such expressions can save.
     import cel
 
     return cel.compile(expression)

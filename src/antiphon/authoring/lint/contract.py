@@ -114,7 +114,7 @@ def _check_effects(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem]:
         if sound.get("idempotent") is False:
             yield at.error("idempotent", "a retrieval tool is idempotent: reading twice changes nothing")
     if sound.get("requiresConfirmation") and "sideEffects" in sound and not writes:
-        yield at.warning("requiresConfirmation", "the person is asked to approve a tool that changes nothing")
+        yield at.warning("requiresConfirmation", "the user would be asked to approve a tool that changes nothing")
 
 
 def _check_times(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem]:
@@ -141,4 +141,4 @@ def _check_availability(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem
     for name in variables:
         if name not in known:
             choices = ", ".join(AVAILABILITY_VARIABLES)
-            yield at.error("availability", f'there is no variable "{name}"; there are {choices}')
+            yield at.error("availability", f'there is no variable "{name}"; known variables are {choices}')

@@ -80,10 +80,12 @@ def check_summary(at: Place, summary: str) -> Iterator[Problem]:
         yield at.error("", "is empty")
         return
     if len(summary) > SUMMARY_CHARACTERS:
-        yield at.error("", f"has {len(summary)} characters; every prompt has it, so {SUMMARY_CHARACTERS} are the most")
+        yield at.error(
+            "", f"has {len(summary)} characters; at most {SUMMARY_CHARACTERS} are allowed, as every prompt has it"
+        )
     lines = len(summary.splitlines())
     if lines not in SUMMARY_LINES:
-        yield at.warning("", f"has {lines} line{'s' * (lines > 1)}; 2 to 4 read best")
+        yield at.warning("", f"has {lines} line{'s' * (lines > 1)}; 2 to 4 are best")
 
 
 def check_document(at: Place, document: Document, arguments: Arguments | None) -> Iterator[Problem]:
@@ -92,7 +94,7 @@ def check_document(at: Place, document: Document, arguments: Arguments | None) -
     for example in document.examples:
         yield from _check_example(at, example, arguments)
     if not document.examples and document.body(EXAMPLES):
-        yield at.warning(EXAMPLES, "no arguments stand in an ```args fence, so none of the examples is checked")
+        yield at.warning(EXAMPLES, "no example has its arguments in an ```args fence, so none can be checked")
 
 
 def _title(heading: str) -> str:
@@ -109,7 +111,7 @@ def _check_sections(at: Place, document: Document) -> Iterator[Problem]:
             hint = did_you_mean(title, others).replace("Did you mean", "Is it")
             yield at.error(title, f'the section "## {title}" is missing.{hint}')
         elif titles.count(title) > 1:
-            yield at.error(title, f"the section stands here {titles.count(title)} times")
+            yield at.error(title, f"the section appears {titles.count(title)} times")
         elif not document.body(title):
             yield at.error(title, "the section is empty")
     found = list(dict.fromkeys(title for title in titles if title in SECTIONS))

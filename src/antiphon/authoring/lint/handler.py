@@ -1,4 +1,4 @@
-"""handler.py and its siblings, by reading them. Nothing is imported here: `build.check_handlers` does that."""
+"""Checks handler.py and the modules beside it by parsing them. `build.check_handlers` imports them."""
 
 import ast
 from collections.abc import Iterator, Mapping

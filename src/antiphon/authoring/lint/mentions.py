@@ -1,4 +1,4 @@
-"""Names of tools in a tool's words. A model that is told of a tool that does not exist calls it all the same.
+"""Checks the names of tools in a tool's documentation: a model calls a tool that it reads of, even an unknown one.
 
 Only names with an underscore are looked at: without one, a name cannot be told from a word. Whatever the tool's own
 files explain is left alone: parameters, outputs, values of the schema, what stands in fences, what its code calls so.
@@ -42,7 +42,7 @@ def check_mentions(source: Source, schema: Mapping[str, Any], tool_ids: Collecti
             mentions = [mention for mention in mentions if mention.name not in known]
     for mention in mentions:
         hint = did_you_mean(mention.name, tool_ids)
-        message = f"names {mention.name}, which is no tool, parameter or output.{hint}"
+        message = f"names {mention.name}, which is not a tool, a parameter or an output.{hint}"
         yield Place(source.tool_id, mention.file).error(f"line {mention.line}", message)
 
 

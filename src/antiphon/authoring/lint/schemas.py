@@ -91,7 +91,7 @@ def _check_properties(at: Place, path: Path, schema: Schema) -> Iterator[Problem
     for name, inner in properties.items():
         field = dotted(*path, "properties", name)
         if not _NAME.fullmatch(name):
-            yield at.error(field, "a name has only letters, digits and underscores, and begins with no digit")
+            yield at.error(field, "a name has letters, digits and underscores only, and does not begin with a digit")
         if isinstance(inner, bool):
             yield at.error(field, f"{str(inner).lower()} says nothing about the argument; give it a type")
     required = schema.get("required")

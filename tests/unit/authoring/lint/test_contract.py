@@ -141,7 +141,7 @@ def test_availability_knows_four_variables(lint: Lint) -> None:
     [(field, message)] = errors(lint(availability="weekday == 1"))
     assert (field, message) == (
         "availability",
-        'there is no variable "weekday"; there are mode, user, session, environment',
+        'there is no variable "weekday"; known variables are mode, user, session, environment',
     )
 
 

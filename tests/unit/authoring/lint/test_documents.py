@@ -52,9 +52,7 @@ def test_an_empty_section_is_told(lint: Lint) -> None:
 
 
 def test_a_section_that_stands_twice_is_told(lint: Lint) -> None:
-    assert of_doc(lint, document("greet") + "\n## Summary\nAgain.\n") == [
-        ("Summary", "the section stands here 2 times")
-    ]
+    assert of_doc(lint, document("greet") + "\n## Summary\nAgain.\n") == [("Summary", "the section appears 2 times")]
 
 
 def test_sections_have_an_order(lint: Lint) -> None:

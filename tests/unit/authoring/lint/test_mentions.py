@@ -38,7 +38,9 @@ def with_words(words: str) -> str:
 @pytest.mark.parametrize("words", ["Use find_person before it.", "Use `find_person` before it.", "Not find_person."])
 def test_a_document_that_names_a_tool_that_does_not_exist_is_an_error_with_its_line(tmp_path: Path, words: str) -> None:
     [error] = built(tmp_path, doc_md=with_words(words)).errors
-    assert str(error) == "greet_by_name/doc.md: line 24: names find_person, which is no tool, parameter or output."
+    assert (
+        str(error) == "greet_by_name/doc.md: line 24: names find_person, which is not a tool, a parameter or an output."
+    )
 
 
 def test_a_summary_is_checked_too(tmp_path: Path) -> None:
