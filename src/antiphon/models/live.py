@@ -138,7 +138,7 @@ class LiveProfile:
     words first: it may be a yes that lets a tool run."""
 
 
-class Foresee(Protocol):
+class Prefetch(Protocol):
     async def __call__(self, calls: Sequence[ToolCall]) -> "Sequence[ToolAnswer] | None":
         """What these calls would give, in their order, if they were made now; None if that cannot be known without any
         effect. Whoever makes them after all, soon, gets the same."""
@@ -154,7 +154,7 @@ class LiveContext:
     """The conversation so far: context, not orders."""
     tools: Sequence[Mapping[str, Any]]
     mode: Mode
-    foresee: Foresee | None = None
+    prefetch: Prefetch | None = None
     """For a model that thinks of its answer while the user may not have finished."""
 
 

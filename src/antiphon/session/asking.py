@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from antiphon.models.base import ModelError
-from antiphon.models.live import Foresee, LiveContext, LiveModel, ToolAnswer
+from antiphon.models.live import LiveContext, LiveModel, Prefetch, ToolAnswer
 from antiphon.prompts.composer import Composer
 from antiphon.session import events as e
 from antiphon.session.brain import Brain
@@ -26,7 +26,7 @@ def describe(
     tools: ToolSession,
     keeper: Keeper,
     session: Session,
-    foresee: Foresee,
+    prefetch: Prefetch,
     composer: Composer,
 ) -> LiveContext:
     """What a model is connected with."""
@@ -37,7 +37,7 @@ def describe(
         messages=tuple(history),
         tools=tools.snapshot.provider_schemas(model.profile.tool_schemas, mode),
         mode=mode,
-        foresee=foresee,
+        prefetch=prefetch,
     )
 
 

@@ -80,7 +80,7 @@ class Runner:
         self._greeting = composer.assistant.greeting
         self._brain = Brain(
             make_model,
-            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.foresee, composer),
+            lambda model, mode: describe(model, mode, tools, keeper, self.session, self._work.prefetch, composer),
             self.post,
         )
         self._client = ClientMessages(outbox, keeper.stores, tools.user)

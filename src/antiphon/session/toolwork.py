@@ -104,13 +104,13 @@ class ToolWork:
 
         self._start(run())
 
-    async def foresee(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
+    async def prefetch(self, calls: Sequence[tool_call.ToolCall]) -> list[ToolAnswer] | None:
         """What the calls of one model message would give, if nobody can tell that they were tried."""
         if len(calls) > VOICE_BUDGET.calls:
             return None
         answers = []
         for call in calls:
-            result = await self._executor.foresee(call, self._session)
+            result = await self._executor.prefetch(call, self._session)
             if result is None:
                 return None
             answers.append(_answer(call, result))

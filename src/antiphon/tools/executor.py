@@ -22,10 +22,10 @@ from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
-from antiphon.tools.foresight import foresee
 from antiphon.tools.gate import check, confirm_again, declined, not_found
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
+from antiphon.tools.prefetch import prefetch
 from antiphon.tools.registry import DEVELOPMENT, Registry, Snapshot
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.running import run
@@ -77,12 +77,12 @@ class Executor:
         """
         return self._execute(call, session)
 
-    async def foresee(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
+    async def prefetch(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
         """What the call would give, if that can be known without anybody noticing; else None.
 
         If it is made within two seconds, the result is this one.
         """
-        return await foresee(self._deps, Attempt(call, session, self._deps.clock.monotonic(), 0, None))
+        return await prefetch(self._deps, Attempt(call, session, self._deps.clock.monotonic(), 0, None))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
         """Takes the person's answer to a confirmation request, which uses it up. None if there is nothing to answer."""

@@ -40,7 +40,7 @@ async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[At
     attempt.ran = True
     context = make_context(deps, attempt, tool, caller)
     try:
-        result = (_recall_foreseen(deps, attempt) if attempt.session.foreseen else None) or await run_once(
+        result = (_take_prefetched(deps, attempt) if attempt.session.prefetched else None) or await run_once(
             attempt, tool, context
         )
         if result.error is not None and _may_retry(attempt, tool, result.error):
@@ -109,9 +109,9 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
         return cast(ToolResult, done.value)
 
 
-def _recall_foreseen(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
+def _take_prefetched(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     assert attempt.keys is not None
-    return attempt.session.take_foreseen(attempt.keys.fingerprint, deps.clock.monotonic())
+    return attempt.session.take_prefetched(attempt.keys.fingerprint, deps.clock.monotonic())
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:

@@ -17,14 +17,14 @@ from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Mode
 
-FORESEEN_FOR_S: Final = 2.0
+PREFETCH_TTL_S: Final = 2.0
 """What a tool would have said this long ago, it may not say any more: the time has gone on."""
 MAX_PENDING_MESSAGE_CHARS: Final = 200
 
 log = get_logger(__name__)
 
 
-class Foreseen(Struct, frozen=True):
+class Prefetched(Struct, frozen=True):
     """The result of a call that has not been made yet."""
 
     result: ToolResult
@@ -110,7 +110,7 @@ class ToolSession:
     """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
     """Runs of another process for this session that nobody has reported yet, by record id."""
-    foreseen: dict[str, Foreseen] = field(default_factory=dict)
+    prefetched: dict[str, Prefetched] = field(default_factory=dict)
     """By tool and arguments: what calls would give that the next turn will probably make."""
 
     _view: SessionView | None = field(default=None, init=False, repr=False)
@@ -127,10 +127,10 @@ class ToolSession:
             )
         return view
 
-    def take_foreseen(self, fingerprint: str, now_s: float) -> ToolResult | None:
-        """What was foreseen of such a call, if it is fresh. All that is not is forgotten."""
-        self.foreseen = {key: each for key, each in self.foreseen.items() if now_s - each.at_s <= FORESEEN_FOR_S}
-        found = self.foreseen.pop(fingerprint, None)
+    def take_prefetched(self, fingerprint: str, now_s: float) -> ToolResult | None:
+        """What was prefetched of such a call, if it is fresh. All that is not is forgotten."""
+        self.prefetched = {key: each for key, each in self.prefetched.items() if now_s - each.at_s <= PREFETCH_TTL_S}
+        found = self.prefetched.pop(fingerprint, None)
         return None if found is None else found.result
 
     def facts(self, environment: str) -> dict[str, Any]:

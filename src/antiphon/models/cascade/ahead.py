@@ -9,7 +9,7 @@ from typing import Any, cast
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, TextModel
 from antiphon.models.cascade.begun import Begun
 from antiphon.models.cascade.chores import Chores
-from antiphon.models.live import Foresee, note
+from antiphon.models.live import Prefetch, note
 from antiphon.speech.clauses import Clauses
 from antiphon.tools.call import ToolCall, number
 
@@ -30,12 +30,12 @@ class Ahead:
         self._thinking: asyncio.Task[None] | None = None
         self._chores = Chores()
 
-    def prepare(self, prompt: Prompt, foresee: Foresee | None = None) -> None:
-        """With `foresee`, an answer that needs tools is thought to its end."""
+    def prepare(self, prompt: Prompt, prefetch: Prefetch | None = None) -> None:
+        """With `prefetch`, an answer that needs tools is thought to its end."""
         if prompt != self._prompt:
             self.drop()
             self._prompt = prompt
-            self._thinking = self._chores.start(self._think(prompt, foresee))
+            self._thinking = self._chores.start(self._think(prompt, prefetch))
 
     def drop(self) -> None:
         if self._thinking is not None:
@@ -64,12 +64,12 @@ class Ahead:
         self._begun.remove(found)
         return found[1]
 
-    async def _think(self, prompt: Prompt, foresee: Foresee | None) -> None:
-        """One message of the model, and if it has calls whose results can be foreseen, the next."""
+    async def _think(self, prompt: Prompt, prefetch: Prefetch | None) -> None:
+        """One message of the model, and if it has calls whose results can be prefetched, the next."""
         said, calls = await self._think_message(prompt, is_first=True)
-        if not calls or foresee is None:
+        if not calls or prefetch is None:
             return
-        answers = await foresee(number(calls))
+        answers = await prefetch(number(calls))
         if answers is not None:
             messages: list[Any] = list(prompt.messages)
             note(messages, said, answers)

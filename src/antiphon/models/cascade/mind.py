@@ -29,7 +29,7 @@ class Mind(TextLiveModel):
         """The user has probably said this, and nothing more: the answer may as well begin to be made."""
         context = self._connection()
         messages = (*self._messages, UserMessage(text))
-        self._ahead.prepare(Prompt(context.system, messages, context.tools, context.mode), context.foresee)
+        self._ahead.prepare(Prompt(context.system, messages, context.tools, context.mode), context.prefetch)
 
     def think_again(self) -> None:
         """The user has said more."""

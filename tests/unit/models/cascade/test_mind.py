@@ -34,13 +34,13 @@ class Thinker:
         self.model = Paced(ScriptedModel(list(script)))
         self.events: list[LiveEvent] = []
         self.first_clauses: list[str] = []
-        self.foreseen: list[Sequence[ToolCall]] = []
+        self.prefetched: list[Sequence[ToolCall]] = []
         self.prophecy: str | None = "noon"
         """What calls will give; None if that cannot be known."""
         self.mind = Mind(self.model, self.events.append, self.first_clauses.append)
 
-    async def foresee(self, calls: Sequence[ToolCall]) -> list[ToolAnswer] | None:
-        self.foreseen.append(calls)
+    async def prefetch(self, calls: Sequence[ToolCall]) -> list[ToolAnswer] | None:
+        self.prefetched.append(calls)
         return None if self.prophecy is None else results_of(ToolCalls(tuple(calls)), self.prophecy)
 
     @property
@@ -64,7 +64,7 @@ class Thinker:
 @asynccontextmanager
 async def thinking(*script: str | list[ToolCall]) -> AsyncIterator[Thinker]:
     thinker = Thinker(*script)
-    await thinker.mind.connect(LiveContext("", (), (), Mode.VOICE, thinker.foresee))
+    await thinker.mind.connect(LiveContext("", (), (), Mode.VOICE, thinker.prefetch))
     try:
         yield thinker
     finally:
@@ -314,7 +314,7 @@ async def test_an_answer_that_needs_tools_is_thought_to_its_end() -> None:
     async with thinking([CALL], "It is noon.") as thinker:
         thinker.mind.think_ahead("what time is it")
         await thinker.settle()
-        assert thinker.foreseen == [[CALL]]
+        assert thinker.prefetched == [[CALL]]
         assert thinker.events == []
         assert len(thinker.asked) == 2
         await thinker.mind.send_text("what time is it")
@@ -338,7 +338,7 @@ async def test_a_tool_that_says_something_else_after_all_is_heard() -> None:
         assert thinker.model.open == 0
 
 
-async def test_calls_that_cannot_be_foreseen_end_the_thoughts() -> None:
+async def test_calls_that_cannot_be_prefetched_end_the_thoughts() -> None:
     async with thinking([CALL], "It is noon.") as thinker:
         thinker.prophecy = None
         thinker.mind.think_ahead("what time is it")

@@ -14,17 +14,17 @@ from antiphon.tools.context import CallTool
 from antiphon.tools.gate import admit, clamp, is_unconfirmed, validate
 from antiphon.tools.result import ToolResult, mend
 from antiphon.tools.running import make_context, run_once
-from antiphon.tools.session import Foreseen, NoClient
+from antiphon.tools.session import NoClient, Prefetched
 from antiphon.tools.spec import Capability, Category, SideEffects
 from antiphon.tools.tool import Tool
 
 HARMLESS_USES: Final = frozenset({Capability.CATALOG})
 
 
-async def foresee(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
+async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     """What the call would give; None if that cannot be known without making it. The session remembers it."""
     tool = attempt.tool
-    if tool is None or not can_be_foreseen(tool):
+    if tool is None or not can_prefetch(tool):
         return None
     try:
         key = fingerprint(tool.id, canonical(attempt.call.args))
@@ -37,11 +37,11 @@ async def foresee(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     result = mend(await run_once(attempt, tool, context))
     if not result.ok:
         return None
-    attempt.session.foreseen[key] = Foreseen(result, deps.clock.monotonic())
+    attempt.session.prefetched[key] = Prefetched(result, deps.clock.monotonic())
     return result
 
 
-def can_be_foreseen(tool: Tool) -> bool:
+def can_prefetch(tool: Tool) -> bool:
     """Whether nobody could tell that the tool has run. What is limited in its rate, or available only now and then, is
     not run on a guess."""
     spec = tool.spec

@@ -9,31 +9,31 @@ from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.messages import Notice
 from antiphon.tools.result import ToolResult, fail, ok
-from antiphon.tools.session import FORESEEN_FOR_S
+from antiphon.tools.session import PREFETCH_TTL_S
 from antiphon.tools.spec import Capability, Category, Mode, RateLimit, SideEffects
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 
 TEXT = {"text": "a"}
 
 
-async def foresee(gate: Gate, name: str = "read_it", args: Any = TEXT) -> ToolResult | None:
-    return await gate.executor.foresee(ToolCall(None, name, args), gate.session)
+async def prefetch(gate: Gate, name: str = "read_it", args: Any = TEXT) -> ToolResult | None:
+    return await gate.executor.prefetch(ToolCall(None, name, args), gate.session)
 
 
-async def test_the_call_gives_what_was_foreseen_and_its_handler_runs_once() -> None:
+async def test_the_call_gives_what_was_prefetched_and_its_handler_runs_once() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
-    foreseen = await foresee(gate)
+    prefetched = await prefetch(gate)
     gate.next_turn()
     result = await gate.call("read_it", TEXT)
-    assert foreseen is not None
-    assert (foreseen.data, result.data, handler.runs) == ({"run": 1}, {"run": 1}, 1)
+    assert prefetched is not None
+    assert (prefetched.data, result.data, handler.runs) == ({"run": 1}, {"run": 1}, 1)
 
 
 async def test_it_is_good_for_one_call() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
-    await foresee(gate)
+    await prefetch(gate)
     results = [(await gate.call("read_it", TEXT, id=f"call_000000{number}")).data for number in range(2)]
     assert results == [{"run": 1}, {"run": 2}]
 
@@ -41,23 +41,23 @@ async def test_it_is_good_for_one_call() -> None:
 async def test_other_arguments_are_another_call() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
-    await foresee(gate)
+    await prefetch(gate)
     await gate.call("read_it", {"text": "b"})
     assert handler.seen == [TEXT, {"text": "b"}]
 
 
-async def test_what_was_foreseen_long_ago_is_not_believed() -> None:
+async def test_what_was_prefetched_long_ago_is_not_believed() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
-    await foresee(gate)
-    gate.clock.advance(seconds=FORESEEN_FOR_S + 0.1)
+    await prefetch(gate)
+    gate.clock.advance(seconds=PREFETCH_TTL_S + 0.1)
     assert (await gate.call("read_it", TEXT)).data == {"run": 2}
-    assert gate.session.foreseen == {}
+    assert gate.session.prefetched == {}
 
 
 async def test_nothing_of_it_is_counted_stored_or_audited() -> None:
     gate = Gate(make_tool("read_it"))
-    await foresee(gate)
+    await prefetch(gate)
     assert gate.session.ledger.calls == 0
     assert await gate.database.calls.find("s1", None, None) is None
     assert await gate.audit() == []
@@ -65,7 +65,7 @@ async def test_nothing_of_it_is_counted_stored_or_audited() -> None:
 
 async def test_the_call_itself_is_counted_and_audited_as_any_other() -> None:
     gate = Gate(make_tool("read_it"))
-    await foresee(gate)
+    await prefetch(gate)
     await gate.call("read_it", TEXT)
     assert gate.session.ledger.calls == 1
     assert [line.outcome for line in await gate.audit()] == ["ok"]
@@ -78,7 +78,7 @@ async def test_a_handler_can_tell_neither_the_client_nor_the_audit() -> None:
         return ok("told")
 
     gate = Gate(make_tool("read_it", Counted(tell)))
-    assert await foresee(gate) is None
+    assert await prefetch(gate) is None
     assert gate.outbox.sent == []
     assert await gate.audit() == []
 
@@ -105,7 +105,7 @@ async def test_a_handler_can_tell_neither_the_client_nor_the_audit() -> None:
 async def test_what_has_effects_limits_or_conditions_is_not_tried(tool: Any) -> None:
     gate = Gate(tool)
     gate.session.mode = Mode.VOICE
-    assert await foresee(gate) is None
+    assert await prefetch(gate) is None
     assert tool.execute.runs == 0
 
 
@@ -113,12 +113,12 @@ async def test_what_has_effects_limits_or_conditions_is_not_tried(tool: Any) -> 
 async def test_bad_arguments_are_left_to_the_call(args: Any) -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
-    assert await foresee(gate, args=args) is None
+    assert await prefetch(gate, args=args) is None
     assert handler.runs == 0
 
 
 async def test_an_unknown_tool_is_left_to_the_call() -> None:
-    assert await foresee(Gate(make_tool("read_it")), "write_it") is None
+    assert await prefetch(Gate(make_tool("read_it")), "write_it") is None
 
 
 async def test_a_failure_is_no_prophecy() -> None:
@@ -127,6 +127,6 @@ async def test_a_failure_is_no_prophecy() -> None:
 
     handler = Counted(refuse)
     gate = Gate(make_tool("read_it", handler))
-    assert await foresee(gate) is None
+    assert await prefetch(gate) is None
     await gate.call("read_it", TEXT)
     assert handler.runs == 3  # once ahead, and twice in earnest: text mode tries again
