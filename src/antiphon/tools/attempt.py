@@ -46,7 +46,13 @@ class Attempt:
     """Created by the first duplicate that waits for this pass."""
 
     def __init__(
-        self, call: ToolCall, session: ToolSession, started: float, depth: int, approved: Confirmation | None
+        self,
+        call: ToolCall,
+        session: ToolSession,
+        started: float,
+        *,
+        depth: int = 0,
+        approved: Confirmation | None = None,
     ) -> None:
         self.call = call
         self.session = session

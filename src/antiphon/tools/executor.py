@@ -78,11 +78,9 @@ class Executor:
         return self._execute(call, session)
 
     async def prefetch(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
-        """What the call would give, if that can be known without anybody noticing; else None.
-
-        If it is made within two seconds, the result is this one.
-        """
-        return await prefetch(self._deps, Attempt(call, session, self._deps.clock.monotonic(), 0, None))
+        """Runs a call ahead of time if nobody can notice; None otherwise. If the same call is made within two seconds,
+        it gets this result."""
+        return await prefetch(self._deps, Attempt(call, session, self._deps.clock.monotonic()))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
         """Takes the person's answer to a confirmation request, which uses it up. None if there is nothing to answer."""
@@ -131,7 +129,7 @@ class Executor:
         For a session that comes from another process: tokens are in no store, so the client may not have them.
         """
         for waiting in await self._deps.confirmations.pending(session):
-            attempt = Attempt(call_of(waiting), session, self._deps.clock.monotonic(), 0, waiting)
+            attempt = Attempt(call_of(waiting), session, self._deps.clock.monotonic(), approved=waiting)
             assert attempt.tool is not None
             await confirm_again(self._deps, attempt, attempt.tool, waiting)
 
@@ -185,7 +183,7 @@ class Executor:
     def _execute(
         self, call: ToolCall, session: ToolSession, depth: int = 0, approved: Confirmation | None = None
     ) -> Coroutine[Any, Any, ToolResult]:
-        attempt = Attempt(call, session, self._deps.clock.monotonic(), depth, approved)
+        attempt = Attempt(call, session, self._deps.clock.monotonic(), depth=depth, approved=approved)
         return self._pass(attempt) if self._tracer is None else self._trace(attempt, self._tracer)
 
     async def _trace(self, attempt: Attempt, tracer: trace.Tracer) -> ToolResult:

@@ -1,7 +1,7 @@
-"""What a call would give, found out before it is made: an answer can then be thought of while its speaker pauses.
+"""Prefetch: runs a call before the model makes it, so that an answer can be prepared while the speaker pauses.
 
-Only tools without side effects are asked, and nothing is counted, stored or told. When the call is made it passes the
-gate as any other; only its handler does not run a second time.
+Only tools without side effects are prefetched, and nothing is counted, stored or shown. The real call passes the gate
+like any other; only its handler does not run a second time.
 """
 
 from typing import Any, Final
@@ -22,7 +22,7 @@ HARMLESS_USES: Final = frozenset({Capability.CATALOG})
 
 
 async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
-    """What the call would give; None if that cannot be known without making it. The session remembers it."""
+    """Runs the call and keeps its result in the session; None if the tool must not be prefetched or fails."""
     tool = attempt.tool
     if tool is None or not can_prefetch(tool):
         return None
@@ -42,8 +42,7 @@ async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def can_prefetch(tool: Tool) -> bool:
-    """Whether nobody could tell that the tool has run. What is limited in its rate, or available only now and then, is
-    not run on a guess."""
+    """Whether nobody can tell that the tool has run. Tools with a rate limit or an availability rule are left out."""
     spec = tool.spec
     return (
         spec.side_effects is SideEffects.NONE
@@ -56,7 +55,7 @@ def can_prefetch(tool: Tool) -> bool:
 
 
 class _Silent:
-    """The audit of a call that was not made."""
+    """Drops the audit lines of a prefetched call."""
 
     def log(self, event: str, **data: Any) -> None:
         pass

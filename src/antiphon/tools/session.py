@@ -18,14 +18,14 @@ from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Mode
 
 PREFETCH_TTL_S: Final = 2.0
-"""What a tool would have said this long ago, it may not say any more: the time has gone on."""
+"""How long a prefetched result stays valid."""
 MAX_PENDING_MESSAGE_CHARS: Final = 200
 
 log = get_logger(__name__)
 
 
 class Prefetched(Struct, frozen=True):
-    """The result of a call that has not been made yet."""
+    """The result of a call that the model has not made yet."""
 
     result: ToolResult
     at_s: float
@@ -111,7 +111,7 @@ class ToolSession:
     left: dict[str, CallRecord] = field(default_factory=dict)
     """Runs of another process for this session that nobody has reported yet, by record id."""
     prefetched: dict[str, Prefetched] = field(default_factory=dict)
-    """By tool and arguments: what calls would give that the next turn will probably make."""
+    """Prefetched results, by the fingerprint of their call."""
 
     _view: SessionView | None = field(default=None, init=False, repr=False)
 
@@ -128,7 +128,7 @@ class ToolSession:
         return view
 
     def take_prefetched(self, fingerprint: str, now_s: float) -> ToolResult | None:
-        """What was prefetched of such a call, if it is fresh. All that is not is forgotten."""
+        """Takes the prefetched result of a call, if it is still valid. Expired ones are dropped."""
         self.prefetched = {key: each for key, each in self.prefetched.items() if now_s - each.at_s <= PREFETCH_TTL_S}
         found = self.prefetched.pop(fingerprint, None)
         return None if found is None else found.result
