@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from antiphon.tools import build
+from antiphon.authoring import build
 from antiphon.tools.registry import Registry
 
 RESULTS: Final = Path(__file__).parent / "results"

@@ -68,7 +68,7 @@ ROWS: Final = (
     Row("LangChain, with a message for the model", "langchain_tool", "message"),
     Row("FastMCP, client and server in process", "fastmcp_client"),
 )
-TARGETS: Final = ((AGENTS, 1.5), (LANGCHAIN, 0.1), (MCP, 0.1))
+TARGETS: Final = ((AGENTS, 1.3), (LANGCHAIN, 0.1), (MCP, 0.1))
 
 Rounds = Mapping[str, Sequence[Mapping[str, float]]]
 """The figures of each contender, round by round."""

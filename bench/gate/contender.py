@@ -8,15 +8,15 @@ from typing import Final
 
 import msgspec
 
+from antiphon.authoring import build
+from antiphon.authoring.testing import make_context
 from antiphon.clock import SystemClock
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.storage.sql import Database
-from antiphon.tools import build
 from antiphon.tools.call import ToolCall
 from antiphon.tools.executor import Executor
 from antiphon.tools.registry import Registry
 from antiphon.tools.session import ToolSession
-from antiphon.tools.testing import make_context
 from bench.workload import ARGUMENT_TEXTS, KB_SEARCH, measure
 
 READS: Final = "kb_search"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from antiphon.clock import SystemClock
-from antiphon.compose import House, Voice, open_house, open_voice
+from antiphon.compose import House, Voice, open_house, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
@@ -125,7 +125,9 @@ async def run_server(
         server = Server(
             app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
         )
-        running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
+        running = [_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server)]
+        if not house.registry.locked:
+            running.append(watch_tools(settings, house.executor))
         tasks = [asyncio.create_task(each) for each in running]
         try:
             await server.serve(sockets)

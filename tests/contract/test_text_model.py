@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from antiphon.authoring.adapters import adapt_for_openai_chat as adapt
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
-from antiphon.tools.adapters.openai_chat import adapt
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from tests.fakes.chat_server import Answer, Request, call_delta, delta, serve_model, stream, words

@@ -211,6 +211,14 @@ def test_a_tool_of_ones_own_is_there_after_a_build(terminal: Terminal) -> None:
     assert "# greet" in terminal.run("tools", "show", "greet", "--json").json["documentation"]
 
 
+def test_tools_are_listed_by_category(terminal: Terminal) -> None:
+    listed = terminal.run("tools", "list", "--category", "action", "--json").json["tools"]
+    assert {tool["category"] for tool in listed} == {"action"}
+    refused = terminal.run("tools", "list", "--category", "music")
+    assert refused.code == 2
+    assert "'retrieval', 'action', 'utility'" in refused.err
+
+
 def test_with_building_off_a_stale_artifact_stops_the_start(terminal: Terminal) -> None:
     directory = write_tool(terminal.folder / "tools", "greet")
     terminal.run("tools", "build")
@@ -287,8 +295,7 @@ OUTPUTS = {
 TEST_OF_GREET = """\
 from pathlib import Path
 
-from antiphon.tools.loader import load_module
-from antiphon.tools.testing import make_context
+from antiphon.authoring.testing import load_module, make_context
 
 handler = load_module(Path(__file__).parents[1])
 

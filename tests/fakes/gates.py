@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from antiphon.authoring.adapters import ADAPTERS
+from antiphon.authoring.testing import Outbox, StillClock
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
-from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.arguments import Arguments
-from antiphon.tools.availability import compile_expression
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.executor import Executor
@@ -17,8 +17,7 @@ from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Category, Mode, SideEffects, ToolSpec
-from antiphon.tools.testing import Outbox, StillClock
-from antiphon.tools.tool import Tool
+from antiphon.tools.tool import Tool, compile_availability
 
 ANY_TEXT: dict[str, Any] = {
     "type": "object",
@@ -72,7 +71,7 @@ def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Too
         sentences=None,
         arguments=Arguments(made.parameters),
         execute=execute or Counted(),
-        availability=None if made.availability is None else compile_expression(made.availability),
+        availability=None if made.availability is None else compile_availability(made.availability),
         **of_tool,
     )
 
@@ -96,7 +95,7 @@ class Toolset:
     version: str = "1.0.00000001"
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.version, None, MappingProxyType(dict(self.tools)))
+        return Snapshot(self.version, MappingProxyType(dict(self.tools)))
 
 
 class Gate:

@@ -56,9 +56,9 @@ def make_tool(spec: ToolSpec, sentences: Mapping[str, Any] | None) -> Tool:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Box:
-    """As much of a registry's snapshot as a model sees."""
+    """As much of a registry as a model sees."""
 
     tools: Mapping[str, Tool]
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.authoring import build
+from antiphon.authoring.testing import StillClock
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.storage.sql import Database, open_database
-from antiphon.tools import build
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
@@ -17,7 +18,6 @@ from antiphon.tools.registry import Registry
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
-from antiphon.tools.testing import StillClock
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 from tests.fakes.toolbox import HANDLER, write_tool
 
@@ -97,6 +97,16 @@ async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp
     shop.registry.reload()
     with pytest.raises(RegistryChanged):
         await shop.greet()
+    await shop.executor.aclose()
+
+
+async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, "development")
+    shop.change()
+    build.write(build.build([shop.folder]), shop.artifact)
+    shop.registry.reload()
+    assert shop.executor.begin_turn(shop.session)
+    assert (await shop.greet()).data == {"greeting": "Good day, Ada."}
     await shop.executor.aclose()
 
 

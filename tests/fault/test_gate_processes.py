@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.authoring.testing import StillClock
 from antiphon.clock import SystemClock
 from antiphon.storage.sql import open_database
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, ok
-from antiphon.tools.testing import StillClock
 from tests.fakes.gates import Gate, make_action
 from tests.fakes.tree import PYTHON_PATH, ROOT
 

@@ -9,7 +9,7 @@ from google.genai import types as genai
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from antiphon.tools.adapters import ADAPTERS
+from antiphon.authoring.adapters import ADAPTERS
 from antiphon.tools.arguments import compile_schema
 from tests.fakes.schemas import PATTERNS, arguments_for, make_spec, tool_parameters
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from antiphon.tools.scaffold import create
+from antiphon.authoring.scaffold import create
 from tests.fakes.hostile_model import Mode, hostile_model
 from tests.wire.caller import Caller, Message, call
 from tests.wire.served import UNLIMITED, Served, serve

@@ -120,8 +120,8 @@ def check_database(settings: "Settings") -> Findings:
 
 
 def check_tools(settings: "Settings") -> Findings:
+    from antiphon.authoring.build import check_handlers
     from antiphon.compose import build_tools
-    from antiphon.tools.loader import check_handlers
 
     built = build_tools(settings)
     mistakes = [*built.errors, *check_handlers(built.artifact.tools)]

@@ -1,10 +1,9 @@
-"""What the commands of `antiphon tools` do. Their words for the terminal are in `tools.py`."""
+"""What the commands of `antiphon tools` do. Their options and help texts are in `tools.py`."""
 
 import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,18 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
+from antiphon.authoring import build as builder
+from antiphon.authoring import diff as differ
+from antiphon.authoring import scaffold
+from antiphon.authoring.build import check_handlers
+from antiphon.authoring.problems import Severity
+from antiphon.authoring.testing import find_mismatches
 from antiphon.cli.options import UsageError
 from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
 from antiphon.config import Settings
 from antiphon.storage.base import AuditLine
-from antiphon.tools import build as builder
-from antiphon.tools import diff as differ
-from antiphon.tools import scaffold
 from antiphon.tools.call import ToolCall
-from antiphon.tools.lint import Severity
-from antiphon.tools.loader import check_handlers
-from antiphon.tools.outputs import find_mismatches
+from antiphon.tools.messages import Message, is_message, not_a_message
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import parse_json
@@ -45,7 +45,7 @@ def build(settings: Settings) -> None:
     not_imported = check_handlers(built.artifact.tools)
     for problem in [*built.problems, *not_imported]:
         if problem.severity is Severity.WARNING and problem.tool in built_in:
-            continue  # its user cannot change it
+            continue  # users cannot change built-in tools
         style = "red" if problem.severity is Severity.ERROR else "yellow"
         err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
     mistakes = len(built.errors) + len(not_imported)
@@ -54,21 +54,26 @@ def build(settings: Settings) -> None:
         raise typer.Exit(1)
     builder.write(built, settings.artifact_path)
     count, version = len(built.artifact.tools), built.artifact.version
-    out.print(f"Built {count} tools, version {version}, into {escape(str(settings.artifact_path))}")
+    out.print(
+        f"Built {count} tool{'' if count == 1 else 's'}, version {version}, into {escape(str(settings.artifact_path))}"
+    )
 
 
 def list_tools(settings: Settings, category: Category | None, mode: Mode | None, as_json: bool) -> None:
     snapshot = load_tools(settings).snapshot()
-    tools = [
-        tool
-        for tool in snapshot.tools.values()
-        if (category is None or tool.spec.category is category) and (mode is None or mode in tool.spec.allowed_modes)
-    ]
+    wanted = snapshot.tools.values() if category is None else snapshot.by_category(category)
+    tools = [tool for tool in wanted if mode is None or mode in tool.spec.allowed_modes]
     if as_json:
         _print_json({"version": snapshot.version, "tools": [snapshot.metadata(tool.id) for tool in tools]})
         return
     table = Table(
-        "tool", "category", "effects", "modes", "budget", "asks", title=f"{len(tools)} tools, {snapshot.version}"
+        "tool",
+        "category",
+        "effects",
+        "modes",
+        "budget",
+        "asks",
+        title=f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {snapshot.version}",
     )
     for tool in tools:
         spec = tool.spec
@@ -136,7 +141,7 @@ def diff(old: Path, new: Path, as_json: bool) -> None:
             for change in tool.changes:
                 mark = "[red]breaking[/]" if change.breaking else "[green]safe[/]"
                 out.print(f"  {mark} {escape(change.field)}: {escape(change.sentence)}")
-        breaks = "Some changes break callers." if comparison.breaking else "Nothing breaks callers."
+        breaks = "Some changes break callers." if comparison.breaking else "No change breaks callers."
         out.print(f"{comparison.old_version} → {comparison.new_version}. {breaks}")
     if comparison.breaking:
         raise typer.Exit(1)
@@ -147,7 +152,7 @@ def audit(settings: Settings, since: str | None, as_json: bool) -> None:
 
 
 async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> tuple[ToolResult, list[str]]:
-    """The result, and what in it the tool's own schema does not allow."""
+    """Returns the result, and what the tool's own schema does not allow in it."""
     async with open_house(settings) as house:
         session = house.session(mode=mode, messaging=_Screen())
         house.executor.begin_turn(session)
@@ -164,8 +169,11 @@ async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) ->
 class _Screen:
     """The client of the session: shows what a tool sends, beside the result."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        err.print(f"[dim]to the client: {escape(json.dumps(message, ensure_ascii=False))}[/]")
+    async def send(self, message: Message) -> None:
+        if not is_message(message):
+            raise not_a_message(message)
+        shown = {"type": type(message).__name__, **msgspec.to_builtins(message)}
+        err.print(f"[dim]to the client: {escape(json.dumps(shown, ensure_ascii=False))}[/]")
 
 
 async def _print_audit(settings: Settings, since_ms: int, as_json: bool) -> None:
@@ -224,7 +232,7 @@ def _read_artifact(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except msgspec.MsgspecError as error:
-        raise UsageError(f"{path} is no tool registry: {error}.") from None
+        raise UsageError(f"{path} is not a tool registry: {error}.") from None
 
 
 def _find(snapshot: Snapshot, name: str) -> Tool:

@@ -1,4 +1,4 @@
-"""`antiphon tools …`: build, look at, run, test and compare tools, and read their audit."""
+"""`antiphon tools …`: build, list, show, run, test and compare tools, and read their audit."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The tool's id
 
 @app.command()
 def build(config: ConfigOption = None) -> None:
-    """Compile all tool directories into the registry, import their handlers, and name every mistake in them."""
+    """Compile all tool directories into the registry, import their handlers, and report every mistake."""
     from antiphon.cli import tool_actions
 
     tool_actions.build(settings_for(config))
@@ -81,7 +81,7 @@ def diff(
     new: Annotated[Path, typer.Argument(help="The newer tool_registry.json.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say which changes between two registries break callers. Exit code 1 if any does."""
+    """Show what changed between two registries, and what breaks callers. Exit code 1 if anything does."""
     from antiphon.cli import tool_actions
 
     tool_actions.diff(old, new, as_json)

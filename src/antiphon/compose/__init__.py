@@ -7,6 +7,7 @@ from antiphon.compose.house import build_tools as build_tools
 from antiphon.compose.house import load_tools as load_tools
 from antiphon.compose.house import open_house as open_house
 from antiphon.compose.house import open_stores as open_stores
+from antiphon.compose.reloading import watch_tools as watch_tools
 from antiphon.compose.voice import Speech as Speech
 from antiphon.compose.voice import Voice as Voice
 from antiphon.compose.voice import open_speech as open_speech

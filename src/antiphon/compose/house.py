@@ -13,6 +13,8 @@ from uuid import uuid4
 import tzlocal
 
 from antiphon import toolkit
+from antiphon.authoring import build
+from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
@@ -35,9 +37,8 @@ from antiphon.storage.memory import MemoryDatabase
 from antiphon.storage.people import BlockStore, TokenStore
 from antiphon.storage.sessions import MessageStore, SessionStore
 from antiphon.storage.sql import open_database
-from antiphon.tools import build
 from antiphon.tools.context import Messaging
-from antiphon.tools.errors import BuildError, RegistryError
+from antiphon.tools.errors import RegistryError
 from antiphon.tools.executor import Executor
 from antiphon.tools.registry import Registry
 from antiphon.tools.session import NoClient, ToolSession
@@ -109,7 +110,7 @@ class House:
 
     async def assistant(self) -> BuiltinModel:
         """The offline assistant, ready to answer."""
-        builtin = BuiltinModel(self.registry.snapshot())
+        builtin = BuiltinModel(self.registry)
         # Beside the event loop: compiling the grammar takes a fifth of a second.
         await asyncio.to_thread(builtin.compile)
         return builtin

@@ -274,7 +274,7 @@ class LiveModel(Protocol):
         ...
 
     def end_audio(self, turn: str) -> None:
-        """No more audio comes for now: what was heard is the user's turn, and has this id. It starts with `TurnStarted`.
+        """No more audio comes for now: what was heard is the user's turn with this id, which starts with `TurnStarted`.
         If no words were heard, only `TurnComplete` follows."""
         ...
 

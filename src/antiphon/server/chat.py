@@ -1,8 +1,8 @@
 """`POST /api/chat`: a message in, an answer out, by one more client of the sessions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
@@ -16,6 +16,7 @@ from antiphon.session.tool_runner import charge_to
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.messages import Message, Timeout
 from antiphon.tools.spec import Mode
 
 DEADLINE_S: Final = 120.0
@@ -29,8 +30,8 @@ class QuietMessaging:
     def __init__(self, messaging: Messaging) -> None:
         self._messaging = messaging
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        if message.get("type") != "timeout":
+    async def send(self, message: Message) -> None:
+        if not isinstance(message, Timeout):
             raise ToolError(ErrorType.TRANSIENT, "The client shows no messages.")
         await self._messaging.send(message)
 

@@ -20,14 +20,24 @@ from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, ModelState, Refusal, RefusalCode, read_body, reply, unavailable
+from antiphon.server.desk import (
+    HttpDesk,
+    Model,
+    ModelState,
+    Refusal,
+    RefusalCode,
+    read_body,
+    read_query,
+    reply,
+    unavailable,
+)
 from antiphon.server.door import Caller, SlowDown
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
-from antiphon.tools.spec import ToolSpec
+from antiphon.tools.spec import Category, ToolSpec
 
 NAME: Final = "antiphon"
 NOBODY: Final = Caller("", authenticated=False)
@@ -63,6 +73,11 @@ class ToolEntry(ToolSpec, frozen=True, kw_only=True, rename="camel"):
 
     summary: str
     metrics: ToolMetrics
+
+
+class ToolsQuery(Struct, forbid_unknown_fields=True):
+    category: Category | None = None
+    """Only the tools of this category."""
 
 
 class ToolList(Struct, frozen=True):
@@ -144,11 +159,13 @@ async def metrics(desk: HttpDesk, request: Request, caller: Caller) -> Response:
 
 async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     snapshot = desk.registry.snapshot()
+    category = read_query(request, ToolsQuery).category
+    wanted = snapshot.tools.values() if category is None else snapshot.by_category(category)
     entries = (
         ToolEntry(
             **msgspec.structs.asdict(tool.spec), summary=tool.summary, metrics=ToolMetrics(**tool.stats.summary())
         )
-        for tool in snapshot.tools.values()
+        for tool in wanted
     )
     return reply(ToolList(snapshot.version, tuple(entries)))
 
@@ -217,7 +234,7 @@ OPERATIONS: Final = (
     Operation("DELETE", "/api/calls", "Clear the call history.", records.delete_calls, records.Deleted),
     Operation("GET", _CALL, "A call.", records.show_call, records.CallRecord, refusals=_GONE),
     Operation("DELETE", _CALL, "Delete a call from the history.", records.delete_call, None, refusals=_GONE),
-    Operation("GET", "/api/tools", "The tools and how they fare.", tools, ToolList),
+    Operation("GET", "/api/tools", "The tools and how they fare.", tools, ToolList, ToolsQuery, _BAD),
     Operation("GET", "/api/models", "The models that can be chosen.", models, ModelList),
     Operation("GET", "/api/voices", "The voices that can be chosen.", voices, VoiceList),
     Operation("GET", "/api/openapi.json", "This document.", openapi, "application/json", public=True),

@@ -139,8 +139,10 @@ def _in_query(query: type | None) -> Iterable[Schema]:
         return
     [_], definitions = msgspec.json.schema_components([query])
     for name, schema in definitions[query.__name__]["properties"].items():
-        if "$ref" in schema.get("anyOf", [schema])[0]:
-            schema = definitions[schema["$ref"].rpartition("/")[2]] | {"default": schema.get("default")}
+        reference = schema.get("anyOf", [schema])[0].get("$ref")
+        if reference is not None:
+            default = {} if schema.get("default") is None else {"default": schema["default"]}
+            schema = definitions[reference.rpartition("/")[2]] | default
         parameter = {"name": name, "in": "query", "required": False, "schema": schema}
         if name in notes(query):
             parameter["description"] = notes(query)[name]

@@ -1,16 +1,39 @@
 """What tools say to the client, and who is not listened to any more."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Final
 
-from antiphon.protocol import codec
+import msgspec
+
+from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED
-from antiphon.protocol.errors import ProtocolError
 from antiphon.protocol.server_messages import ConfirmationRequest, ConfirmationResolved, Error, Outcome, Timeout
 from antiphon.session.outbox import Outbox
 from antiphon.session.stored_session import Stores
+from antiphon.tools import messages
 from antiphon.tools.confirm import Decision, hash_of
-from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.result import ConfirmationRequest as Asked
+from antiphon.tools.result import Flyout
+
+WIRE: Final[Mapping[type, type[s.ServerMessage]]] = {
+    messages.Notice: s.Notice,
+    messages.Image: s.Image,
+    Flyout: s.Flyout,
+    messages.VoiceSessionStart: s.VoiceSessionStart,
+    messages.Timeout: s.Timeout,
+    Asked: s.ConfirmationRequest,
+}
+"""The message of the wire for each message of a tool. Their fields have the same names."""
+
+
+def to_wire(message: messages.Message) -> s.ServerMessage:
+    """Raises `ToolError` for what is no message, or has a field of the wrong type."""
+    if type(message) not in WIRE:
+        raise messages.not_a_message(message)
+    try:
+        return msgspec.convert(msgspec.to_builtins(message), WIRE[type(message)])
+    except (msgspec.ValidationError, TypeError) as error:
+        raise messages.not_a_message(message, str(error)) from None
 
 
 class ClientMessages:
@@ -25,11 +48,8 @@ class ClientMessages:
         self.farewell: Timeout | None = None
         """A block that has begun; its message waits for the farewell to be heard."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        try:
-            told = codec.server_message(message)
-        except ProtocolError as error:
-            raise ToolError(ErrorType.INTERNAL, f"The tool sent a message that no client knows: {error}") from None
+    async def send(self, message: messages.Message) -> None:
+        told = to_wire(message)
         if isinstance(told, Timeout):
             # The block holds from here on, whatever becomes of the socket.
             await self._stores.blocks.block(self._user, told.until, told.message)

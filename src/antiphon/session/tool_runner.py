@@ -25,10 +25,10 @@ from antiphon.session.outbox import Outbox, is_speech
 from antiphon.storage.base import CallRecord
 from antiphon.storage.sessions import Told
 from antiphon.tools import call as tool_call
+from antiphon.tools.attempt import refuse
 from antiphon.tools.confirm import Decision
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.executor import Executor
-from antiphon.tools.gate import refuse
 from antiphon.tools.policy import NEVER_REFUSED, VOICE_BUDGET
 from antiphon.tools.result import Citation, Failure, IntentType
 from antiphon.tools.result import ToolResult as Result
@@ -126,7 +126,7 @@ class ToolRunner:
             return None
         answers = []
         for call in calls:
-            result = await self._executor.foresee(call, self._session)
+            result = await self._executor.prefetch(call, self._session)
             if result is None:
                 return None
             answers.append(_answer(call, result))

@@ -28,7 +28,7 @@ class StoreUnavailable(StorageError):
     code = "unavailable"
 
 
-class CallRecord(Struct, frozen=True):
+class CallRecord(Struct, frozen=True, gc=False):
     """One run of a tool's handler. It is written just before the handler starts, and completed with the outcome."""
 
     id: str
@@ -124,7 +124,7 @@ class ConfirmationStore(Protocol):
         ...
 
 
-class AuditLine(Struct, frozen=True, omit_defaults=True):
+class AuditLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """One call through the gate, or one event that a handler logged."""
 
     ts_ms: int

@@ -1,4 +1,4 @@
-"""Whether a person's own words say yes or no. Code decides this, never a model: a yes lets a call run that was held.
+"""Decides whether a person's own words mean yes or no. Code decides this, never a model: a yes releases a held call.
 
 The whole text must be made of words of consent, or the whole of refusal. Whatever else is in it ("yes, but change the
 time", "the page says yes") makes it neither, and then it is an ordinary turn.
@@ -24,7 +24,7 @@ _YES: Final = "|".join(
 )
 _NO: Final = "|".join(
     (
-        # "don't" alone, since "don't stop" is no refusal.
+        # "don't" counts only on its own, since "don't stop" is not a refusal.
         f"{_DONT}(?=$| please| no)|{_DONT} (?:do|run|send) (?:it|that|this)|i {_DONT} want (?:that|it|to)",
         "n|no|nope|nah|never|negative|no (?:thanks|thank you|way)|wrong|incorrect",
         "(?:absolutely|definitely|certainly|of course|please|probably|better|rather|i'd rather|i would rather) not",

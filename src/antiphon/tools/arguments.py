@@ -1,4 +1,4 @@
-"""Arguments, checked against a tool's parameters: nothing coerced, nothing ignored, defaults on a copy."""
+"""Checks arguments against a tool's parameters: nothing is coerced or ignored, and defaults are set on a copy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,13 +9,13 @@ import jsonschema_rs
 import msgspec
 
 Fill = Callable[[dict[str, Any]], list[str]]
-"""Fills defaults into an object in place, and says which."""
+"""Fills defaults into an object in place and returns the paths it filled."""
 
 PROBLEMS_TOLD: Final = 20
 
 
 def compile_schema(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    """A validator that knows all formats, and fetches nothing. Raises ValueError for a bad schema."""
+    """Compiles a validator that checks all formats and fetches nothing. Raises ValueError for an invalid schema."""
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, ignore_unknown_formats=False, offline=True)
 
 
@@ -30,7 +30,7 @@ class Arguments:
         self._fill = _fill_for(parameters)
 
     def complete(self, args: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
-        """A copy with defaults filled in at every depth, and the paths that were filled. `args` stays as it was."""
+        """Returns a copy with defaults filled in at every depth, and the paths that were filled."""
         # Only the outer object is copied: an inner one is copied by the filler that changes it.
         filled = args.copy()
         return filled, () if self._fill is None else self._fill(filled)
@@ -38,11 +38,11 @@ class Arguments:
     def accepts(self, args: object) -> bool:
         try:
             return bool(self._is_valid(args))
-        except ValueError:  # not JSON: a key that is no string, a number that is none
+        except ValueError:  # not JSON: a key that is not a string, or NaN
             return False
 
     def problems(self, args: object) -> list[dict[str, str]]:
-        """Everything that is wrong, each with the path to it."""
+        """Lists everything that is wrong, each with its path."""
         try:
             errors = list(islice(self._validator.iter_errors(args), PROBLEMS_TOLD))
         except ValueError as error:
@@ -54,7 +54,7 @@ class Arguments:
 
 
 def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
-    """The filler for an object schema; None if nothing in it has a default."""
+    """Makes the filler for an object schema; None if nothing in it has a default."""
     properties = schema.get("properties", {})
     defaults = [(name, _maker(p["default"])) for name, p in properties.items() if "default" in p]
     nested = [(name, inner) for name, p in properties.items() if p.get("type") == "object" and (inner := _fill_for(p))]
@@ -78,7 +78,7 @@ def _fill_for(schema: Mapping[str, Any]) -> Fill | None:
 
 
 def _maker(default: Any) -> Callable[[], Any]:
-    """Gives the default anew each time: what a handler does to it must not change the next call's."""
+    """Makes a new copy of the default for each call, since a handler may change it."""
     if isinstance(default, dict | list):
         return partial(msgspec.json.decode, msgspec.json.encode(default))
     return lambda: default

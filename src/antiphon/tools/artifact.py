@@ -1,4 +1,4 @@
-"""tool_registry.json: what the build writes, and what a server loads."""
+"""tool_registry.json: the file that the build writes and the server loads."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,9 +19,9 @@ class Entry(msgspec.Struct, frozen=True, rename="camel"):
     tool_id: str
     digest: str
     origin: str
-    """The directory, absolute."""
+    """The absolute path of the tool's directory."""
     spec: dict[str, Any]
-    """schema.json."""
+    """The content of schema.json."""
     summary: str
     documentation: str
     examples: str
@@ -35,7 +35,7 @@ class Artifact(msgspec.Struct, frozen=True, rename="camel"):
     git_commit: str | None
     build_timestamp: str
     tools: list[Entry]
-    """By id."""
+    """Sorted by id."""
 
 
 def version_of(tools: Iterable[Entry]) -> str:
@@ -44,7 +44,7 @@ def version_of(tools: Iterable[Entry]) -> str:
 
 
 def read(path: Path) -> Artifact:
-    """Raises RegistryError."""
+    """Reads an artifact. Raises RegistryError."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A call as a model made it, and the keys by which a second delivery of it is known."""
+"""A call as a model made it, and the keys that identify a second delivery of it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,17 +19,17 @@ class ToolCall(Struct, frozen=True):
     """One tool call of a model message."""
 
     id: str | None
-    """As the provider gave it; None if it gave none (an id that we make up identifies nothing)."""
+    """The provider's id; None if it gave none, since an id that we make up identifies nothing."""
     name: str
     args: Any
     occurrence: int = 0
     """How many equal calls came before it in the same model message: two equal calls there are two calls."""
     extra: Any = None
-    """JSON that the model wants to see again beside its call. It means something to that model only, and to no key."""
+    """JSON that the model wants back with its call. It is opaque to everyone else and part of no key."""
 
 
 class Keys:
-    """By what a second delivery of a call to an existing tool is known."""
+    """The keys that identify a second delivery of a call to an existing tool."""
 
     __slots__ = ("_args", "_call", "_content", "_turn", "fingerprint", "provider")
 
@@ -39,13 +39,13 @@ class Keys:
         self.provider = f"provider:{call_id}" if call_id is not None and is_usable(call_id) else None
         """Set to None if the provider turns out to have used its id for another call."""
         self.fingerprint = fingerprint(call.name, args)
-        """Tool and arguments, whatever the turn."""
+        """The hash of tool and arguments, independent of the turn."""
         self._call, self._args, self._turn = call, args, turn
         self._content: str | None = None
 
     @property
     def content(self) -> str:
-        """Tool, arguments and turn. Made when it is asked for: a reading call with a usable id never needs it."""
+        """The hash of tool, arguments and turn. Computed on demand: a reading call with a usable id never needs it."""
         if self._content is None:
             # The canonical form of {args, tool, turn}, put together from the part that is already encoded.
             call, turn = self._call, self._turn
@@ -56,11 +56,11 @@ class Keys:
 
 
 class UnusableArguments(ValueError):
-    """Arguments that are no JSON, or too much of it."""
+    """The arguments are not JSON, or too large."""
 
 
 def canonical(value: object) -> bytes:
-    """JSON with the keys sorted at every depth. Raises `UnusableArguments`."""
+    """Encodes JSON with the keys sorted at every depth. Raises `UnusableArguments`."""
     try:
         encoded = _encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -95,7 +95,7 @@ def shown_id(call: ToolCall, turn: int) -> str:
 
 
 def number(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """The calls of one model message, each told how many equal ones came before it."""
+    """Numbers the calls of one model message: each learns how many equal ones came before it."""
     seen: Counter[tuple[str, bytes]] = Counter()
     numbered = []
     for call in calls:

@@ -1,4 +1,4 @@
-"""Confirmation: what a person must approve waits in the store, bound to them, for one use and five minutes."""
+"""Confirmation: a call that a person must approve waits in the store, bound to them, for one use and five minutes."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ class Confirmations:
         """128 random bits or more: whoever holds the token and the session may run the call."""
 
     async def ask(self, attempt: Attempt, tool: Tool) -> ConfirmationRequest:
-        """Stores the call as it would run, and gives what the person is to be shown."""
+        """Stores the call as it would run and returns what the person is shown."""
         now_ms = self._clock.now_ms()
         await self._store.sweep(now_ms)
         token = self._new_token()
@@ -72,7 +72,7 @@ class Confirmations:
         )
 
     async def pending(self, session: ToolSession) -> Sequence[Confirmation]:
-        """Those that still wait for this person, oldest first, without those of tools that have changed."""
+        """Lists the confirmations that wait for this person, oldest first, except those of tools that have changed."""
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         return [one for one in waiting if _is_current(one, session)]
 
@@ -102,7 +102,7 @@ class Confirmations:
 
 
 def call_of(confirmation: Confirmation) -> ToolCall:
-    """The call that waits, as it came."""
+    """Rebuilds the call that waits."""
     args = msgspec.json.decode(confirmation.args)
     return ToolCall(confirmation.call_id, confirmation.tool, args, confirmation.occurrence)
 
@@ -112,13 +112,13 @@ def hash_of(token: str) -> str:
 
 
 def _is_current(confirmation: Confirmation, session: ToolSession) -> bool:
-    """Whether the tool is what the person was asked about; if it has changed since, they must be asked anew."""
+    """Checks that the tool is still the one the person was asked about. If it has changed, they must be asked again."""
     tool = session.snapshot.tools.get(confirmation.tool)
     return tool is not None and tool.digest == confirmation.tool_digest
 
 
 def _preview(tool: Tool, args: Mapping[str, Any]) -> str:
-    """The tool's own words; if it has none, or fails to find them, the call itself."""
+    """Returns the tool's own preview, or the call itself if there is none or it fails."""
     if tool.preview is not None:
         try:
             return str(tool.preview(args))[:MAX_PREVIEW_CHARS]

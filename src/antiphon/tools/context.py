@@ -9,16 +9,17 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from antiphon.clock import Clock
+from antiphon.tools.messages import Message
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Capability, Mode
 
 Args = Mapping[str, Any]
-"""Validated arguments, defaults filled in."""
+"""Validated arguments with defaults filled in."""
 
 NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
 
 
-class SessionView(Struct, frozen=True):
+class SessionView(Struct, frozen=True, gc=False):
     """The session as a handler may see it. To change it, return an intent."""
 
     id: str
@@ -29,14 +30,14 @@ class SessionView(Struct, frozen=True):
     zone: ZoneInfo
 
 
-class ToolView(Struct, frozen=True):
+class ToolView(Struct, frozen=True, gc=False):
     id: str
     version: str
     idempotent: bool
 
 
 class Messaging(Protocol):
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """Hands a message to the client, in order. Raises `ToolError` TRANSIENT if there is no client to take it."""
         ...
 
@@ -73,7 +74,7 @@ class Audio:
         return Intent(IntentType.SUPPRESS_AUDIO, value=value)
 
 
-class Context(Struct, frozen=True):
+class Context(Struct, frozen=True, gc=False):
     session: SessionView
     tool: ToolView
     messaging: Messaging

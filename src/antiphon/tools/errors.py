@@ -46,14 +46,8 @@ class ToolError(Exception):
         self.partial_side_effects = partial_side_effects
 
 
-class BuildError(AntiphonError):
-    """The tool directories cannot be compiled."""
-
-    code = "tools_build"
-
-
 class RegistryError(AntiphonError):
-    """The artifact cannot be loaded, or is used against its rules."""
+    """The artifact cannot be loaded, or the registry is locked."""
 
     code = "tools_registry"
 

@@ -5,7 +5,7 @@ import math
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import Any, Final
 from uuid import uuid4
 
@@ -16,18 +16,17 @@ from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmatio
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
-from antiphon.tools.attempt import Attempt
-from antiphon.tools.audit import AuditLog
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
+from antiphon.tools.audit import AuditLog, record, record_answer
 from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
 from antiphon.tools.context import CallTool
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
-from antiphon.tools.foresight import foresee
-from antiphon.tools.gate import Desk, check, confirm_again, declined, not_found, refuse
+from antiphon.tools.gate import check, confirm_again, declined, not_found
 from antiphon.tools.journal import Journal
 from antiphon.tools.policy import Ledger, RateLimiter
-from antiphon.tools.recording import record, record_answer
-from antiphon.tools.registry import DEVELOPMENT, Registry
+from antiphon.tools.prefetch import prefetch
+from antiphon.tools.registry import DEVELOPMENT, Registry, Snapshot
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.running import run
 from antiphon.tools.session import ToolSession
@@ -40,7 +39,7 @@ log = get_logger(__name__)
 
 
 class Executor:
-    """Stores, clock and chance are passed in; one executor serves all the sessions of a process."""
+    """One executor serves all the sessions of a process."""
 
     def __init__(
         self,
@@ -53,59 +52,54 @@ class Executor:
         environment: str = "production",
         keep_arguments: bool = False,
         capabilities: Mapping[Capability, object] | None = None,
-        rng: Random | None = None,
-        new_id: Callable[[], str] | None = None,
-        new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24),
     ) -> None:
         self.registry = registry
-        self._desk = Desk(
-            journal=Journal(calls, clock, new_id or _numbered(uuid4().hex)),
-            confirmations=Confirmations(confirmations, clock, new_token),
+        self._deps = GateDeps(
+            journal=Journal(calls, clock, _numbered(uuid4().hex)),
+            confirmations=Confirmations(confirmations, clock, lambda: secrets.token_urlsafe(24)),
             audit=AuditLog(audit, keep_arguments=keep_arguments),
             rates=RateLimiter(),
             clock=clock,
-            rng=rng or SystemRandom(),
+            rng=SystemRandom(),
             environment=environment,
             capabilities=dict(capabilities or {}),
         )
         self._tracer = _find_tracer()
         self._actions: set[asyncio.Task[ToolResult]] = set()
-        """Runs that outlive their caller, if it is interrupted."""
-        _check_capabilities(registry, self._desk.capabilities)
+        """Runs that outlive their caller if it is interrupted."""
+        self.check_capabilities(registry.snapshot())
 
     def execute(self, call: ToolCall, session: ToolSession) -> Coroutine[Any, Any, ToolResult]:
-        """Passes a call through the gate. It never raises for what a model or a handler did.
+        """Passes a call through the gate. It never raises because of a model or a handler.
 
         Cancelling it (the user has interrupted) cancels a tool that can be repeated; an action is let finish, and
         its result is put into `session.unheard` for the next turn.
         """
         return self._execute(call, session)
 
-    async def foresee(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
-        """What the call would give, if that can be known without anybody noticing; else None.
-
-        If it is made within two seconds, the result is this one.
-        """
-        return await foresee(self._desk, Attempt(call, session, self._desk.clock.monotonic(), 0, None))
+    async def prefetch(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
+        """Runs a call ahead of time if nobody can notice; None otherwise. If the same call is made within two seconds,
+        it gets this result."""
+        return await prefetch(self._deps, Attempt(call, session, self._deps.clock.monotonic()))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
-        """The person's answer to a confirmation request, which is used up by it; None if there is none to answer."""
-        taken = await self._desk.confirmations.take(hash_of(token), session)
+        """Takes the person's answer to a confirmation request, which uses it up. None if there is nothing to answer."""
+        taken = await self._deps.confirmations.take(hash_of(token), session)
         if taken is None:
-            record_answer(self._desk, session, None, "expired")
+            record_answer(self._deps, session, None, "expired")
             return None
         return Decision(taken, approved)
 
     async def hear(self, text: str, session: ToolSession, turn: int | None = None) -> Decision | None:
         """The user's own words in a turn, by default the one under way: a yes or no to a question of the turn before.
 
-        None if they are no plain answer to one question.
+        None if they are not a plain answer to one question.
         """
         answer = verdict(text)
         if answer is None:
             return None
-        asked = await self._desk.confirmations.asked_before(session, session.turn if turn is None else turn)
-        taken = None if asked is None else await self._desk.confirmations.take(asked.token_hash, session)
+        asked = await self._deps.confirmations.asked_before(session, session.turn if turn is None else turn)
+        taken = None if asked is None else await self._deps.confirmations.take(asked.token_hash, session)
         return None if taken is None else Decision(taken, answer)
 
     async def carry_out(self, decision: Decision, session: ToolSession) -> ToolResult:
@@ -114,11 +108,11 @@ class Executor:
             return await self._execute(decision.call, session, approved=decision.confirmation)
         taken = decision.confirmation
         session.ledger.denied.add(fingerprint(taken.tool, taken.args))
-        record_answer(self._desk, session, taken, "denied")
+        record_answer(self._deps, session, taken, "denied")
         return declined()
 
     async def resolve(self, token: str, approved: bool, session: ToolSession) -> ToolResult:
-        """`decide` and `carry_out` in one."""
+        """Does `decide` and `carry_out` in one step."""
         decision = await self.decide(token, approved, session)
         if decision is None:
             failure = Failure(
@@ -130,18 +124,18 @@ class Executor:
         return await self.carry_out(decision, session)
 
     async def confirm_again(self, session: ToolSession) -> None:
-        """Asks anew about every call that waits for this person: each gets a new token, and the old one is dead.
+        """Asks again about every call that waits for this person. Each gets a new token, which replaces the old one.
 
         For a session that comes from another process: tokens are in no store, so the client may not have them.
         """
-        for waiting in await self._desk.confirmations.pending(session):
-            attempt = Attempt(call_of(waiting), session, self._desk.clock.monotonic(), 0, waiting)
+        for waiting in await self._deps.confirmations.pending(session):
+            attempt = Attempt(call_of(waiting), session, self._deps.clock.monotonic(), approved=waiting)
             assert attempt.tool is not None
-            await confirm_again(self._desk, attempt, attempt.tool, waiting)
+            await confirm_again(self._deps, attempt, attempt.tool, waiting)
 
     async def find_left(self, session: ToolSession) -> None:
-        """Notes in `session.left` which calls were running when another process had the session for the last time."""
-        session.left = {record.id: record for record in await self._desk.journal.left_running(session.id)}
+        """Finds the calls that were running when another process last had the session, and sets `session.left`."""
+        session.left = {record.id: record for record in await self._deps.journal.left_running(session.id)}
 
     async def await_left(
         self, record: CallRecord, session: ToolSession, *, patience_s: float = math.inf
@@ -150,14 +144,15 @@ class Executor:
 
         Its arguments are not known any more. None, too, if it still runs after that time.
         """
-        result = await self._desk.journal.outcome(record, patience_s=patience_s)
+        result = await self._deps.journal.outcome(record, patience_s=patience_s)
         if result is None or session.left.pop(record.id, None) is None:
             return None
         key = record.provider_key or record.hash_key or record.id
         return ToolCall(key.removeprefix("provider:"), record.tool, {}), result
 
     def begin_turn(self, session: ToolSession) -> bool:
-        """A new turn of the user: fresh budgets, and the tools of this process if the session came from another.
+        """Begins a turn of the user with fresh budgets. The session gets the tools of this process if it came from
+        another one, or if they were reloaded in development.
 
         True if the session has got other tools by this.
         """
@@ -167,17 +162,28 @@ class Executor:
         session.state.end_turn()
         return self._repin(session)
 
+    def check_capabilities(self, snapshot: Snapshot) -> None:
+        """Raises `RegistryError` for a tool that uses what this server does not offer."""
+        offered = {*self._deps.capabilities, *ALWAYS_OFFERED}
+        for tool in snapshot.tools.values():
+            missing = [use for use in tool.spec.uses if use not in offered]
+            if missing:
+                raise RegistryError(
+                    f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
+                    f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
+                )
+
     async def aclose(self) -> None:
-        """Lets the actions under way come to their end, and makes the audit durable."""
+        """Waits for running actions to finish and makes the audit durable."""
         if self._actions:
             await asyncio.wait(set(self._actions))
-        self._desk.journal.aclose()
-        await self._desk.audit.aclose()
+        self._deps.journal.aclose()
+        await self._deps.audit.aclose()
 
     def _execute(
         self, call: ToolCall, session: ToolSession, depth: int = 0, approved: Confirmation | None = None
     ) -> Coroutine[Any, Any, ToolResult]:
-        attempt = Attempt(call, session, self._desk.clock.monotonic(), depth, approved)
+        attempt = Attempt(call, session, self._deps.clock.monotonic(), depth=depth, approved=approved)
         return self._pass(attempt) if self._tracer is None else self._trace(attempt, self._tracer)
 
     async def _trace(self, attempt: Attempt, tracer: trace.Tracer) -> ToolResult:
@@ -189,22 +195,22 @@ class Executor:
     async def _pass(self, attempt: Attempt) -> ToolResult:
         if attempt.session.pinned_version != self.registry.version:
             self._allow_other_version(attempt.session)
-        desk, tool = self._desk, attempt.tool
+        deps, tool = self._deps, attempt.tool
         if tool is None:
-            return record(desk, attempt, not_found(attempt))
+            return record(deps, attempt, not_found(attempt))
         result: ToolResult | None = None
         try:
-            refusal = await check(desk, attempt, tool)
+            refusal = await check(deps, attempt, tool)
             if refusal is not None:
-                result = record(desk, attempt, refusal)
+                result = record(deps, attempt, refusal)
             elif tool.runs_to_the_end:
                 result = await self._run_to_the_end(attempt, tool)
             else:
-                result = record(desk, attempt, await run(desk, attempt, tool, self._caller))
+                result = record(deps, attempt, await run(deps, attempt, tool, self._caller))
         except Exception:
-            result = record(desk, attempt, _gate_failed(tool))
+            result = record(deps, attempt, _gate_failed(tool))
         finally:
-            desk.journal.release(attempt, result)
+            deps.journal.release(attempt, result)
         return result
 
     async def _run_to_the_end(self, attempt: Attempt, tool: Tool) -> ToolResult:
@@ -219,10 +225,10 @@ class Executor:
             raise
 
     async def _act(self, attempt: Attempt, tool: Tool) -> ToolResult:
-        result = record(self._desk, attempt, await run(self._desk, attempt, tool, self._caller))
+        result = record(self._deps, attempt, await run(self._deps, attempt, tool, self._caller))
         if attempt.ran and tool.spec.writes:
-            # What was changed must be on record before anybody is told that it was.
-            await self._desk.audit.flush()
+            # A change must be in the audit before anyone is told about it.
+            await self._deps.audit.flush()
         return result
 
     def _caller(self, attempt: Attempt) -> CallTool:
@@ -240,8 +246,8 @@ class Executor:
         return call_tool
 
     def _allow_other_version(self, session: ToolSession) -> None:
-        """In development, tools that change under a session are a mistake to be seen at once."""
-        if self._desk.environment == DEVELOPMENT:
+        """In development, tools that change in the middle of a turn are an error that must be seen at once."""
+        if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
                 f"{self.registry.version}. Restart the session to use the new ones."
@@ -250,8 +256,10 @@ class Executor:
     def _repin(self, session: ToolSession) -> bool:
         version = self.registry.version
         if session.snapshot.version != version:
-            log.warning("tools_changed", session=session.id, session_version=session.snapshot.version, version=version)
-            return False
+            if self._deps.environment != DEVELOPMENT:
+                log.warning("tools_changed", session=session.id, old=session.snapshot.version, new=version)
+                return False
+            session.snapshot = self.registry.snapshot()
         if session.pinned_version == version:
             return False
         log.info("session_repinned", session=session.id, old=session.pinned_version, new=version)
@@ -266,23 +274,13 @@ def _find_tracer() -> trace.Tracer | None:
 
 
 def _numbered(prefix: str) -> Callable[[], str]:
-    """Ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
+    """Makes ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
     numbers = count()
     return lambda: f"{prefix}-{next(numbers)}"
 
 
-def _check_capabilities(registry: Registry, offered: Mapping[Capability, object]) -> None:
-    for tool in registry.snapshot().tools.values():
-        missing = [use for use in tool.spec.uses if use not in offered and use not in ALWAYS_OFFERED]
-        if missing:
-            raise RegistryError(
-                f"{tool.id} uses {', '.join(missing)}, which this server does not offer. "
-                f'Remove it from the "uses" of {tool.origin}, or disable the tool with tools.disable.'
-            )
-
-
 def _gate_failed(tool: Tool) -> ToolResult:
-    """For a store that is down, or a mistake of ours: the model gets an answer, the log gets the traceback."""
+    """The answer if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
     log.exception("gate_failed", tool=tool.id)
     return refuse(Failure(ErrorType.TRANSIENT, f"{tool.id} cannot be run at the moment.", retryable=True))
 

@@ -1,25 +1,16 @@
-"""The checks that every call passes, in their order. One that returns a result ends the pass."""
+"""The checks that every call passes, in order. A check that returns a result ends the pass."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from random import Random
 from typing import Final
 
-from msgspec.structs import asdict
 from rapidfuzz import process
 
-from antiphon.clock import Clock
 from antiphon.storage.base import Confirmation
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt
-from antiphon.tools.audit import AuditLog
-from antiphon.tools.availability import is_available
-from antiphon.tools.confirm import Confirmations
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.journal import Journal
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
-from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
 DECLINED: Final = "All right, I won't do that."
@@ -27,47 +18,28 @@ DECLINED: Final = "All right, I won't do that."
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What the steps work with: made once, shared by all calls."""
-
-    journal: Journal
-    confirmations: Confirmations
-    audit: AuditLog
-    rates: policy.RateLimiter
-    clock: Clock
-    rng: Random
-    environment: str
-    capabilities: Mapping[Capability, object]
-
-
-def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:
-    """The failure is for the model; `spoken` is what a person is told of it, where that is not the same."""
-    return ToolResult(False, error=failure, spoken=spoken)
-
-
 def not_found(attempt: Attempt) -> ToolResult:
-    """The answer to a tool that does not exist, with the nearest that does."""
+    """The answer to an unknown tool, with the closest known one."""
     name = attempt.name
     near = process.extractOne(name, list(attempt.session.snapshot.tools), score_cutoff=70)
     suggestion = f"Did you mean {near[0]}?" if near else "Use only the tools that are listed."
     return refuse(Failure(ErrorType.NOT_FOUND, f"There is no tool called {name!r}.", suggestion=suggestion))
 
 
-async def check(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """Steps 1 to 6. Steps 7 and 8 follow in `running.py`, if all of these agree, and in `recording.py`, always."""
+async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """Steps 1 to 6. If none of them refuses, step 7 follows in `running.py`; step 8 in `audit.py` always follows."""
     return (
-        await desk.journal.recall(attempt, tool)
-        or admit(desk, attempt, tool)
+        await deps.journal.recall(attempt, tool)
+        or admit(deps, attempt, tool)
         or budget(attempt, tool)
         or validate(attempt, tool)
         or clamp(attempt, tool)
-        or (await confirm(desk, attempt, tool) if is_unconfirmed(attempt, tool) else None)
+        or (await confirm(deps, attempt, tool) if is_unconfirmed(attempt, tool) else None)
     )
 
 
-def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """2. Allowed in this mode, available in this turn, authenticated where asked, not too often."""
+def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """Step 2: the tool is allowed in this mode, available, open to this user, and within its rate limit."""
     spec, session = tool.spec, attempt.session
     if attempt.mode not in spec.allowed_modes:
         modes = " or ".join(spec.allowed_modes)
@@ -75,13 +47,13 @@ def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
     if tool.availability is not None:
         available = session.ledger.available
         if tool.id not in available:
-            available[tool.id] = is_available(tool, session.facts(desk.environment))
+            available[tool.id] = tool.is_available(session.facts(deps.environment))
         if not available[tool.id]:
             return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
     if spec.requires_auth and not session.authenticated:
         return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
     if spec.rate_limit is not None and attempt.approved is None:
-        wait_s = desk.rates.admit(session.user, tool.id, spec.rate_limit, desk.clock.monotonic())
+        wait_s = deps.rates.admit(session.user, tool.id, spec.rate_limit, deps.clock.monotonic())
         if wait_s > 0:
             message = f"{tool.id} was called too often."
             return refuse(Failure(ErrorType.RATE_LIMIT, message, retryable=True, retry_after_s=round(wait_s, 1)))
@@ -89,7 +61,7 @@ def admit(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """3. Within what this turn may cost, and not in a circle. What a person has approved is not refused for cost."""
+    """Step 3: the call is within the turn's budget and not a loop. What a person has approved is exempt."""
     if attempt.approved is not None:
         return None
     assert attempt.keys is not None
@@ -100,7 +72,7 @@ def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def validate(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """4. Arguments as the schema has them: defaults filled in on a copy, nothing coerced, nothing unknown."""
+    """Step 4: the arguments match the schema. Defaults are set on a copy; nothing is coerced or ignored."""
     args = attempt.call.args
     if isinstance(args, dict):
         attempt.args, attempt.defaults = tool.arguments.complete(args)
@@ -119,10 +91,10 @@ def validate(attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def clamp(attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """5. Cut down to what speech can use."""
+    """Step 5: the arguments are limited to what speech can use."""
     if attempt.mode is Mode.VOICE:
         clamped, asked_for = policy.clamp_for_voice(attempt.args)
-        # A tool whose schema wants more than speech does gets what its schema wants.
+        # Where the schema demands more than speech can use, the schema wins.
         if asked_for and tool.arguments.accepts(clamped):
             attempt.args, attempt.clamped = clamped, asked_for
     return None
@@ -132,12 +104,12 @@ def is_unconfirmed(attempt: Attempt, tool: Tool) -> bool:
     return attempt.approved is None and policy.must_confirm(tool, attempt.args, attempt.session.ledger.untrusted)
 
 
-async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
-    """6. The person is asked. Their answer comes by another way (`Executor.resolve`), and runs the call then."""
+async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
+    """Step 6: the person is asked. Their answer arrives separately (`Executor.resolve`) and then runs the call."""
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
         return declined()
-    request = await desk.confirmations.ask(attempt, tool)
+    request = await deps.confirmations.ask(attempt, tool)
     attempt.confirmation = "requested"
     await _tell_client(attempt, request)
     failure = Failure(
@@ -149,11 +121,11 @@ async def confirm(desk: Desk, attempt: Attempt, tool: Tool) -> ToolResult:
     return refuse(failure)
 
 
-async def confirm_again(desk: Desk, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
-    """Shows a call that waits to a client that has lost its token, which is in no store."""
+async def confirm_again(deps: GateDeps, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
+    """Shows a waiting call again to a client that has lost its token, since no store has the token."""
     if validate(attempt, tool) is None:
         clamp(attempt, tool)
-        request = await desk.confirmations.reissue(waiting, attempt.args)
+        request = await deps.confirmations.reissue(waiting, attempt.args)
         if request is not None:
             await _tell_client(attempt, request)
 
@@ -168,8 +140,8 @@ def declined() -> ToolResult:
 
 
 async def _tell_client(attempt: Attempt, request: ConfirmationRequest) -> None:
-    """Shows the question to the person. Without a client it stays in the result, and in the store."""
+    """Shows the question to the person. Without a client it stays in the result and in the store."""
     try:
-        await attempt.session.messaging.send({"type": "confirmation_request", **asdict(request)})
+        await attempt.session.messaging.send(request)
     except Exception as error:
         log.warning("confirmation_not_shown", tool=request.tool, error=str(error))

@@ -17,11 +17,11 @@ from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.tool import Tool
 
 LEASE_MS: Final = 3_000
-"""How long a run whose lease nobody renews is believed to go on."""
+"""How long a run counts as alive if nobody renews its lease."""
 RENEWED_EVERY_S: Final = 1.0
-"""How often a process renews the leases of its runs. A run that is over sooner costs nothing."""
+"""How often a process renews the leases of its runs. Shorter runs cost nothing."""
 MAX_CLOCK_SKEW_MS: Final = 5_000
-"""How far the clocks of two nodes may differ. A lease that has been over for longer need not be watched."""
+"""How far the clocks of two nodes may differ. A lease that ended longer ago is not watched."""
 
 FIRST_POLL_S: Final = 0.02
 LONGEST_POLL_S: Final = 0.25
@@ -50,7 +50,7 @@ class Journal:
         self._new_id = new_id
         self._running: dict[tuple[str, str], Attempt] = {}
         self._held: dict[str, CallRecord] = {}
-        """Announced runs of this process that are not over. Their leases are renewed."""
+        """Unfinished runs of this process, whose leases are renewed."""
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
 
@@ -81,7 +81,7 @@ class Journal:
             keys.provider = None
 
     async def begin(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
-        """Writes down that a handler is about to run. A result means that another process was faster."""
+        """Records that a handler is about to run. A result means that another process was faster."""
         attempt.record = record = self._record(attempt, tool)
         if attempt.unfinished is not None:
             if await self._store.restart(attempt.unfinished, record):
@@ -96,7 +96,7 @@ class Journal:
         return await self._answer(attempt, tool, other)
 
     async def finish(self, attempt: Attempt, tool: Tool, result: ToolResult, encoded: bytes) -> None:
-        """Stores a handler's outcome, as `encode` has made it."""
+        """Stores a handler's outcome as encoded by `encode`."""
         if attempt.record is not None:
             finished = msgspec.structs.replace(attempt.record, result=encoded)
         elif result.error is None or not result.error.retryable:
@@ -106,11 +106,11 @@ class Journal:
         try:
             await self._store.finish(finished)
         except Exception as error:
-            # The handler has run, and its result is told all the same; a later delivery finds "outcome unknown".
+            # The handler has run, so its result is still returned; a later delivery finds "outcome unknown".
             log.error("outcome_not_stored", tool=tool.id, key=attempt.key, error=str(error))
 
     def end(self, attempt: Attempt) -> None:
-        """The handler's run is over, whether or not its outcome is stored: its lease is not renewed any more."""
+        """Stops renewing the lease of a run that is over, whether or not its outcome is stored."""
         if attempt.record is not None:
             self._held.pop(attempt.record.id, None)
 
@@ -119,13 +119,13 @@ class Journal:
             self._timer.cancel()
 
     async def left_running(self, session_id: str) -> list[CallRecord]:
-        """The runs of a session without an outcome, except those that a tool among them has called."""
+        """Lists the session's runs without an outcome, except those that another of them has called."""
         unfinished = await self._store.unfinished(session_id)
         callers = {f"provider:{record.provider_key or record.hash_key}" for record in unfinished}
         return [record for record in unfinished if (record.provider_key or "").rpartition("/")[0] not in callers]
 
     async def outcome(self, record: CallRecord, *, patience_s: float) -> ToolResult | None:
-        """What came of a run that was left to itself; None if it still goes on after that time."""
+        """Waits for the outcome of a run of another process; None if it is still running after that time."""
         watched = await self._watch(record, patience_s)
         if watched is None:
             return None
@@ -133,7 +133,7 @@ class Journal:
         return msgspec.structs.replace(result, spoken=UNKNOWN_LATER) if result.spoken == UNKNOWN else result
 
     def release(self, attempt: Attempt, result: ToolResult | None) -> None:
-        """Gives the keys up, and the result to those who wait for it."""
+        """Releases the keys and hands the result to waiting duplicates."""
         running, session_id = self._running, attempt.session.id
         for key in attempt.looked_up:
             if key is not None and running.get((session_id, key)) is attempt:
@@ -146,16 +146,16 @@ class Journal:
         provider, content = attempt.looked_up
         now_ms = self._clock.now_ms()
         return CallRecord(
-            self._new_id(),
-            attempt.session.id,
-            provider,
-            content,
-            attempt.keys.fingerprint,
-            tool.id,
-            attempt.turn,
-            now_ms,
-            now_ms + LEASE_MS,
-            result,
+            id=self._new_id(),
+            session_id=attempt.session.id,
+            provider_key=provider,
+            hash_key=content,
+            fingerprint=attempt.keys.fingerprint,
+            tool=tool.id,
+            turn=attempt.turn,
+            started_ms=now_ms,
+            lease_until_ms=now_ms + LEASE_MS,
+            result=result,
         )
 
     def _owner(self, session_id: str, provider: str | None, content: str | None) -> Attempt | None:
@@ -173,7 +173,7 @@ class Journal:
     async def _share(self, owner: Attempt, attempt: Attempt) -> ToolResult:
         if owner.outcome is None:
             owner.outcome = asyncio.get_running_loop().create_future()
-        # Shielded: a duplicate that is cancelled must not cancel the future that the others wait for.
+        # Shielded, because a cancelled duplicate must not cancel the future that the others wait for.
         result = await asyncio.shield(owner.outcome)
         attempt.cache_hit = True
         return _repeatable(result)
@@ -183,16 +183,16 @@ class Journal:
         keys = attempt.keys
         if keys is None or not attempt.cache_hit or (keys.provider and record.provider_key == keys.provider):
             return result
-        # Under a new id it may be a model that goes round in a circle, so it counts as one more of the same.
+        # Under a new id it may be a model in a loop, so it counts as a repeated call.
         refusal = attempt.session.ledger.repeat(keys.fingerprint)
         return result if refusal is None else ToolResult(False, error=refusal)
 
     async def _answer(self, attempt: Attempt, tool: Tool, record: CallRecord) -> ToolResult | None:
-        """What an existing record says to a new delivery of its call."""
+        """Answers a new delivery of a call from its existing record."""
         watched = await self._watch(record, deadline_ms(tool, attempt.mode) / 1000)
         if watched is None:
             return _still_running(tool)
-        # From here on this delivery tells of it, and nobody else has to.
+        # This delivery reports the outcome from here on, so nobody else has to.
         attempt.session.left.pop(watched.id, None)
         if watched.result is None and tool.spec.idempotent:
             attempt.unfinished = watched
@@ -203,7 +203,7 @@ class Journal:
         return _decode(watched.result)
 
     async def _watch(self, record: CallRecord, patience_s: float) -> CallRecord | None:
-        """Waits for the outcome of a run. A record without one means that its owner is gone; None, that time is up.
+        """Waits for the outcome of a run. A record without an outcome means that its owner is gone; None means timeout.
 
         That an owner lives is seen by its renewals, which needs no clock but our own.
         """
@@ -228,7 +228,7 @@ class Journal:
         return record
 
     async def _give_up(self, record: CallRecord) -> ToolResult:
-        """Stores that an outcome is unknown, so that it is told once. An owner that lives after all replaces it."""
+        """Stores that an outcome is unknown, to report it once. An owner that is alive after all replaces it."""
         unknown = _outcome_unknown(record.tool)
         if not await self._store.restart(record, msgspec.structs.replace(record, result=encode(unknown))):
             found = await self._store.find(record.session_id, record.provider_key, record.hash_key)
@@ -256,7 +256,7 @@ class Journal:
 
 
 def encode(result: ToolResult) -> bytes:
-    """A result as it is stored. Raises if a handler's data is no JSON."""
+    """Encodes a result for the store. Raises if a handler's data is not JSON."""
     return msgspec.json.encode(_repeatable(result))
 
 
@@ -265,14 +265,14 @@ def _decode(result: bytes) -> ToolResult:
 
 
 def _repeatable(result: ToolResult) -> ToolResult:
-    """A result without its intents, which are never applied a second time, and without the meta of its first pass."""
+    """Strips a result of its intents, which are never applied twice, and of the meta of its first pass."""
     if not result.intents and result.meta is None:
         return result
-    return ToolResult(result.ok, result.data, result.error, (), result.spoken, result.flyout, result.citations)
+    return msgspec.structs.replace(result, intents=(), meta=None)
 
 
 def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:
-    """Both keys for a tool that writes: one provider delivers a call twice under new ids. For a reader, the better."""
+    """Both keys for a tool that writes, since a provider may repeat calls under new ids; else the better one."""
     if tool.announced or keys.provider is None:
         return keys.provider, keys.content
     return keys.provider, None

@@ -1,4 +1,4 @@
-"""What may run: budgets, clamps, rates and availability. Numbers and small rules; `gate.py` has the order."""
+"""What may run: budgets, clamps, rate limits and confirmation rules. `gate.py` has the order of the checks."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ class TurnBudget(Struct, frozen=True):
     retrieval_calls: int
     calls: int
     tool_ms: float | None
-    """When this is spent, no more is retrieved; speech cannot wait."""
+    """Once this is spent, further retrieval is refused, because speech cannot wait."""
 
 
 VOICE_BUDGET: Final = TurnBudget(retrieval_calls=2, calls=3, tool_ms=1_500)
 TEXT_BUDGET: Final = TurnBudget(retrieval_calls=5, calls=12, tool_ms=None)
 
 NEVER_REFUSED: Final = frozenset({"ignore_user", "end_voice_session", "describe_tool"})
-"""Ways out of a conversation, and the way to understand a tool: no budget stands before them."""
+"""Tools that end a conversation or explain a tool. They are never refused for budget."""
 
 SAME_CALL_LIMIT: Final = 3
 EMPTY_RESULT_LIMIT: Final = 3
@@ -38,7 +38,7 @@ FULL_TEXT: Final = "full_text"
 _LISTS: Final = (list, tuple)
 
 BUDGET_GRACE_TEXT: Final = 2
-"""In text mode a tool may take this many times its latency budget before it is cut."""
+"""In text mode a tool may take this many times its latency budget before it is cancelled."""
 
 
 @dataclass(slots=True)
@@ -54,14 +54,29 @@ class Ledger:
     denied: set[str] = field(default_factory=set)
     available: dict[str, bool] = field(default_factory=dict)
     untrusted: bool = False
-    """Whether words of strangers have come into this turn."""
+    """Whether untrusted content has come into this turn."""
 
     def spend(self, tool: Tool, budget: TurnBudget) -> Failure | None:
         """Counts a call, unless the budget refuses it."""
         if tool.id in NEVER_REFUSED:
             return None
         retrieval = tool.spec.category is Category.RETRIEVAL
-        refusal = self._refusal(retrieval, budget)
+        refusal: Failure | None = None
+        if self.calls >= budget.calls:
+            refusal = _over_budget(
+                f"This turn's {budget.calls} tool calls are used up.",
+                "Answer with what you have, or ask the user how to go on.",
+            )
+        elif retrieval and self.retrieval_calls >= budget.retrieval_calls:
+            refusal = _over_budget(
+                f"This turn's {budget.retrieval_calls} look-ups are used up.",
+                "Answer with what you have found. In the next turn, fetch known ids instead of searching again.",
+            )
+        elif retrieval and budget.tool_ms is not None and self.tool_ms > budget.tool_ms:
+            refusal = _over_budget(
+                f"This turn's {budget.tool_ms:.0f} ms for tools are used up.",
+                "Answer with what you have; speech cannot wait longer.",
+            )
         if refusal is not None:
             self.refused += 1
             return refusal
@@ -69,26 +84,8 @@ class Ledger:
         self.retrieval_calls += retrieval
         return None
 
-    def _refusal(self, retrieval: bool, budget: TurnBudget) -> Failure | None:
-        if self.calls >= budget.calls:
-            return _over_budget(
-                f"This turn's {budget.calls} tool calls are used up.",
-                "Answer with what you have, or ask the user how to go on.",
-            )
-        if retrieval and self.retrieval_calls >= budget.retrieval_calls:
-            return _over_budget(
-                f"This turn's {budget.retrieval_calls} look-ups are used up.",
-                "Answer with what you have found. In the next turn, fetch known ids instead of searching again.",
-            )
-        if retrieval and budget.tool_ms is not None and self.tool_ms > budget.tool_ms:
-            return _over_budget(
-                f"This turn's {budget.tool_ms:.0f} ms for tools are used up.",
-                "Answer with what you have; speech cannot wait longer.",
-            )
-        return None
-
     def repeat(self, fingerprint: str) -> Failure | None:
-        """Counts a call with these very arguments; the third of a turn is refused."""
+        """Counts a call with the same arguments; the third in a turn is refused."""
         self.same[fingerprint] = times = self.same.get(fingerprint, 0) + 1
         if times < SAME_CALL_LIMIT:
             return None
@@ -99,7 +96,7 @@ class Ledger:
         )
 
     def note_empty(self, tool: Tool) -> Failure | None:
-        """Counts an empty result; the third of a tool in a turn becomes advice."""
+        """Counts an empty result; the third of a tool in a turn is replaced by advice."""
         self.empty[tool.id] = times = self.empty.get(tool.id, 0) + 1
         if times < EMPTY_RESULT_LIMIT:
             return None
@@ -120,7 +117,7 @@ class RateLimiter:
         self._calls: dict[tuple[str, str], deque[float]] = {}
 
     def admit(self, user: str, tool: str, limit: RateLimit, now_s: float) -> float:
-        """0 if the call is admitted and counted, else the seconds until one would be."""
+        """Returns 0 if the call is admitted and counted, else the seconds until one would be."""
         calls = self._calls.setdefault((user, tool), deque(maxlen=limit.calls))
         while calls and calls[0] <= now_s - limit.window_s:
             calls.popleft()
@@ -131,7 +128,7 @@ class RateLimiter:
 
 
 def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments cut down to what speech can use, and the values that were asked for instead."""
+    """Returns the arguments limited to what speech can use, and the values that were asked for."""
     clamped: dict[str, Any] = {}
     top_k, fields = args.get("top_k"), args.get("return_fields")
     if isinstance(top_k, int) and top_k > VOICE_TOP_K:
@@ -144,7 +141,7 @@ def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def is_empty(data: Any) -> bool:
-    """Whether a look-up found nothing: no data at all, or lists of which none has anything in it."""
+    """Whether a look-up found nothing: no data, or only empty lists."""
     if not isinstance(data, dict):
         return not data
     lists = False

@@ -1,6 +1,6 @@
 """The tools of a process: read once at the start, locked, and given to each session as a snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -9,9 +9,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from antiphon.tools import artifact, loader
-from antiphon.tools.adapters import ADAPTERS
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.garbage import collector_paused
+from antiphon.tools.loader import collector_paused
 from antiphon.tools.source import Source, read
 from antiphon.tools.spec import Category, Mode
 from antiphon.tools.tool import Tool
@@ -21,10 +20,9 @@ DEVELOPMENT: Final = "development"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The tools as a session knows them. It stays as it is, whatever the registry does later."""
+    """The tools as a session knows them. It never changes, whatever the registry does later."""
 
     version: str
-    git_commit: str | None
     tools: Mapping[str, Tool]
     """By id."""
     _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
@@ -51,7 +49,7 @@ class Snapshot:
         return None if tool is None else tool.documentation
 
     def metadata(self, tool_id: str) -> dict[str, Any] | None:
-        """The contract without its schemas, in the words of schema.json."""
+        """The contract without its schemas, with the field names of schema.json."""
         tool = self.tools.get(tool_id)
         if tool is None:
             return None
@@ -59,21 +57,23 @@ class Snapshot:
         return {name: value for name, value in contract.items() if name not in ("parameters", "outputs")}
 
     def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
-        """The tools that are allowed in the mode, in the provider's words. They are shared: send, don't change them."""
-        if provider not in ADAPTERS:
-            raise RegistryError(f'There are no tool schemas for "{provider}"; there are {", ".join(ADAPTERS)}.')
+        """The schemas of the allowed tools in the provider's format. They are shared and must not be changed."""
         key = (provider, mode)
         if key not in self._schemas:
-            self._schemas[key] = tuple(tool.provider_schemas[provider] for tool in self.allowed(mode))
+            try:
+                self._schemas[key] = tuple(tool.provider_schemas[provider] for tool in self.allowed(mode))
+            except KeyError:
+                known = ", ".join(next(iter(self.tools.values())).provider_schemas)
+                raise RegistryError(f'There are no tool schemas for "{provider}"; there are {known}.') from None
         return self._schemas[key]
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """What became of the calls to each tool since it was loaded."""
+        """Call statistics of each tool since it was loaded."""
         return {tool_id: tool.stats.summary() for tool_id, tool in self.tools.items()}
 
 
 class Registry:
-    """Made by `Registry.load`. While it is locked, the tools stay what they are."""
+    """The loaded tools of a process. While it is locked, they cannot be reloaded."""
 
     def __init__(self, path: Path, environment: str, snapshot: Snapshot) -> None:
         self._path = path
@@ -91,10 +91,6 @@ class Registry:
         return self._snapshot.version
 
     @property
-    def git_commit(self) -> str | None:
-        return self._snapshot.git_commit
-
-    @property
     def tools(self) -> Mapping[str, Tool]:
         return self._snapshot.tools
 
@@ -108,8 +104,11 @@ class Registry:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def reload(self) -> None:
-        """Reads the artifact again. Sessions keep the snapshot they have."""
+    def reload(self, check: Callable[[Snapshot], None] = lambda snapshot: None) -> None:
+        """Reads the artifact again, and takes it unless it cannot be loaded or `check` raises.
+
+        Sessions keep the snapshot they have.
+        """
         if self._locked:
             raise RegistryError("The tools are locked, so they cannot be reloaded. Restart the server.")
         if self._environment != DEVELOPMENT:
@@ -117,7 +116,9 @@ class Registry:
                 f'Tools are reloaded in development only, and server.environment is "{self._environment}". '
                 "Restart the server."
             )
-        self._snapshot = _load(self._path)
+        snapshot = _load(self._path)
+        check(snapshot)
+        self._snapshot = snapshot
 
 
 @collector_paused()
@@ -136,4 +137,4 @@ def _load(path: Path) -> Snapshot:
     if stale:
         raise RegistryError(f"{path} is out of date: {', '.join(stale)}. Run `antiphon tools build`.")
     tools = {entry.tool_id: loader.load(entry, sources[entry.tool_id]) for entry in built.tools}
-    return Snapshot(built.version, built.git_commit, MappingProxyType(tools))
+    return Snapshot(built.version, MappingProxyType(tools))

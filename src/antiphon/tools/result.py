@@ -1,4 +1,4 @@
-"""What a tool gives back. Handlers make it with `ok` and `fail`; the gate adds `meta`."""
+"""What a tool returns. Handlers create it with `ok` and `fail`; the gate adds `meta`."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -26,8 +26,8 @@ class After(StrEnum):
     FAREWELL_SPOKEN = "farewell_spoken"
 
 
-class Intent(Struct, frozen=True):
-    """A change of the session that a handler asks for. The session's state controller decides (`intents.py`)."""
+class Intent(Struct, frozen=True, gc=False):
+    """A change of the session that a handler asks for. The session's `StateController` decides."""
 
     type: str
     after: str | None = None
@@ -69,7 +69,7 @@ class ConfirmationRequest(Struct, frozen=True):
     """The id under which the client is shown the call."""
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     type: ErrorType
     message: str
     retryable: bool = False
@@ -81,7 +81,7 @@ class Failure(Struct, frozen=True):
     partial_side_effects: bool = False
 
     def for_model(self) -> dict[str, Any]:
-        """What the model is told: enough to correct itself, and not the token that only the person may use."""
+        """What the model is told: enough to correct itself, but not the token that only the person may use."""
         told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
         if self.suggestion is not None:
             told["suggestion"] = self.suggestion
@@ -96,7 +96,7 @@ class Failure(Struct, frozen=True):
         return told
 
 
-class Meta(Struct, frozen=True):
+class Meta(Struct, frozen=True, gc=False):
     tool: str
     tool_version: str | None
     registry_version: str
@@ -108,7 +108,7 @@ class Meta(Struct, frozen=True):
     """Arguments that the policy changed, with the values that were asked for."""
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(Struct, frozen=True, gc=False):
     ok: bool
     data: Any = None
     error: Failure | None = None
@@ -133,7 +133,9 @@ def ok(
 ) -> ToolResult:
     """Success. `spoken` is the answer in one or two sentences, in normal writing: it is shown, too, and a voice makes
     "example.org" into "example dot org" by itself."""
-    return ToolResult(True, data, None, tuple(intents), spoken, flyout, tuple(citations))
+    return ToolResult(
+        ok=True, data=data, intents=tuple(intents), spoken=spoken, flyout=flyout, citations=tuple(citations)
+    )
 
 
 def fail(
@@ -161,7 +163,7 @@ def fail(
 
 
 def mend(result: ToolResult) -> ToolResult:
-    """The result without halves of surrogate pairs, which a handler may have got from others."""
+    """Replaces lone surrogates, which a handler may have got from elsewhere."""
     return ToolResult(**{name: _mend(value) for name, value in asdict(result).items()})
 
 

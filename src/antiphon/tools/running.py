@@ -1,19 +1,16 @@
-"""Step 7: the handler, with its deadline, its one retry, and every way it can end made into a result."""
+"""Step 7: runs the handler with its deadline and one retry, and turns every way it can end into a result."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import coroutine
 from typing import Any, Final, cast
 
-import msgspec
-
-from antiphon.storage.base import AuditLine
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
-from antiphon.tools.attempt import Attempt
+from antiphon.tools.attempt import Attempt, GateDeps, refuse
+from antiphon.tools.audit import HandlerAudit
 from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.gate import Desk, refuse
 from antiphon.tools.journal import encode
 from antiphon.tools.result import Failure, ToolResult, mend
 from antiphon.tools.spec import Capability, Mode
@@ -26,24 +23,26 @@ IN_TEXT: Final = Voice(active=False)
 TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
 TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
 WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how far it got."
-"""What a person is told of a failure. The model is told the tool, too."""
+"""What a person is told about a failure. The model is also told which tool it was."""
 
 log = get_logger(__name__)
 
 
-async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
+async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
     """Runs the handler once, or twice where the retry rule allows, and stores what came of it.
 
     `caller` makes `context.call_tool`, for a tool that uses it.
     """
     if tool.announced:
-        shared = await desk.journal.begin(attempt, tool)
+        shared = await deps.journal.begin(attempt, tool)
         if shared is not None:
             return shared
     attempt.ran = True
-    context = make_context(desk, attempt, tool, caller)
+    context = make_context(deps, attempt, tool, caller)
     try:
-        result = _recall_foreseen(desk, attempt) or await run_once(attempt, tool, context)
+        result = (_take_prefetched(deps, attempt) if attempt.session.prefetched else None) or await run_once(
+            attempt, tool, context
+        )
         if result.error is not None and _may_retry(attempt, tool, result.error):
             result = await run_once(attempt, tool, context)
         try:
@@ -56,14 +55,14 @@ async def run(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attemp
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
             result = _internal(tool)
             encoded = encode(result)
-        await desk.journal.finish(attempt, tool, result, encoded)
+        await deps.journal.finish(attempt, tool, result, encoded)
     finally:
-        desk.journal.end(attempt)
+        deps.journal.end(attempt)
     return result
 
 
 async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult:
-    """One run of the handler. Whatever it does, a result comes of it, unless the pass itself is cancelled."""
+    """Runs the handler once. Whatever it does, there is a result, unless the pass itself is cancelled."""
     deadline: asyncio.Timeout | None = None
     try:
         handler = tool.execute(attempt.args, context)
@@ -72,7 +71,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         except StopIteration as done:
             result = done.value
         else:
-            # A deadline costs as much as the rest of a run, so only a handler that waits for something gets one.
+            # A deadline costs as much as the rest of a run, so it is set only once a handler waits for something.
             async with asyncio.timeout(policy.deadline_ms(tool, attempt.mode) / 1000) as deadline:
                 result = await _rest(handler, waiting_for)
     except ToolError as error:
@@ -86,7 +85,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Nobody cancelled this pass: the handler let the cancellation of something of its own escape.
+        # Nobody cancelled this pass: the handler let a cancellation of its own escape.
         return _unexpected(tool)
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
@@ -97,7 +96,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
 
 @coroutine
 def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generator[Any, Any, ToolResult]:
-    """The rest of a handler that has begun to wait: what `await` would do from here on."""
+    """Drives a handler that has begun to wait, as `await` would from here on."""
     try:
         while True:
             try:
@@ -110,14 +109,13 @@ def _rest(handler: Coroutine[Any, Any, ToolResult], waiting_for: Any) -> Generat
         return cast(ToolResult, done.value)
 
 
-def _recall_foreseen(desk: Desk, attempt: Attempt) -> ToolResult | None:
-    if not attempt.session.foreseen or attempt.keys is None:
-        return None
-    return attempt.session.take_foreseen(attempt.keys.fingerprint, desk.clock.monotonic())
+def _take_prefetched(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
+    assert attempt.keys is not None
+    return attempt.session.take_prefetched(attempt.keys.fingerprint, deps.clock.monotonic())
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
-    """Once, in text, where repeating is harmless and nobody asked us to wait. Speech has no time for it."""
+    """Whether to retry: once, in text mode only, if the tool is idempotent and nobody asked us to wait."""
     return (
         error.type is ErrorType.TRANSIENT
         and error.retryable
@@ -144,7 +142,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
     failure = Failure(
         ErrorType.TRANSIENT,
         f"{tool.id} did not answer within {policy.deadline_ms(tool, mode)} ms.",
-        # The time is spent: the gate does not try again by itself, and what may be half done must not be repeated.
+        # The time is spent, so the gate does not retry; what may be half done must not be repeated.
         retryable=not partial,
         retry_after_s=None if partial else 1.0,
         partial_side_effects=partial,
@@ -153,7 +151,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
 
 
 def _unexpected(tool: Tool) -> ToolResult:
-    """For an exception that the handler did not foresee. Its traceback goes to the log, never to the model."""
+    """The result for an unexpected exception. Its traceback goes to the log, never to the model."""
     log.exception("handler_failed", tool=tool.id)
     return _internal(tool)
 
@@ -163,57 +161,25 @@ def _internal(tool: Tool) -> ToolResult:
     return refuse(failure, spoken=WENT_WRONG)
 
 
-def make_context(desk: Desk, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
+def make_context(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> Context:
     spec = tool.spec
     granted: Mapping[Capability, object] = NOTHING_GRANTED
     if spec.uses:
         offered = {
-            **desk.capabilities,
+            **deps.capabilities,
             Capability.CALL_TOOL: caller(attempt),
             Capability.CATALOG: attempt.session.snapshot,
         }
         granted = {capability: offered[capability] for capability in spec.uses}
     session, mode = attempt.session, attempt.mode
     return Context(
-        session.view(mode),
-        tool.view,
-        session.messaging,
-        IN_VOICE if mode is Mode.VOICE else IN_TEXT,
-        AUDIO,
-        Trail(desk, attempt),
-        desk.clock,
-        desk.rng,
-        granted,
+        session=session.view(mode),
+        tool=tool.view,
+        messaging=session.messaging,
+        voice=IN_VOICE if mode is Mode.VOICE else IN_TEXT,
+        audio=AUDIO,
+        audit=HandlerAudit(deps, attempt),
+        clock=deps.clock,
+        rng=deps.rng,
+        granted=granted,
     )
-
-
-class Trail:
-    """A handler's own lines in the audit."""
-
-    __slots__ = ("_attempt", "_desk")
-
-    def __init__(self, desk: Desk, attempt: Attempt) -> None:
-        self._desk = desk
-        self._attempt = attempt
-
-    def log(self, event: str, **data: Any) -> None:
-        attempt = self._attempt
-        try:
-            msgspec.json.encode(data)
-        except Exception:
-            # One line that cannot be written would keep the whole batch from the store.
-            data = {"not_json": repr(data)[:200]}
-        self._desk.audit.add(
-            AuditLine(
-                ts_ms=self._desk.clock.now_ms(),
-                session=attempt.session.id,
-                user=attempt.session.user,
-                mode=attempt.mode,
-                turn=attempt.turn,
-                tool=attempt.name,
-                idempotency_key=attempt.key,
-                outcome="event",
-                event=event,
-                data=data,
-            )
-        )

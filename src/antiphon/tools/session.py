@@ -1,6 +1,5 @@
 """A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -8,21 +7,25 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from antiphon.storage.base import CallRecord
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Messaging, SessionView
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.intents import StateController
+from antiphon.tools.messages import Message
 from antiphon.tools.policy import Ledger
 from antiphon.tools.registry import Snapshot
-from antiphon.tools.result import ToolResult
+from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Mode
 
-FORESEEN_FOR_S: Final = 2.0
-"""What a tool would have said this long ago, it may not say any more: the time has gone on."""
+PREFETCH_TTL_S: Final = 2.0
+"""How long a prefetched result stays valid."""
+MAX_PENDING_MESSAGE_CHARS: Final = 200
+
+log = get_logger(__name__)
 
 
-class Foreseen(Struct, frozen=True):
-    """The result of a call that has not been made yet."""
+class Prefetched(Struct, frozen=True):
+    """The result of a call that the model has not made yet."""
 
     result: ToolResult
     at_s: float
@@ -31,13 +34,63 @@ class Foreseen(Struct, frozen=True):
 class NoClient:
     """The messaging of a session that nobody listens to."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "No client is connected.", retryable=True)
 
 
 @dataclass(slots=True)
+class StateController:
+    """The one way in which a tool's result changes a session: it holds what intents have asked for, and the session
+    reads it and acts."""
+
+    voice_active: bool = False
+    ending: After | None = None
+    """When the voice session is to end, once a tool has asked for it."""
+    suppress_audio: bool = False
+    suppress_transcript: bool = False
+    pending_message: str | None = None
+
+    def apply(self, intent: object) -> bool:
+        """Applies an intent and returns whether it was valid. An invalid one is logged and changes nothing."""
+        problem = self._apply(intent) if isinstance(intent, Intent) else "it is not an Intent"
+        if problem is not None:
+            # Not the whole intent, since its message is private.
+            kind = intent.type if isinstance(intent, Intent) else type(intent).__name__
+            log.warning("intent_refused", intent=kind, problem=problem)
+        return problem is None
+
+    def end_turn(self) -> None:
+        """Resets what lasts for one turn only."""
+        self.suppress_audio = False
+        self.suppress_transcript = False
+
+    def _apply(self, intent: Intent) -> str | None:
+        """Applies the intent, or says what is wrong with it."""
+        match intent:
+            case Intent(type=IntentType.END_VOICE_SESSION, after=after):
+                if after not in tuple(After):
+                    return f"after must be one of {', '.join(After)}"
+                if not self.voice_active:
+                    return "there is no voice session to end"
+                self.ending = After(after)
+            case Intent(type=IntentType.SUPPRESS_AUDIO, value=bool(value)):
+                self.suppress_audio = value
+            case Intent(type=IntentType.SUPPRESS_TRANSCRIPT, value=bool(value)):
+                self.suppress_transcript = value
+            case Intent(type=IntentType.SET_PENDING_MESSAGE, message=str(message)):
+                if not 0 < len(message) <= MAX_PENDING_MESSAGE_CHARS:
+                    return f"message must have 1 to {MAX_PENDING_MESSAGE_CHARS} characters"
+                self.pending_message = message
+            case Intent(type=type) if type in tuple(IntentType):
+                return "its value is missing or of the wrong type"
+            case _:
+                return "its type is unknown"
+        return None
+
+
+@dataclass(slots=True)
 class ToolSession:
-    """Its owner sets the mode and begins the turns; the gate reads it and keeps the turn's ledger."""
+    """A session as the gate sees it. Its owner sets the mode and begins the turns; the gate keeps the turn's ledger."""
 
     id: str
     user: str
@@ -48,17 +101,17 @@ class ToolSession:
     turn: int = 0
     """The user's turns. A redelivered or replayed message does not advance it."""
     pinned_version: str = ""
-    """Of the tools that the session knows of; another than the snapshot's if it was begun on another process."""
+    """The version of the tools that the session knows; differs from the snapshot's if it began on another process."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     messaging: Messaging = field(default_factory=NoClient)
     state: StateController = field(default_factory=StateController)
     ledger: Ledger = field(default_factory=Ledger)
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
-    """Results of actions that outlived their turn; to be told in the next one."""
+    """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
-    """Runs that another process has begun for this session and that nobody has told of, by the ids of their records."""
-    foreseen: dict[str, Foreseen] = field(default_factory=dict)
-    """By tool and arguments: what calls would give that the next turn will probably make."""
+    """Runs of another process for this session that nobody has reported yet, by record id."""
+    prefetched: dict[str, Prefetched] = field(default_factory=dict)
+    """Prefetched results, by the fingerprint of their call."""
 
     _view: SessionView | None = field(default=None, init=False, repr=False)
 
@@ -69,13 +122,15 @@ class ToolSession:
         """The session as a handler sees it; the calls of a turn share one."""
         view = self._view
         if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
-            self._view = view = SessionView(self.id, self.user, mode, self.active, self.turn, self.zone)
+            self._view = view = SessionView(
+                id=self.id, user=self.user, mode=mode, active=self.active, turn=self.turn, zone=self.zone
+            )
         return view
 
-    def take_foreseen(self, fingerprint: str, now_s: float) -> ToolResult | None:
-        """What was foreseen of such a call, if it is fresh. All that is not is forgotten."""
-        self.foreseen = {key: each for key, each in self.foreseen.items() if now_s - each.at_s <= FORESEEN_FOR_S}
-        found = self.foreseen.pop(fingerprint, None)
+    def take_prefetched(self, fingerprint: str, now_s: float) -> ToolResult | None:
+        """Takes the prefetched result of a call, if it is still valid. Expired ones are dropped."""
+        self.prefetched = {key: each for key, each in self.prefetched.items() if now_s - each.at_s <= PREFETCH_TTL_S}
+        found = self.prefetched.pop(fingerprint, None)
         return None if found is None else found.result
 
     def facts(self, environment: str) -> dict[str, Any]:

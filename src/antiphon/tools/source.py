@@ -1,4 +1,4 @@
-"""One tool's directory as it was read: its files, and the digest by which a change is noticed.
+"""One tool's directory as it was read: its files, and a digest that detects changes.
 
 The digest is the same on any machine and in any folder. JSON is hashed in canonical form, text with the line ends of
 Unix (git may check the same file out with others), everything else byte by byte.

@@ -38,7 +38,7 @@ class Capability(StrEnum):
 DEFAULT_TIMEOUT_MS: Final = 30_000
 
 UNTRUSTED_TAG: Final = "untrusted"
-"""Marks a tool whose results were written by strangers. Every tool that uses `fetch` counts as marked."""
+"""Marks a tool whose results are untrusted content. Every tool that uses `fetch` counts as marked."""
 
 
 class RateLimit(Struct, frozen=True):
@@ -47,7 +47,7 @@ class RateLimit(Struct, frozen=True):
 
 
 class ToolSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """schema.json. `lint.py` checks it field by field first, so that all mistakes are told at once."""
+    """The content of schema.json. The build checks it field by field first, to report all mistakes at once."""
 
     tool_id: str
     version: str
@@ -73,5 +73,5 @@ class ToolSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
     @property
     def untrusted(self) -> bool:
-        """Whether its results were written by strangers."""
+        """Whether its results are untrusted content, written by strangers."""
         return Capability.FETCH in self.uses or UNTRUSTED_TAG in self.tags

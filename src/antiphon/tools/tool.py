@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Context, ToolView
@@ -21,15 +22,18 @@ Preview = Callable[[Args], str]
 NeedsConfirmation = Callable[[Args, bool], bool]
 """`needs_confirmation(args, untrusted)` in handler.py: a policy finer than `requiresConfirmation`.
 
-`untrusted` tells whether words of strangers (a web page, say) are in this turn.
+`untrusted` says whether untrusted content, such as a web page, is in this turn.
 """
+
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     spec: ToolSpec
     digest: str
-    """Of all the files of its directory: another digest is another tool."""
+    """The hash of all files of its directory."""
     origin: str
     """The directory that it was loaded from."""
     summary: str
@@ -38,7 +42,7 @@ class Tool:
     """The Examples section of its documentation, given to a model that got the arguments wrong."""
     provider_schemas: Mapping[str, Mapping[str, Any]]
     sentences: Mapping[str, Any] | None
-    """sentences.yaml as it was read; `sentences.py` says what is in it."""
+    """sentences.yaml as it was read; `antiphon.sentences.templates` describes the format."""
     arguments: Arguments
     execute: Execute
     preview: Preview | None = None
@@ -50,7 +54,7 @@ class Tool:
     id: str = field(init=False)
     view: ToolView = field(init=False)
     announced: bool = field(init=False)
-    """Whether a run must be on record before it starts. Reading twice is harmless, so a reader saves the write."""
+    """Whether a run must be recorded before it starts. Reading twice is harmless, so a reader skips that write."""
     untrusted: bool = field(init=False)
     runs_to_the_end: bool = field(init=False)
     """Whether stopping the handler half-way could leave something half done."""
@@ -63,3 +67,21 @@ class Tool:
         object.__setattr__(self, "announced", announced)
         object.__setattr__(self, "untrusted", spec.untrusted)
         object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)
+
+    def is_available(self, facts: Mapping[str, Any]) -> bool:
+        """Evaluates the tool's availability expression for this turn. An expression that fails counts as false."""
+        if self.availability is None:
+            return True
+        try:
+            return self.availability.execute(dict(facts)) is True
+        except Exception as error:
+            log.warning("availability_failed", tool=self.id, expression=self.spec.availability, error=str(error))
+            return False
+
+
+def compile_availability(expression: str) -> "cel.Program":
+    """Compiles a CEL expression. Raises ValueError if it is not one."""
+    # Imported late, because it takes 0.1 s that a process without such expressions can save.
+    import cel
+
+    return cel.compile(expression)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.authoring import build
 from antiphon.compose import TOOLKIT
 from antiphon.models.builtin import BuiltinModel
-from antiphon.tools import build
 from antiphon.tools.registry import Registry
 from tests.fakes.web import Houses, Web
 

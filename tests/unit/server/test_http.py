@@ -233,6 +233,22 @@ async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable
     assert after["calculate"]["metrics"]["calls"] == before["calculate"]["metrics"]["calls"] + 1
 
 
+async def test_the_tools_of_one_category_are_listed(offline: Callable[[], Web]) -> None:
+    web = offline()
+    listed = (await web.get("/api/tools?category=action")).json()["tools"]
+    assert {tool["category"] for tool in listed} == {"action"}
+    every = (await web.get("/api/tools")).json()["tools"]
+    assert [tool for tool in every if tool["category"] == "action"] == listed
+
+
+async def test_an_unknown_category_is_refused_with_the_known_ones(offline: Callable[[], Web]) -> None:
+    refused = await offline().get("/api/tools?category=music")
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"] == (
+        "Wrong parameter: `category` must be one of `retrieval`, `action`, `utility`, not 'music'."
+    )
+
+
 async def test_models_are_listed(houses: Houses) -> None:
     model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
     web = houses.open(text=[], desk={"models": lambda: [model]})

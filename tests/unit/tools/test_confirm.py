@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.result import ToolResult
+from antiphon.tools.result import ConfirmationRequest, ToolResult
 from antiphon.tools.spec import Category, Mode, SideEffects
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 
@@ -60,8 +60,9 @@ async def test_the_question_shows_what_would_run_and_nothing_has(asked: Asked) -
 
 async def test_the_client_is_shown_the_question_and_the_model_not_the_token(asked: Asked) -> None:
     result = await asked.ask()
-    assert asked.gate.outbox.sent[-1]["type"] == "confirmation_request"
-    assert asked.gate.outbox.sent[-1]["confirmation_token"] == asked.token
+    shown = asked.gate.outbox.sent[-1]
+    assert isinstance(shown, ConfirmationRequest)
+    assert shown.confirmation_token == asked.token
     assert asked.token not in str(result.for_model())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from antiphon.authoring.testing import StillClock
 from antiphon.storage.base import CallRecord
 from antiphon.storage.memory import MemoryCallStore, MemoryDatabase
 from antiphon.tools.context import Args, Context
@@ -12,7 +13,6 @@ from antiphon.tools.errors import ErrorType
 from antiphon.tools.journal import LEASE_MS
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Mode, SideEffects
-from antiphon.tools.testing import StillClock
 from tests.fakes.calls import LoopClock
 from tests.fakes.gates import Counted, Gate, make_action, make_retrieval, make_tool
 
@@ -220,7 +220,7 @@ async def test_a_duplicate_knows_an_owner_by_its_renewals_and_not_by_the_clock(a
 async def test_only_a_run_that_takes_long_is_renewed() -> None:
     calls = RenewedCalls()
     gate = Gate(make_action("quick", taking(0.5)), make_action("slow", taking(3.5)), clock=LoopClock())  # type: ignore[arg-type]
-    gate.executor._desk.journal._store = calls
+    gate.executor._deps.journal._store = calls
     await gate.call("quick")
     await asyncio.sleep(5)
     assert calls.renewals == 0

@@ -1,11 +1,12 @@
+import gc
 import sys
 from pathlib import Path
 
 import pytest
 
+from antiphon.authoring.testing import load_module, make_context
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.loader import load_module
-from antiphon.tools.testing import make_context
+from antiphon.tools.loader import collector_paused
 from tests.fakes.toolbox import write_tool
 
 EXECUTE = "async def execute(args, context): return WHAT\n"
@@ -100,3 +101,25 @@ def test_a_failed_import_leaves_no_module_behind(tmp_path: Path) -> None:
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="nowhere cannot be read: No such file or directory"):
         load_module(tmp_path / "nowhere")
+
+
+def test_the_collector_rests_only_meanwhile() -> None:
+    with collector_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_the_collector_works_again_after_an_error() -> None:
+    with pytest.raises(KeyError), collector_paused():
+        raise KeyError
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from antiphon.tools.build import build, write
+from antiphon.authoring.build import build, write
+from antiphon.authoring.testing import make_context
 from antiphon.tools.errors import RegistryError
-from antiphon.tools.registry import Registry
+from antiphon.tools.registry import Registry, Snapshot
 from antiphon.tools.spec import Category, Mode
-from antiphon.tools.testing import make_context
 from tests.fakes.toolbox import HANDLER, PREVIEW, write_tool
 
 
@@ -67,7 +67,7 @@ def test_a_loaded_tool_has_its_contract_and_its_functions(home: Path) -> None:
 def test_version_and_commit_are_those_of_the_build(home: Path) -> None:
     registry = loaded(home)
     built = build([home / "tools"]).artifact
-    assert (registry.version, registry.git_commit) == (built.version, None)
+    assert registry.version == built.version
     assert registry.snapshot().version == built.version
 
 
@@ -172,6 +172,18 @@ def test_a_failed_reload_keeps_what_was_there(home: Path) -> None:
     (home / "tool_registry.json").unlink()
     with pytest.raises(RegistryError):
         registry.reload()
+    assert registry.snapshot() is before
+
+
+def test_a_reload_that_does_not_pass_the_check_keeps_what_was_there(home: Path) -> None:
+    registry = loaded(home)
+    before = registry.snapshot()
+
+    def refuse(snapshot: Snapshot) -> None:
+        raise RegistryError("no")
+
+    with pytest.raises(RegistryError):
+        registry.reload(refuse)
     assert registry.snapshot() is before
 
 

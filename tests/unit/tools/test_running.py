@@ -135,7 +135,7 @@ async def test_an_expected_error_may_be_raised_from_anywhere() -> None:
     "answer",
     [RuntimeError("password=hunter2"), TimeoutError("hunter2"), asyncio.CancelledError("hunter2"), {"ok": True}, None],
 )
-async def test_anything_unforeseen_is_internal_and_tells_nothing(answer: Any) -> None:
+async def test_anything_unexpected_is_internal_and_tells_nothing(answer: Any) -> None:
     told = await error_of(Gate(make_tool("broken", failing(answer))), "broken")
     assert told.type is ErrorType.INTERNAL
     assert told.partial_side_effects

@@ -14,9 +14,9 @@ from typing import Final
 
 from rapidfuzz import fuzz, process
 
-from antiphon.tools.sentences.grammar import SLOT, Match, Template, match_template
-from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import nearest, words
+from antiphon.sentences.matching import SLOT, Match, Template, match_template
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.readings import nearest, words
 
 MAX_WORDS: Final = 30
 MIN_SCORE: Final = 0.6

@@ -1,7 +1,6 @@
 """The offline assistant as a `TextModel`: a grammar understands, tools answer, and code puts the answer into words."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final, Protocol
 
 from antiphon.models.base import (
@@ -37,12 +36,17 @@ class BuiltinModel:
 
     profile = PROFILE
 
-    def __init__(self, snapshot: Toolbox) -> None:
-        self._tools = snapshot.tools
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._compiled: tuple[Mapping[str, Tool], Understanding] | None = None
 
-    @cached_property
+    @property
     def _understanding(self) -> Understanding:
-        return Understanding(self._tools)
+        """Compiled again when the toolbox has other tools, as a registry that was reloaded has."""
+        tools = self._toolbox.tools
+        if self._compiled is None or self._compiled[0] is not tools:
+            self._compiled = tools, Understanding(tools)
+        return self._compiled[1]
 
     def compile(self) -> None:
         """Gets ready now, in this thread, instead of at the first prompt."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from zlib import crc32
 
+from antiphon.sentences.matching import SLOT
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.sentences.grammar import SLOT
 from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage
 

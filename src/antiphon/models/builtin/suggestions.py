@@ -7,10 +7,10 @@ from hassil import RangeSlotList, TextSlotList
 from rapidfuzz import fuzz, process
 
 from antiphon.models.builtin.fuzzy import FuzzyMatcher
-from antiphon.tools.sentences.grammar import SLOT, Matcher, Template
-from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import plainest, shortest, tree
-from antiphon.tools.sentences.templates import Grammar
+from antiphon.sentences.matching import SLOT, Matcher, Template
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.readings import plainest, shortest, tree
+from antiphon.sentences.templates import Grammar
 
 MAX_RELATED_TRIED: Final = 8
 """Readings that are tried for the few that are shown: matching one takes up to a millisecond."""

@@ -12,11 +12,11 @@ from antiphon.models.builtin import replies
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, FuzzyMatcher
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.completeness import Completeness, could_grow, hangs
+from antiphon.sentences.matching import Match, Matcher, Template, match_template
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.readings import sample
+from antiphon.sentences.templates import parse
 from antiphon.tools.affirmation import verdict
-from antiphon.tools.sentences import parse
-from antiphon.tools.sentences.grammar import Match, Matcher, Template, match_template
-from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.sentences.readings import sample
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import count, islice
+from itertools import islice
 from typing import Final
 
 from antiphon.storage.base import AuditLine
@@ -13,10 +13,11 @@ AUDIT_LINES_KEPT: Final = 100_000
 class MemoryAuditStore:
     def __init__(self, lines_kept: int = AUDIT_LINES_KEPT) -> None:
         self._lines: deque[tuple[int, AuditLine]] = deque(maxlen=lines_kept)
-        self._numbers = count(1)
+        self._last = 0
 
     async def append(self, lines: Sequence[AuditLine]) -> None:
-        self._lines.extend((next(self._numbers), line) for line in lines)
+        self._lines.extend(enumerate(lines, self._last + 1))
+        self._last += len(lines)
 
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
         wanted = ((number, line) for number, line in self._lines if number > after and line.ts_ms >= since_ms)

@@ -23,7 +23,7 @@ MAX_LITERAL_EXPONENT: Final = 1_233
 
 
 class CalculationError(Exception):
-    """Its text is a sentence that tells the user what could not be calculated."""
+    """Something that cannot be calculated. The text is a sentence for people."""
 
 
 TOO_LARGE: Final = "That would be too large to work out."

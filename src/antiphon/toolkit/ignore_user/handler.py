@@ -1,11 +1,11 @@
 """A block after abuse: the farewell, then nothing until the time is over."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from antiphon.tools.context import Args, Context, Messaging
 from antiphon.tools.errors import ErrorType
+from antiphon.tools.messages import Message, Timeout
 from antiphon.tools.result import After, ToolResult, fail, ok
 from antiphon.tools.spec import Mode
 
@@ -18,10 +18,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
         return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so nobody was blocked.")
     duration_seconds, farewell = args["duration_seconds"], args["farewell_message"].strip()
     until = context.clock.now_ms() + round(duration_seconds * 1000)
-    told = await _tell(
-        context.messaging,
-        {"type": "timeout", "until": until, "duration_seconds": duration_seconds, "message": farewell},
-    )
+    told = await _tell(context.messaging, Timeout(until, duration_seconds, farewell))
     context.audit.log("user_timeout", duration_seconds=duration_seconds, until=until, client_told=told)
     in_voice = context.session.mode is Mode.VOICE
     return ok(
@@ -31,7 +28,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
     )
 
 
-async def _tell(messaging: Messaging, message: Mapping[str, Any]) -> bool:
+async def _tell(messaging: Messaging, message: Message) -> bool:
     # Whatever goes wrong here, a user could bring about by closing the page: it must not undo the block.
     try:
         async with asyncio.timeout(SEND_LIMIT_S):

@@ -27,7 +27,7 @@ _SPOKEN_SIGNS: Final = {"dot": ".", "slash": "/", "dash": "-", "hyphen": "-"}
 
 
 class NotAnAddress(ValueError):
-    """Its text says to the user why the address is not opened."""
+    """An address that is not opened. The text tells people why."""
 
 
 @dataclass(frozen=True, slots=True)

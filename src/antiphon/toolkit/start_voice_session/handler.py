@@ -1,15 +1,14 @@
 """From text to voice: the page is asked, and does the rest."""
 
 from antiphon.tools.context import Args, Context
+from antiphon.tools.messages import VoiceSessionStart
 from antiphon.tools.result import ToolResult, ok
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
     pending_request = args.get("pending_request", "").strip() or None
     session_id = context.session.id
-    await context.messaging.send(
-        {"type": "voice_session_start", "session_id": session_id, "pending_request": pending_request}
-    )
+    await context.messaging.send(VoiceSessionStart(session_id, pending_request))
     return ok(
         {
             "voice_session_requested": True,

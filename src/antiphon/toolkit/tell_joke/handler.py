@@ -12,7 +12,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
     topic = args.get("topic")
     fitting = JOKES if topic is None else [joke for joke in JOKES if _is_about(joke, topic)]
     joke = context.rng.choice(fitting or JOKES)
-    spoken = joke if fitting else f"I know no joke about {topic}, but here is another one. {joke}"
+    spoken = joke if fitting else f"I don't know any jokes about {topic}, but here's another one. {joke}"
     return ok({"joke": joke, "is_about_topic": bool(fitting)}, spoken=spoken)
 
 

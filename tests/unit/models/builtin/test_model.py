@@ -223,6 +223,14 @@ def test_it_says_whether_a_text_is_a_whole_request() -> None:
 
 def test_it_compiles_nothing_before_it_is_needed() -> None:
     model = BuiltinModel(Box(talking_tools()))
-    assert "_understanding" not in vars(model)
+    assert vars(model)["_compiled"] is None
     model.compile()
-    assert "_understanding" in vars(model)
+    assert vars(model)["_compiled"] is not None
+
+
+def test_it_understands_tools_that_were_reloaded() -> None:
+    box = Box({})
+    model = BuiltinModel(box)
+    assert model.completeness("what time is it", Mode.VOICE) is not Completeness.WHOLE
+    box.tools = talking_tools()
+    assert model.completeness("what time is it", Mode.VOICE) is Completeness.WHOLE

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.calculate.handler import execute
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import Failure, ToolResult
-from antiphon.tools.testing import make_context
 
 
 async def run(expression: str) -> ToolResult:

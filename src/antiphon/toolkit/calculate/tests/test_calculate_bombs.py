@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.calculate.evaluator import CalculationError, evaluate, parse
 from antiphon.toolkit.calculate.handler import execute
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult
-from antiphon.tools.testing import make_context
 
 BOMB_LIMIT_S = 0.05
 

@@ -3,12 +3,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.describe_tool.handler import execute
 from antiphon.tools.context import Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import Failure
 from antiphon.tools.spec import Capability
-from antiphon.tools.testing import make_context
 
 CALCULATE = """# calculate
 

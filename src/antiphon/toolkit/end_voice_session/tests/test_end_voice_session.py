@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import Outbox, make_context
 from antiphon.toolkit.end_voice_session import handler
 from antiphon.toolkit.end_voice_session.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.context import Context
 from antiphon.tools.result import After, Intent, IntentType
 from antiphon.tools.spec import Mode
-from antiphon.tools.testing import Outbox, make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 GOODBYE = {"reason": "user_request", "final_message": "Goodbye, talk to you soon."}

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.extract_contacts.handler import execute
 from antiphon.tools.result import ToolResult
-from antiphon.tools.testing import make_context
 
 BUDGET_S = 0.2
 LONGEST = 10_000

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.format_datetime import handler
 from antiphon.toolkit.format_datetime.handler import Style, execute
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 

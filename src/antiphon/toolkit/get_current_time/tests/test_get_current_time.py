@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 import yaml
 
+from antiphon.authoring.testing import StillClock, make_context
+from antiphon.sentences.matching import Matcher
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.templates import parse
 from antiphon.toolkit.get_current_time import handler
 from antiphon.toolkit.get_current_time.handler import execute
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.sentences import parse
-from antiphon.tools.sentences.grammar import Matcher
-from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.testing import StillClock, make_context
 
 FOLDER = Path(handler.__file__).parent
 SCHEMA = json.loads((FOLDER / "schema.json").read_text())

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
+from antiphon.authoring.testing import make_context
+from antiphon.sentences.matching import Matcher
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.templates import parse
 from antiphon.toolkit.get_day_of_week import handler
 from antiphon.toolkit.get_day_of_week.handler import execute
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.sentences import parse
-from antiphon.tools.sentences.grammar import Matcher
-from antiphon.tools.sentences.phrases import Phrase
-from antiphon.tools.testing import make_context
 from antiphon.words.dates import parse_date
 
 FOLDER = Path(handler.__file__).parent

@@ -4,13 +4,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.get_disk_space import handler
 from antiphon.toolkit.get_disk_space.disks import ROOT, Disk, Mount, choose_mounts, drop_shares, measure, name_mount
 from antiphon.toolkit.get_disk_space.handler import execute, report, speak, speak_size
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import FlyoutType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 GB = 2**30

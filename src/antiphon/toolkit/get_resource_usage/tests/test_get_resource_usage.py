@@ -6,11 +6,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.get_resource_usage import handler
 from antiphon.toolkit.get_resource_usage.handler import Usage, execute, report, speak
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.result import FlyoutType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 BUSY = Usage(23.5, 8, (1.9, 1.25, 0.8), 41.4, 6.4, 9.1, 15.5)

@@ -5,12 +5,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.get_system_info import handler
 from antiphon.toolkit.get_system_info.handler import execute, report, speak
 from antiphon.toolkit.get_system_info.machine import Machine, read_processor
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.result import FlyoutType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 LAPTOP = Machine(

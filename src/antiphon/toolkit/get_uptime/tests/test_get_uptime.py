@@ -5,12 +5,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from antiphon.authoring.testing import StillClock, make_context
 from antiphon.toolkit.get_uptime import handler
 from antiphon.toolkit.get_uptime.handler import execute, join, split_duration
 from antiphon.tools.arguments import compile_schema
 from antiphon.tools.context import Context
 from antiphon.tools.result import FlyoutType
-from antiphon.tools.testing import StillClock, make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 BOOT_S = int(psutil.boot_time())

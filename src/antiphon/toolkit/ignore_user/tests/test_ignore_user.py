@@ -1,19 +1,19 @@
 import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import AuditRecorder, Outbox, StillClock, make_context
 from antiphon.toolkit.ignore_user import handler
 from antiphon.toolkit.ignore_user.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.messages import Message, Timeout
 from antiphon.tools.result import After, Intent, IntentType
 from antiphon.tools.spec import Mode
-from antiphon.tools.testing import Outbox, StillClock, Trail, make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 NOW_MS = 1_767_268_800_000
@@ -22,17 +22,17 @@ A_MINUTE = {"duration_seconds": 60, "farewell_message": FAREWELL}
 
 
 class LostSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "Nobody is connected.", retryable=True)
 
 
 class BrokenSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ConnectionResetError("gone")
 
 
 class StuckSocket:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         await asyncio.sleep(3600)
 
 
@@ -57,7 +57,7 @@ async def test_parts_of_a_second_are_kept_to_the_millisecond() -> None:
 async def test_the_page_is_told() -> None:
     outbox = Outbox()
     await execute(A_MINUTE, make_context(messaging=outbox))
-    assert outbox.sent == [{"type": "timeout", "until": NOW_MS + 60_000, "duration_seconds": 60, "message": FAREWELL}]
+    assert outbox.sent == [Timeout(until=NOW_MS + 60_000, duration_seconds=60, message=FAREWELL)]
 
 
 async def test_the_farewell_is_what_is_said() -> None:
@@ -77,7 +77,7 @@ async def test_in_text_there_is_no_call_to_end() -> None:
 
 
 async def test_the_audit_has_the_block_but_not_the_words() -> None:
-    trail = Trail()
+    trail = AuditRecorder()
     await execute(A_MINUTE, make_context(audit=trail))
     assert trail.events == [("user_timeout", {"duration_seconds": 60, "until": NOW_MS + 60_000, "client_told": True})]
 
@@ -91,7 +91,7 @@ async def test_a_page_that_cannot_be_told_is_blocked_all_the_same(socket: Messag
 
 
 async def test_the_audit_says_that_the_page_could_not_be_told() -> None:
-    trail = Trail()
+    trail = AuditRecorder()
     await execute(A_MINUTE, make_context(messaging=LostSocket(), audit=trail))
     assert trail.events[0][1]["client_told"] is False
 
@@ -119,7 +119,7 @@ async def test_an_ended_session_cannot_be_blocked() -> None:
 
 
 async def test_an_ended_session_is_left_alone() -> None:
-    outbox, trail = Outbox(), Trail()
+    outbox, trail = Outbox(), AuditRecorder()
     await execute(A_MINUTE, make_context(active=False, messaging=outbox, audit=trail))
     assert (outbox.sent, trail.events) == ([], [])
 

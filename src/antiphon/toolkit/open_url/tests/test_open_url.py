@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.open_url import handler
 from antiphon.toolkit.open_url.address import MAX_CHARS, NotAnAddress, read_address
 from antiphon.toolkit.open_url.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import Flyout, FlyoutType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 

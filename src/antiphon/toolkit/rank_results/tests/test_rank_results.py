@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.rank_results.handler import Kind, execute, read_value
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult
-from antiphon.tools.testing import make_context
 
 
 async def rank(items: list[dict[str, Any]], by: str, order: str = "desc") -> ToolResult:

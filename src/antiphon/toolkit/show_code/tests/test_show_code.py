@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.show_code import handler
 from antiphon.toolkit.show_code.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.result import Flyout, FlyoutType
-from antiphon.tools.testing import make_context
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 PROGRAM = "for n in range(3):\n\tprint(n)\n"

@@ -1,21 +1,20 @@
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from antiphon.authoring.testing import Outbox, make_context
 from antiphon.toolkit.start_voice_session import handler
 from antiphon.toolkit.start_voice_session.handler import execute
 from antiphon.tools.arguments import Arguments, compile_schema
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.testing import Outbox, make_context
+from antiphon.tools.messages import Message, VoiceSessionStart
 
 SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 
 
 class NoClient:
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "Nobody is connected.", retryable=True)
 
 
@@ -32,13 +31,13 @@ async def test_voice_is_asked_for() -> None:
 async def test_the_page_is_told_to_start() -> None:
     outbox = Outbox()
     await execute({}, make_context(messaging=outbox))
-    assert outbox.sent == [{"type": "voice_session_start", "session_id": "s1", "pending_request": None}]
+    assert outbox.sent == [VoiceSessionStart("s1", pending_request=None)]
 
 
 async def test_the_pending_request_travels_to_the_page() -> None:
     outbox = Outbox()
     await execute({"pending_request": "tell me a joke"}, make_context(messaging=outbox))
-    assert outbox.sent[0]["pending_request"] == "tell me a joke"
+    assert outbox.sent == [VoiceSessionStart("s1", pending_request="tell me a joke")]
 
 
 async def test_the_pending_request_is_in_the_data() -> None:
@@ -51,7 +50,7 @@ async def test_a_blank_request_is_no_request(blank: str) -> None:
     outbox = Outbox()
     result = await execute({"pending_request": blank}, make_context(messaging=outbox))
     assert result.data["pending_request"] is None
-    assert outbox.sent[0]["pending_request"] is None
+    assert outbox.sent == [VoiceSessionStart("s1", pending_request=None)]
 
 
 async def test_it_says_what_happens() -> None:

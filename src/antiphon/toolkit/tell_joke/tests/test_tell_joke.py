@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from antiphon.authoring.testing import make_context
 from antiphon.toolkit.tell_joke.handler import execute
 from antiphon.toolkit.tell_joke.jokes import JOKES
-from antiphon.tools.testing import make_context
 
 LONGEST_CHARACTERS = 160
 
@@ -39,7 +39,7 @@ async def test_a_joke_is_about_what_it_should_be_about(topic: str) -> None:
 async def test_it_admits_that_it_knows_none_about_it(topic: str) -> None:
     result = await execute({"topic": topic}, make_context("tell_joke"))
     assert result.data["is_about_topic"] is False
-    assert result.spoken == f"I know no joke about {topic}, but here is another one. {result.data['joke']}"
+    assert result.spoken == f"I don't know any jokes about {topic}, but here's another one. {result.data['joke']}"
 
 
 def test_there_are_at_least_forty_different_jokes() -> None:

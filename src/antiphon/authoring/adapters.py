@@ -1,0 +1,54 @@
+"""A tool's contract in each provider's format. All of them are made at build time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from antiphon.authoring import gemini
+from antiphon.tools.spec import ToolSpec
+
+
+def adapt_for_openai_chat(spec: ToolSpec) -> dict[str, Any]:
+    """The `tools` entry of a chat completion, also for the servers that imitate it (Ollama, vLLM, llama.cpp)."""
+    # Without `strict`: strict mode refuses most of JSON Schema, and the gate validates the arguments anyway.
+    return {
+        "type": "function",
+        "function": {"name": spec.tool_id, "description": spec.description, "parameters": spec.parameters},
+    }
+
+
+def adapt_for_openai_realtime(spec: ToolSpec) -> dict[str, Any]:
+    """The `tools` entry of an OpenAI or Azure Realtime session: the name stands beside the type, not below it."""
+    return {
+        "type": "function",
+        "name": spec.tool_id,
+        "description": spec.description,
+        "parameters": spec.parameters,
+    }
+
+
+def adapt_for_mcp(spec: ToolSpec) -> dict[str, Any]:
+    """The `Tool` of the Model Context Protocol."""
+    tool: dict[str, Any] = {
+        "name": spec.tool_id,
+        "description": spec.description,
+        "inputSchema": spec.parameters,
+        "annotations": {
+            "readOnlyHint": not spec.writes,
+            # A contract does not tell additions from overwriting, so a client is told the worse of the two.
+            "destructiveHint": spec.writes,
+            "idempotentHint": spec.idempotent,
+            "openWorldHint": spec.untrusted,
+        },
+    }
+    # Clients up to protocol 2025-11-25 refuse an output schema whose root is not an object.
+    if spec.outputs is not None and spec.outputs.get("type") == "object":
+        tool["outputSchema"] = spec.outputs
+    return tool
+
+
+ADAPTERS: Final[Mapping[str, Callable[[ToolSpec], dict[str, Any]]]] = {
+    "openai_chat": adapt_for_openai_chat,
+    "openai_realtime": adapt_for_openai_realtime,
+    "gemini": gemini.adapt,
+    "mcp": adapt_for_mcp,
+}

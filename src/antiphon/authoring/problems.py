@@ -1,0 +1,60 @@
+"""Problems that the build finds in a tool: where, and what is wrong."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from antiphon.errors import AntiphonError
+
+
+class BuildError(AntiphonError):
+    """The tool directories cannot be compiled."""
+
+    code = "tools_build"
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    """The tool cannot be built."""
+    WARNING = "warning"
+    """The tool can be built, but its author should check this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    tool: str
+    file: str
+    """Within the tool's directory; empty if it is about the tool as a whole."""
+    field: str
+    """A path with dots in JSON, a section or a line elsewhere; empty if it is about the file as a whole."""
+    message: str
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        place = "/".join(part for part in (self.tool, self.file) if part)
+        return ": ".join(part for part in (place, self.field, self.message) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file of a tool; the checks of that file say only what and where in it."""
+
+    tool: str
+    file: str
+
+    def error(self, field: str, message: str) -> Problem:
+        return Problem(self.tool, self.file, field, message)
+
+    def warning(self, field: str, message: str) -> Problem:
+        return Problem(self.tool, self.file, field, message, Severity.WARNING)
+
+
+def dotted(*path: str | int) -> str:
+    return ".".join(map(str, path))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to put after a sentence, or nothing if nothing known comes near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f' Did you mean "{near[0]}"?' if near else ""

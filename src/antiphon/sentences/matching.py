@@ -1,0 +1,172 @@
+"""Sentence templates as the offline assistant matches them: by hassil, found through an index of their words."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, combinations, product
+from typing import Any, Final
+
+from hassil import Intents, RecognizeResult, recognize_all
+from hassil.intents import Intent
+
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.readings import Node, Slot, bare, bare_words, could_go_on, could_read, openers
+
+LANGUAGE: Final = "en"
+
+SLOT: Final = re.compile(r"\{(\w+)\}")
+"""A slot in the text of a reading, in `args`, and a key of the result in `say`."""
+
+_CLAUSE_OPENERS: Final = frozenset({"to", "about", "that", "saying"})
+
+_WORDS_REMEMBERED: Final = 8192
+_OPENER_CHARS: Final = 10
+"""Of the beginning of a template. Text that does not begin so is not looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """What the text of a template means, whichever tool it belongs to."""
+
+    intent: Intent
+    tree: Node
+    slots: tuple[Slot, ...]
+    required: frozenset[frozenset[str]]
+    """Text can only match if it contains at least one fragment of each of these sets."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """One sentence template of one tool."""
+
+    tool_id: str
+    text: str
+    place: str
+    """Where it stands in sentences.yaml."""
+    compiled: Compiled
+    args: Mapping[str, Any] | None
+    say: str | None
+
+    def arguments(self, slots: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the call: what `args` makes of the slots, and every other slot under its own name."""
+        made: dict[str, Any] = {}
+        used: set[str] = set()
+        for name, value in (self.args or {}).items():
+            named = SLOT.findall(value) if isinstance(value, str) else []
+            used.update(named)
+            if not all(slot in slots for slot in named):
+                continue
+            whole = SLOT.fullmatch(value) if named else None
+            # One slot alone keeps its type: "{days}" gives the number, "in {days} days" gives words.
+            made[name] = slots[whole[1]] if whole else SLOT.sub(lambda m: str(slots[m[1]]), value) if named else value
+        return {slot: value for slot, value in slots.items() if slot not in used} | made
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    template: Template
+    args: dict[str, Any]
+    free_chars: int
+    """How much of the sentence went to wildcards: the less, the better it was understood."""
+    rank: int
+    """Among the readings of one template, the lowest is the likeliest."""
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        return self.free_chars, self.rank, self.template.tool_id
+
+
+class Matcher:
+    """All templates in one. Immutable, so that it serves any number of conversations."""
+
+    def __init__(self, templates: Iterable[Template]) -> None:
+        self.templates: Final = tuple(templates)
+        frequency = Counter(f for t in self.templates for clause in t.compiled.required for f in clause)
+        self._keyed: defaultdict[tuple[str, ...], list[Template]] = defaultdict(list)
+        for template in self.templates:
+            # Found by the two rarest of what it requires, so that "what" and "the" do not bring up every template.
+            clauses = sorted(
+                template.compiled.required, key=lambda clause: (sum(frequency[f] for f in clause), sorted(clause))
+            )
+            for fragments in product(*clauses[:2]) if clauses else ():
+                self._keyed[tuple(sorted(set(fragments)))].append(template)
+        self._longest = max(map(len, frequency), default=0)
+        self._known = frozenset(frequency)
+        self._openers = [(tuple(openers(t.compiled.tree, _OPENER_CHARS)), t) for t in self.templates]
+        self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
+
+    def _find_fragments(self, word: str) -> frozenset[str]:
+        """hassil's fragments may be parts of words ("joke[s]"), so every piece of the word is looked up."""
+        ends = range(1, len(word) + 1)
+        pieces = (word[start:end] for end in ends for start in range(max(0, end - self._longest), end))
+        return frozenset(piece for piece in pieces if piece in self._known)
+
+    def candidates(self, text: str) -> list[Template]:
+        """The templates whose required words are all there. A template that requires none is never given."""
+        present = frozenset[str]().union(*map(self._fragments_in, text.casefold().split()))
+        keys = chain(combinations(sorted(present), 2), ((fragment,) for fragment in present))
+        found = {id(t): t for key in keys for t in self._keyed.get(key, ())}
+        return [t for t in found.values() if all(not clause.isdisjoint(present) for clause in t.compiled.required)]
+
+    def match(self, phrase: Phrase, tools: Container[str]) -> Match | None:
+        """The reading of the whole phrase that leaves the least to wildcards."""
+        found = [t for t in self.candidates(phrase.text) if t.tool_id in tools]
+        return min((m for t in found for m in match_template(t, phrase)), key=lambda m: m.order, default=None)
+
+    def could_go_on(self, phrase: Phrase, tools: Container[str]) -> bool:
+        """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""
+        words = bare_words(phrase.text)
+        text = "".join(words)
+        begun = (t for begins, t in self._openers if _begins(text, begins) and t.tool_id in tools)
+        return any(could_go_on(template.compiled.tree, words) for template in begun)
+
+
+def _begins(text: str, openers: tuple[str, ...]) -> bool:
+    return text.startswith(openers) or (len(text) < _OPENER_CHARS and any(each.startswith(text) for each in openers))
+
+
+def match_template(template: Template, phrase: Phrase) -> list[Match]:
+    """Every way in which the whole phrase is a reading of the template."""
+    if not could_read(template.compiled.tree, bare(phrase.text)):
+        return []
+    intent = template.compiled.intent
+    intents = Intents(LANGUAGE, {intent.name: intent})
+    return [_match(template, phrase, result) for result in recognize_all(phrase.text, intents)]
+
+
+def _match(template: Template, phrase: Phrase, result: RecognizeResult) -> Match:
+    slots: dict[str, Any] = {}
+    free_chars = 0
+    rank = 0
+    for entity in result.entities_list:
+        value = entity.value
+        if entity.is_wildcard:
+            free_chars += len(entity.text)
+            value = _said(phrase, entity.text, entity.text_span)
+            rank = _rank(phrase.text, entity.text_span)
+        elif isinstance(value, float) and value.is_integer():
+            value = int(value)
+        slots[entity.name] = value
+    return Match(template, template.arguments(slots), free_chars, rank)
+
+
+def _said(phrase: Phrase, text: str, span: tuple[int, int] | None) -> str:
+    # hassil's spans have drifted before: one that does not hold the words of the slot is not trusted.
+    if span is None or _letters(phrase.text[slice(*span)]) != _letters(text):
+        return text
+    return phrase.source(*span)
+
+
+def _letters(text: str) -> list[str]:
+    return [char for char in text if char.isalnum()]
+
+
+def _rank(text: str, span: tuple[int, int] | None) -> int:
+    """Where two slots can share the words between them in several ways, a phrase with "at" or "in" begins as late as
+    it can ("look at the stars at nine"), a clause with "to" as early ("at six to go to bed")."""
+    if span is None:
+        return 0
+    before = text[: span[0]].split()
+    return span[0] if before and before[-1].lower() in _CLAUSE_OPENERS else -span[0]
