@@ -144,7 +144,7 @@ class Chat:
             return unavailable(STOPPING)
         return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
 
-    async def enter(self, caller: Caller, wanted: ChatRequest, address: str | None = None) -> Visit:
+    async def enter(self, caller: Caller, wanted: ChatRequest, *, address: str | None) -> Visit:
         """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
         if self._desk.stopping.is_set():
             raise unavailable(STOPPING)

@@ -268,7 +268,7 @@ async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) ->
     wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
     if wait_s > 0:
         raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
-    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address)
+    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address=address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
         return EventStream(visit)
     return await _answer(visit, request)

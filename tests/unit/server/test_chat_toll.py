@@ -47,6 +47,6 @@ async def test_users_of_one_address_share_its_quota(houses: Houses) -> None:
     chat = Chat(web.desk)
     runs: list[ToolRun] = []
     for user in ("ann", "bob"):
-        visit = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), "192.0.2.7")
+        visit = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), address="192.0.2.7")
         runs += (await visit.run()).tool_calls
     assert [run.ok for run in runs] == [True, False]
