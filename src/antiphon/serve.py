@@ -78,10 +78,12 @@ async def run_server(
     quota: Quota | None = None,
     obeys_signals: bool = True,
     stop: asyncio.Event | None = None,
+    on_started: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serves until a signal ends it, or `stop` is set.
 
-    `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits. With
+    `announce` is told in plain words what is used, and where to go. `on_started` is given the address of the WebSocket
+    once connections are accepted. `quota` takes the place of the usual limits. With
     `needs_voice` a voice that cannot be had is an error; else the server goes on in text, and says why.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
@@ -112,6 +114,7 @@ async def run_server(
             sys.setswitchinterval(SWITCH_S)
             for line in _describe(house, host, bound, addresses, model.profile.name, voice, required):
                 announce(line)
+            on_started(f"ws://{own_authority(host, bound)}/ws")
             # Beside the event loop, and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
@@ -276,13 +279,17 @@ async def serving(
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
 
-    def hear(line: str) -> None:
-        if "WebSocket: " in line:
-            address.set_result(line.rpartition("WebSocket: ")[2].rstrip(")."))
-        announce(line)
-
     running = asyncio.create_task(
-        run_server(settings, host="127.0.0.1", port=0, announce=hear, needs_voice=voice, obeys_signals=False, stop=stop)
+        run_server(
+            settings,
+            host="127.0.0.1",
+            port=0,
+            announce=announce,
+            needs_voice=voice,
+            obeys_signals=False,
+            stop=stop,
+            on_started=address.set_result,
+        )
     )
     try:
         first: list[asyncio.Future[Any]] = [running, address]

@@ -51,7 +51,7 @@ async def fill(terminal: Terminal, user: str = "local", conversations: int = 2) 
             await database.conversations.create(Conversation(id, user, "Tea", 1_000, 1_000))
             for role, text in (("user", "Tea?"), ("assistant", "Yes, “green”.")):
                 body = json.dumps({"text": text}).encode()
-                await database.conversations.append(id, Turn(role, text, False, 2_000, body), None)  # type: ignore[arg-type]
+                await database.conversations.append_many(id, [Turn(role, text, False, 2_000, body)], None)  # type: ignore[arg-type]
         await database.voice_calls.begin(VoiceCall(f"{user}-call", f"{user}-0", user, 1, None, "", (), 1, None), None)
 
 

@@ -78,7 +78,8 @@ async def take(database: Database, name: str) -> Fence:
 
 
 async def append(database: Database, name: str, fence: Fence) -> int:
-    return await database.conversations.append("c1", Turn("user", f"By {name}.", False, 2_000, b"{}"), fence)
+    (seq,) = await database.conversations.append_many("c1", [Turn("user", f"By {name}.", False, 2_000, b"{}")], fence)
+    return seq
 
 
 async def resume_100(database: Database, name: str) -> None:

@@ -1,18 +1,23 @@
 """The system prompt: who the assistant is, what it can call, and how it works, in the order that models follow best."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from antiphon.config import Assistant
 from antiphon.errors import AntiphonError
+from antiphon.storage.people import BlockStore
 from antiphon.tools.spec import Mode
 
 CORE: Final = "core.md"
 VOICE: Final = "voice-behavior.md"
 LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
 NAME_PLACEHOLDER: Final = "{name}"
+TIMEOUT_SETTLED: Final = (
+    "This user was shut out for a while, and that time is over. The matter is settled: do not mention it unless the "
+    "user does, and if there is a new offence, begin again with a warning."
+)
 
 
 class PromptError(AntiphonError):
@@ -32,19 +37,25 @@ class Composer:
         parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
         self._parts = parts
 
-    def compose(self, mode: Mode, *, tools_version: str, summaries: str, extra: str = "") -> str:
-        """The prompt of a session. Only the settings, the version, `summaries` and `extra` differ between servers.
+    def compose(self, mode: Mode, *, tools_version: str, summaries: str, notes: Sequence[str] = ()) -> str:
+        """Composes the prompt of a session.
 
-        `extra` is what this session needs to know beyond that, such as a timeout that has expired; it comes last, so
-        that all before it can be cached by a provider.
+        `notes` are facts about this session alone, as `notes_about` collects them. They come last, so that a provider
+        can cache everything before them.
         """
         parts = [self._parts[CORE]]
         if instructions := self.assistant.instructions.strip():
             parts += ["# Instructions of this server", instructions]
         if mode is Mode.VOICE:
             parts.append(self._parts[VOICE])
-        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], extra.strip()]
+        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], *notes]
         return "\n\n".join(part for part in parts if part)
+
+
+async def notes_about(user: str, blocks: BlockStore, now_ms: int) -> tuple[str, ...]:
+    """Collects what a model must know about a user before a session begins. Each fact is given to one session only."""
+    expired = await blocks.take_expired(user, now_ms)
+    return () if expired is None else (TIMEOUT_SETTLED,)
 
 
 def _read(part: Traversable) -> str:

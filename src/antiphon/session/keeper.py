@@ -262,14 +262,13 @@ class Keeper:
             await self.stores.sessions.save(self._record)
         return True
 
-    async def clear(self, up_to_n: int) -> None:
-        """Forgets the conversation, and what the client was told up to that number."""
+    async def clear(self) -> None:
+        """Forgets the conversation, and what the client was told."""
         self.messages.clear()
         self._early.clear()
         self._answer, self._asked_seq, self._turn_begin = None, 0, 0
         if self._stored:
             await self.stores.conversations.clear(self.conversation_id, self.fence)
-            await self.stores.messages.trim(self._record.id, up_to_n)
 
     async def end(self) -> None:
         if self._stored:

@@ -303,7 +303,7 @@ class Runner:
         if self.session.phase in BUSY:
             await self._step(e.Interrupt())
         self.outbox.forget_all()
-        await self.keeper.clear(self.outbox.last_n)
+        await self.keeper.clear()
         await self._reconnect()
 
     def _sample(self, voice: str | None) -> None:

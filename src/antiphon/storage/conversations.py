@@ -76,10 +76,6 @@ class ConversationStore(Protocol):
         """The last updated first; `after` goes on from the place of the last one seen."""
         ...
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`."""
-        ...
-
     async def append_many(
         self,
         conversation_id: str,
@@ -89,9 +85,10 @@ class ConversationStore(Protocol):
         told: Told = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
-        """The same for several turns that belong together: all of them or none, with nothing in between.
+        """Appends turns that belong together, all or none, and returns their numbers. They are durable then.
 
-        What the client is told of them, and the record of the session of the fence, are stored with them.
+        What the client is told of them, and the record of the fence's session, are stored in the same transaction.
+        Raises `Fenced` or `ConversationGone`.
         """
         ...
 
@@ -105,7 +102,10 @@ class ConversationStore(Protocol):
         ...
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        """Forgets the turns; the conversation stays. Raises `Fenced`."""
+        """Deletes the turns, and what the client of the fence's session was told. The conversation itself stays.
+
+        Raises `Fenced`.
+        """
         ...
 
     async def delete(self, id: str, user: str) -> bool:

@@ -21,6 +21,10 @@ class BlockStore(Protocol):
         """The end of a block that has not ended yet."""
         ...
 
+    async def take_expired(self, user: str, now_ms: int) -> Block | None:
+        """Removes the user's block if it has expired, and returns it. Of concurrent calls, exactly one gets it."""
+        ...
+
     async def unblock(self, user: str) -> bool:
         """Whether there was a block to lift, be it over or not."""
         ...

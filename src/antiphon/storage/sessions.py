@@ -115,18 +115,10 @@ class SessionStore(Protocol):
 class MessageStore(Protocol):
     """What clients were told, to be told again after a reconnect."""
 
-    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
-        """Raises `Fenced`."""
-        ...
-
     async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         """All of them or none; each number is higher than the one before. Raises `Fenced`."""
         ...
 
     async def after(self, session_id: str, last_n: int) -> Told:
         """The messages with higher numbers, in their order, as far as they are kept."""
-        ...
-
-    async def trim(self, session_id: str, up_to_n: int) -> None:
-        """Forgets what the client has."""
         ...

@@ -53,10 +53,6 @@ class MemoryConversationStore:
         rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
         return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence)
-        return seq
-
     async def append_many(
         self,
         conversation_id: str,
@@ -107,6 +103,9 @@ class MemoryConversationStore:
         kept = self._kept.get(conversation_id)
         if kept is not None:
             kept.turns.clear()
+        outbox = None if fence is None else self._sessions.outbox(fence.session_id)
+        if outbox is not None:
+            outbox.clear()
 
     async def delete(self, id: str, user: str) -> bool:
         if await self.get(id, user) is None:

@@ -19,6 +19,10 @@ class MemoryBlockStore:
         stored = self._blocks.get(user)
         return stored.until_ms if stored is not None and stored.until_ms > now_ms else None
 
+    async def take_expired(self, user: str, now_ms: int) -> Block | None:
+        stored = self._blocks.get(user)
+        return self._blocks.pop(user) if stored is not None and stored.until_ms <= now_ms else None
+
     async def unblock(self, user: str) -> bool:
         return self._blocks.pop(user, None) is not None
 

@@ -86,10 +86,6 @@ class SqlConversationStore:
         rows = await self._connections.fetch(wanted, params)
         return [Conversation(*row) for row in rows]
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence)
-        return seq
-
     async def append_many(
         self,
         conversation_id: str,
@@ -133,7 +129,13 @@ class SqlConversationStore:
         return [StoredTurn(*row) for row in await self._connections.fetch(wanted, place)]
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        await change_held(self._connections, fence, _CLEAR, {"conversation": conversation_id})
+        def write(connection: Connection) -> None:
+            hold(connection, fence)
+            connection.execute(_CLEAR, {"conversation": conversation_id})
+            if fence is not None:
+                self._messages.clear(connection, fence.session_id)
+
+        await self._connections.together(write)
 
     async def delete(self, id: str, user: str) -> bool:
         return bool(await self._connections.change(_DELETE, {"conversation": id, "owner": user}))

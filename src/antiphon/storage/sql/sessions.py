@@ -72,7 +72,7 @@ _APPEND: Final = insert(messages)
 _AFTER: Final = (
     select(messages.c.n, messages.c.text).where(_OF_SESSION, messages.c.n > bindparam("last_n")).order_by(messages.c.n)
 )
-_TRIM: Final = delete(messages).where(_OF_SESSION, messages.c.n <= bindparam("up_to_n"))
+_CLEAR: Final = delete(messages).where(_OF_SESSION)
 _PRUNE: Final = delete(messages).where(
     _OF_SESSION,
     messages.c.n
@@ -135,9 +135,6 @@ class SqlMessageStore:
         self._connections = connections
         self._unpruned = Tally(PRUNED_EVERY)
 
-    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
-        await self.append_many(session_id, [(n, text)], lease_token)
-
     async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         def write(connection: Connection) -> None:
             hold(connection, Fence(session_id, lease_token))
@@ -156,8 +153,9 @@ class SqlMessageStore:
         rows = await self._connections.fetch(_AFTER, {"session": session_id, "last_n": last_n})
         return [(n, text) for n, text in rows]
 
-    async def trim(self, session_id: str, up_to_n: int) -> None:
-        await self._connections.change(_TRIM, {"session": session_id, "up_to_n": up_to_n})
+    def clear(self, connection: Connection, session_id: str) -> None:
+        """Deletes all messages of a session, in the transaction of the caller."""
+        connection.execute(_CLEAR, {"session": session_id})
 
 
 def save_record(connection: Connection, record: SessionRecord) -> None:

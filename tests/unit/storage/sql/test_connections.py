@@ -141,7 +141,7 @@ async def test_no_mistake_of_the_work_leaves_a_caller_waiting(connections: Conne
 async def test_turns_that_are_cut_short_are_stored_whole_or_not_at_all(database: Database) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
     turn = Turn("user", "Hello.", False, 2, b"{}")
-    appends = [asyncio.create_task(database.conversations.append("c1", turn, None)) for _ in range(40)]
+    appends = [asyncio.create_task(database.conversations.append_many("c1", [turn], None)) for _ in range(40)]
     for position in range(0, 40, 2):
         await asyncio.sleep(0.0007)
         appends[position].cancel()
@@ -204,7 +204,7 @@ async def test_a_database_that_cannot_be_used_is_unavailable_and_its_error_holds
     with trouble(kind, path) as first:
         await connections.each(lambda connection: connection.exec_driver_sql(first).close())
         with pytest.raises(StoreUnavailable) as caught:
-            await database.conversations.append("c1", Turn("user", said, False, 2, said.encode()), None)
+            await database.conversations.append_many("c1", [Turn("user", said, False, 2, said.encode())], None)
     assert "xylophone" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -212,8 +212,8 @@ async def test_a_database_that_cannot_be_used_is_unavailable_and_its_error_holds
 async def test_a_value_that_a_database_cannot_hold_is_refused(database: Database, turn: Turn) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
     with pytest.raises(StorageError, match=r"a\.db cannot hold such a value"):
-        await database.conversations.append("c1", turn, None)
-    assert await database.conversations.append("c1", Turn("user", "Hello.", False, 2, b"{}"), None) == 1
+        await database.conversations.append_many("c1", [turn], None)
+    assert await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None) == [1]
 
 
 async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: Connections) -> None:
