@@ -19,7 +19,7 @@ from antiphon.config import Settings, Storage, load
 from antiphon.models.live import LiveModel
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
-from antiphon.server import loop
+from antiphon.server.serving import run_loop
 from antiphon.telemetry import log
 from bench.load.model import LoadModel
 
@@ -71,8 +71,8 @@ if __name__ == "__main__":
     log.configure(json=True, level="warning")
     run = main(options.folder, options.storage, options.ears)
     if options.profile is None:
-        loop.run(run)
+        run_loop(run)
     else:
         with cProfile.Profile() as profile:
-            loop.run(run)
+            run_loop(run)
         profile.dump_stats(options.profile)

@@ -22,12 +22,10 @@ from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, o
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
-from antiphon.server.desk import HttpDesk, Model, ModelFailure, ModelState
-from antiphon.server.door import Caller, Door
+from antiphon.server.authenticator import Caller, Door, end_revoked
+from antiphon.server.deps import HttpDesk, Model, ModelFailure, ModelState
+from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
-from antiphon.server.lag import LagCollector, LagMonitor
-from antiphon.server.readiness import Readiness
-from antiphon.server.revocation import end_revoked
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable

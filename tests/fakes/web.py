@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from antiphon.models.text_live import TextLiveModel
-from antiphon.server.desk import HttpDesk
-from antiphon.server.door import Caller
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDesk
 from antiphon.server.http import routes
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool

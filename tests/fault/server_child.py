@@ -20,10 +20,9 @@ from antiphon.config import Settings
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
-from antiphon.server import loop
 from antiphon.server.app import make_app
-from antiphon.server.door import Door
-from antiphon.server.serving import Server, listen
+from antiphon.server.authenticator import Door
+from antiphon.server.serving import Server, listen, run_loop
 from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
@@ -79,4 +78,4 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
 
 
 if __name__ == "__main__":
-    loop.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))
+    run_loop(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Turn
@@ -112,7 +113,7 @@ async def hear() -> None:
     await asyncio.to_thread(sys.stdin.readline)
 
 
-async def main(path: str, task: str, name: str) -> None:
+async def main(path: Path, task: str, name: str) -> None:
     say("ready")
     await hear()
     database = await open_database(path)
@@ -123,4 +124,4 @@ async def main(path: str, task: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -20,10 +20,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 
 from antiphon.security.origin import own_origins
-from antiphon.server import loop
 from antiphon.server.connections import MAX_FRAGMENTS, MAX_HEADER_BYTES, Deadlines
 from antiphon.server.guard import MAX_BODY_BYTES, Guard
-from antiphon.server.serving import Server, listen
+from antiphon.server.serving import Server, listen, run_loop
 
 pytestmark = pytest.mark.real_time
 
@@ -108,7 +107,7 @@ def site() -> Iterator[Site]:
     )
     guard = Guard(app, origins=own_origins("127.0.0.1", site.port))
     server = Server(guard, host="127.0.0.1", port=site.port, deadlines=DEADLINES)
-    thread = threading.Thread(target=lambda: loop.run(server.serve(sockets)))
+    thread = threading.Thread(target=lambda: run_loop(server.serve(sockets)))
     thread.start()
     while not server.started:
         time.sleep(0.01)

@@ -105,7 +105,7 @@ def database_file(settings: "Settings") -> Path:
 
 
 def local_user() -> str:
-    from antiphon.server.door import LOCAL_USER
+    from antiphon.server.authenticator import LOCAL_USER
 
     return LOCAL_USER
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from antiphon.cli.options import ConfigOption
+from antiphon.server.serving import run_loop
 
 
 def serve(
@@ -33,9 +34,8 @@ def serve(
     """Serve conversations over WebSocket and HTTP until it is stopped."""
     from antiphon import config as configuration
     from antiphon.serve import run_server
-    from antiphon.server import loop
     from antiphon.telemetry import log
 
     settings = configuration.load(config)
     log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
-    loop.run(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))
+    run_loop(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))

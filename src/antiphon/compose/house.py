@@ -25,7 +25,7 @@ from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import TextLiveModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
-from antiphon.server.door import LOCAL_USER
+from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.keeper import Stores
 from antiphon.session.sampler import MakeSample

@@ -10,7 +10,7 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec, limits
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.server.desk import Block, Refusal, RefusalCode, unavailable
+from antiphon.server.refusals import Block, Refusal, RefusalCode, unavailable
 from antiphon.tools.result import Citation, ConfirmationRequest
 
 SWITCHING: Final = "Let's switch to voice mode."

@@ -2,16 +2,19 @@
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from antiphon.security.quota import Quota
 from antiphon.server import page
-from antiphon.server.door import Door
+from antiphon.server.authenticator import Door
 from antiphon.server.guard import Guard
-from antiphon.server.unrouted import refuse_method, refuse_path
+from antiphon.server.refusals import Refusal, RefusalCode
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
 
@@ -38,3 +41,24 @@ def make_app(
         lifespan=lifespan,
     )
     return Guard(app, origins=origins)
+
+
+MAX_PATH_CHARS: Final = 200
+"""The most of a path that is repeated to the client."""
+
+
+async def refuse_path(request: Request, error: Exception) -> Response:
+    path = request.url.path[:MAX_PATH_CHARS]
+    why = f"There is nothing at {path}. GET /api/openapi.json describes what there is."
+    return Refusal(RefusalCode.NOT_FOUND, why).response()
+
+
+async def refuse_method(request: Request, error: Exception) -> Response:
+    """Starlette knows the methods of the first route only, and a path has one for each of its methods."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+    why = f"{request.method} cannot be used here. Use one of {allowed}."
+    response = Refusal(RefusalCode.METHOD_NOT_ALLOWED, why).response()
+    response.headers["Allow"] = allowed
+    return response

@@ -9,8 +9,9 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.security.quota import Account
 from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
-from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
-from antiphon.server.door import Caller
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDesk
+from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
 from antiphon.session.hub import Live
 from antiphon.session.toolwork import toll_of
 from antiphon.tools.affirmation import verdict

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from antiphon.server.answer import ChatAnswer
 from antiphon.server.chat import Visit
-from antiphon.server.desk import Refusal, Refused
+from antiphon.server.refusals import Refusal, Refused
 from antiphon.telemetry.log import get_logger
 
 HEARTBEAT_S: Final = 15.0

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.security.headers import SecurityHeaders
 from antiphon.security.origin import allows_host, allows_origin, parse_origin
-from antiphon.server.refusal_log import RefusalLog
+from antiphon.server.refusals import RefusalLog
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 

@@ -19,10 +19,12 @@ from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
+from antiphon.server.authenticator import Caller, SlowDown
 from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import HttpDesk, Model, ModelState, Refusal, RefusalCode, read_body, reply, unavailable
-from antiphon.server.door import Caller, SlowDown
+from antiphon.server.deps import HttpDesk, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
+from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
+from antiphon.server.requests import read_body
 from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger

@@ -17,8 +17,8 @@ from msgspec import Struct
 import antiphon
 from antiphon.protocol.notes import notes
 from antiphon.server.answer import ChatRequest
-from antiphon.server.desk import STATUSES, RefusalCode, Refused
 from antiphon.server.http import CHAT, OPERATIONS, Health, Operation, ready
+from antiphon.server.refusals import STATUSES, RefusalCode, Refused
 
 FILE: Final = Path("docs/reference/openapi.json")
 JSON: Final = "application/json"

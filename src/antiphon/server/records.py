@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
-from antiphon.server.desk import HttpDesk, Refusal, RefusalCode, read_query, reply
-from antiphon.server.door import Caller
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDesk
+from antiphon.server.refusals import Refusal, RefusalCode, reply
+from antiphon.server.requests import read_query
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 

@@ -24,8 +24,8 @@ from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.authenticator import Door, SlowDown
 from antiphon.server.connections import AUDIO
-from antiphon.server.door import Door, SlowDown
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.toolwork import toll_of
 from antiphon.storage.base import StoreUnavailable

@@ -15,8 +15,8 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, TOO_FAST
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.authenticator import Door
 from antiphon.server.connections import Deadlines, WebSocketConnection
-from antiphon.server.door import Door
 from antiphon.server.ws import MAX_REFUSED, Endpoint
 from tests.fakes.calls import House, LoopClock, Server
 from tests.fakes.scripted_live import ScriptedLive

@@ -11,8 +11,8 @@ from antiphon.models.base import Event, ModelError, OutputText, Prompt, StopReas
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.chat import DEADLINE_S
-from antiphon.server.desk import MAX_BODY_BYTES
 from antiphon.server.event_stream import HEARTBEAT, HEARTBEAT_S
+from antiphon.server.requests import MAX_BODY_BYTES
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context

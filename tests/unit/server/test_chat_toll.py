@@ -4,8 +4,8 @@ from typing import Any
 
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.answer import ChatRequest, ToolRun
+from antiphon.server.authenticator import Caller
 from antiphon.server.chat import Chat
-from antiphon.server.door import Caller
 from antiphon.tools.call import ToolCall
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.web import Houses, Web

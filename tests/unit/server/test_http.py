@@ -12,10 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from antiphon import __version__
-from antiphon.server.desk import Model, RefusalCode
+from antiphon.server.deps import Model
+from antiphon.server.health import LagCollector, LagStats
 from antiphon.server.http import OPERATIONS, Operation
-from antiphon.server.lag import LagCollector, LagStats
 from antiphon.server.openapi import FILE, document, is_current, main, text
+from antiphon.server.refusals import RefusalCode
 from antiphon.speech.base import Voice
 from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.conversations import Conversation, VoiceCall

@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from antiphon.server import loop
 from antiphon.server.connections import MAX_WAITING, Deadlines, HttpConnection, WebSocketConnection
+from antiphon.server.serving import run_loop
 
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
@@ -91,7 +91,7 @@ async def test_reading_goes_on_when_all_are_taken(websocket: WebSocketConnection
     assert line.is_read
 
 
-@pytest.mark.parametrize("run", [asyncio.run, loop.run])
+@pytest.mark.parametrize("run", [asyncio.run, run_loop])
 def test_a_small_message_is_sent_at_once(run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
     run(expect_no_delay())
 

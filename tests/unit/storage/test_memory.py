@@ -2,13 +2,9 @@
 
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Conversation, Turn, VoiceCall
-from antiphon.storage.memory import (
-    MemoryAuditStore,
-    MemoryCallStore,
-    MemoryConversationStore,
-    MemorySessionStore,
-    MemoryVoiceCallStore,
-)
+from antiphon.storage.memory import MemoryAuditStore, MemoryCallStore
+from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
+from antiphon.storage.memory.sessions import MemorySessionStore
 
 
 def record(session_id: str, result: bytes | None = b"{}") -> CallRecord:

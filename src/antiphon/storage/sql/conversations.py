@@ -10,9 +10,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, or_, select, updat
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.sessions import Fence, SessionRecord, Told
 from antiphon.storage.sql.connections import Connections
-from antiphon.storage.sql.fencing import change_held, hold
-from antiphon.storage.sql.sessions import SqlMessageStore, save_record
-from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
+from antiphon.storage.sql.pruning import FAMILIES, delete_all, some
+from antiphon.storage.sql.sessions import SqlMessageStore, change_held, hold, save_record
 from antiphon.storage.sql.tables import conversations, turns, voice_calls
 
 _FIELDS: Final = [column for column in conversations.c if column.name != "last_seq"]

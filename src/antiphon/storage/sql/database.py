@@ -2,22 +2,21 @@
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import OperationalError
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.sql.audit import SqlAuditStore
-from antiphon.storage.sql.calls import SqlCallStore
-from antiphon.storage.sql.confirmations import SqlConfirmationStore
+from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
-from antiphon.storage.sql.sqlite import SqliteWorker
-from antiphon.storage.sql.upgrade import upgrade
+from antiphon.storage.sql.sqlite import BUSY_TIMEOUT_S, SqliteWorker
+from antiphon.storage.sql.tool_calls import SqlAuditStore, SqlCallStore, SqlConfirmationStore
 
 # A write that changes nothing, to a table that is always there.
 _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
@@ -46,9 +45,8 @@ class Database:
         await self._connections.aclose()
 
 
-async def open_database(url_or_path: str | Path) -> Database:
+async def open_database(path: Path) -> Database:
     """Opens a SQLite file, which is made if it is not there. Any number of processes may have it open."""
-    path = find_file(url_or_path)
     await asyncio.to_thread(make_file, path)
     connections = Connections(SqliteWorker(path), str(path))
     try:
@@ -57,23 +55,6 @@ async def open_database(url_or_path: str | Path) -> Database:
         await connections.aclose()
         raise
     return Database(connections)
-
-
-def find_file(url_or_path: str | Path) -> Path:
-    """The path of a database that is given as a path or as a URL."""
-    if isinstance(url_or_path, Path) or "://" not in url_or_path:
-        return Path(url_or_path)
-    try:
-        url = make_url(url_or_path)
-    except (ArgumentError, ValueError):
-        # What cannot be read may hold a password in any place, so it is not repeated.
-        raise StorageError("The database's URL cannot be read. Give a path, or sqlite:///PATH.") from None
-    name = url.render_as_string()
-    if url.get_backend_name() != "sqlite":
-        raise StorageError(f"{name} names a database that this version does not know. Give a path, or sqlite:///PATH.")
-    if url.database in (None, "", ":memory:"):
-        raise StorageError(f"{name} names no file. Give a path, or sqlite:///PATH.")
-    return Path(url.database)
 
 
 def make_file(path: Path) -> None:
@@ -85,3 +66,58 @@ def make_file(path: Path) -> None:
         raise StorageError(
             f"The database {path} cannot be opened: {error.strerror}. Choose a path that this user may write to."
         ) from error
+
+
+_RETRY_S: Final = 0.02
+
+
+async def upgrade(connections: Connections, name: str) -> None:
+    def is_current(connection: Connection) -> bool:
+        return _version(connection, name) == HEAD
+
+    def migrate(connection: Connection) -> None:
+        # Other processes are kept out only now: of two, the second finds the work done.
+        if not is_current(connection):
+            _migrate(connection)
+
+    await connections.each(_write_ahead)
+    if not await connections.each(is_current):
+        await connections.together(migrate)
+
+
+def _write_ahead(connection: Connection) -> None:
+    """The file remembers this mode. The change to it needs the file alone, and does not always wait for that by itself:
+
+    of four processes that opened a new file together, one in fifteen was told "database is locked" within 6 ms.
+    """
+    for retries_left in reversed(range(round(BUSY_TIMEOUT_S / _RETRY_S))):
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or not retries_left:
+                raise
+            time.sleep(_RETRY_S)
+
+
+def _version(connection: Connection, name: str) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    if version is not None and version > HEAD:
+        raise StorageError(
+            f"{name} was written by a newer Antiphon (tables {version}, this one knows {HEAD}). "
+            "Update Antiphon, or choose another database."
+        )
+    return version
+
+
+def _migrate(connection: Connection) -> None:
+    # Imported only when there is work: alembic takes longer to load than an up-to-date database to open.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, HEAD)

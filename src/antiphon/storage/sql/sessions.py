@@ -1,16 +1,40 @@
-"""Sessions and what they told their clients. Whoever changes the row of a lease or a handle first has it."""
+"""Sessions, the messages to their clients, and the fence in the transaction of each write that it guards."""
 
 from typing import Final
 
 from msgspec.structs import asdict
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
 
 from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
-from antiphon.storage.sql.connections import Connections
-from antiphon.storage.sql.fencing import hold
-from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
+from antiphon.storage.sql.connections import Connections, Params
+from antiphon.storage.sql.pruning import FAMILIES, Tally, delete_all, some
 from antiphon.storage.sql.tables import messages, sessions
-from antiphon.storage.sql.tally import Tally
+
+# Postgres locks the row. SQLite ignores the clause, and needs it not: a transaction there keeps all other writers out.
+_HOLD: Final = (
+    select(sessions.c.id)
+    .where(sessions.c.id == bindparam("session"), sessions.c.lease_token == bindparam("token"))
+    .with_for_update()
+)
+
+
+def hold(connection: Connection, fence: Fence | None) -> None:
+    """Refuses a writer that was fenced, or keeps the lease from being taken until the transaction has ended."""
+    if fence is None:
+        return
+    if connection.scalar(_HOLD, {"session": fence.session_id, "token": fence.lease_token}) is None:
+        raise Fenced(fence.session_id)
+
+
+async def change_held(connections: Connections, fence: Fence | None, statement: Executable, params: Params) -> int:
+    """Runs one statement behind the fence, and says how many rows it touched. Raises `Fenced`."""
+
+    def write(connection: Connection) -> int:
+        hold(connection, fence)
+        return connection.execute(statement, params).rowcount
+
+    return await connections.together(write)
+
 
 PRUNED_EVERY: Final = CHARACTERS_KEPT // 8
 LEAST_COST: Final = CHARACTERS_KEPT // MESSAGES_KEPT

@@ -13,10 +13,9 @@ from sqlalchemy import Connection, func, insert, make_url, select
 from antiphon.storage.base import CallRecord, Confirmation, StorageError, StoreUnavailable
 from antiphon.storage.conversations import Conversation, Turn
 from antiphon.storage.sql.connections import Connections, insert_into
-from antiphon.storage.sql.database import Database
+from antiphon.storage.sql.database import Database, upgrade
 from antiphon.storage.sql.sqlite import SqliteWorker
 from antiphon.storage.sql.tables import audit
-from antiphon.storage.sql.upgrade import upgrade
 
 pytestmark = pytest.mark.real_time
 

@@ -1,6 +1,6 @@
 """Tidying comes in time, for any number of sessions."""
 
-from antiphon.storage.sql.tally import Tally
+from antiphon.storage.sql.pruning import Tally
 
 
 def test_it_is_time_after_so_much_and_then_the_count_starts_again() -> None:

@@ -1,16 +1,16 @@
-"""Runs of tools. The unique keys of the table decide who is first, in however many processes."""
+"""The stores of the tool gate: runs of tools, calls that wait for a person, and the audit."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import json
 from msgspec.structs import asdict
-from sqlalchemy import and_, bindparam, delete, or_, select, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
-from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
+from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
 from antiphon.storage.sql.connections import Connections, KeyTakenError
-from antiphon.storage.sql.sweeping import delete_all, some
-from antiphon.storage.sql.tables import calls
-from antiphon.storage.sql.tally import Tally
+from antiphon.storage.sql.pruning import Tally, delete_all, some
+from antiphon.storage.sql.tables import audit, calls, confirmations
 
 PRUNED_EVERY: Final = 32
 """Old records are deleted once for so many new ones of a session."""
@@ -115,3 +115,81 @@ class SqlCallStore:
         keys = {"id": id, "session_id": session_id, "provider_key": provider_key, "hash_key": hash_key}
         rows = await self._connections.fetch(_HOLDER, keys)
         return CallRecord(*rows[0]) if rows else None
+
+
+_FIELDS: Final = [column for column in confirmations.c if column.name != "seq"]
+_OWNED: Final = (
+    confirmations.c.session_id == bindparam("session_id"),
+    confirmations.c.user == bindparam("user"),
+)
+
+_PUT: Final = insert(confirmations)
+_TAKE: Final = (
+    delete(confirmations).where(confirmations.c.token_hash == bindparam("token_hash"), *_OWNED).returning(*_FIELDS)
+)
+_PENDING: Final = (
+    select(*_FIELDS).where(*_OWNED, confirmations.c.expires_ms > bindparam("now_ms")).order_by(confirmations.c.seq)
+)
+_REHASH: Final = (
+    update(confirmations)
+    .where(
+        # A column's own name is not free for a condition of an UPDATE.
+        confirmations.c.token_hash == bindparam("old_hash"),
+        confirmations.c.session_id == bindparam("of_session"),
+        confirmations.c.user == bindparam("of_user"),
+    )
+    .values(token_hash=bindparam("new_hash"))
+)
+_SWEEP: Final = delete(confirmations).where(confirmations.c.expires_ms <= bindparam("now_ms"))
+
+
+class SqlConfirmationStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def put(self, confirmation: Confirmation) -> None:
+        await self._connections.change(_PUT, asdict(confirmation))
+
+    async def take(self, token_hash: str, session_id: str, user: str) -> Confirmation | None:
+        keys = {"token_hash": token_hash, "session_id": session_id, "user": user}
+        rows = await self._connections.fetch(_TAKE, keys)
+        return Confirmation(*rows[0]) if rows else None
+
+    async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
+        keys = {"session_id": session_id, "user": user, "now_ms": now_ms}
+        return [Confirmation(*row) for row in await self._connections.fetch(_PENDING, keys)]
+
+    async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
+        keys = {"old_hash": old_hash, "new_hash": new_hash, "of_session": session_id, "of_user": user}
+        return bool(await self._connections.change(_REHASH, keys))
+
+    async def sweep(self, now_ms: int) -> int:
+        return await self._connections.change(_SWEEP, {"now_ms": now_ms})
+
+
+_APPEND: Final = insert(audit)
+_READ: Final = (
+    select(audit.c.seq, audit.c.line)
+    .where(audit.c.seq > bindparam("after"), audit.c.ts_ms >= bindparam("since_ms"))
+    .order_by(audit.c.seq)
+    .limit(bindparam("count"))
+)
+_DELETE_LINES_BEFORE: Final = some(audit, audit.c.ts_ms < bindparam("at_ms"))
+_DECODER: Final = json.Decoder(AuditLine)
+
+
+class SqlAuditStore:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def append(self, lines: Sequence[AuditLine]) -> None:
+        if lines:
+            rows = [{"ts_ms": line.ts_ms, "line": json.encode(line).decode()} for line in lines]
+            await self._connections.change_all(_APPEND, rows)
+
+    async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
+        rows = await self._connections.fetch(_READ, {"after": after, "since_ms": since_ms, "count": limit})
+        return [(seq, _DECODER.decode(line)) for seq, line in rows]
+
+    async def delete_before(self, at_ms: int) -> int:
+        return await delete_all(self._connections, _DELETE_LINES_BEFORE, {"at_ms": at_ms})

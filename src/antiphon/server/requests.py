@@ -1,0 +1,96 @@
+"""Reads the body and the parameters of a request, and says what is wrong with them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+
+from antiphon.protocol.limits import MAX_FRAME_BYTES
+from antiphon.server.refusals import Refusal, RefusalCode
+
+MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
+"""A message may be as long over HTTP as over the socket."""
+
+
+Value = TypeVar("Value")
+
+
+async def read_body(request: Request, type: type[Value], aliases: Mapping[str, str] | None = None) -> Value:
+    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt.
+
+    `aliases` are other names of fields that are taken as well.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    try:
+        return msgspec.convert(_unify(msgspec.json.decode(body), aliases or {}), type)
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, explain(error, type)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, f"The body is not JSON: {str(error).rstrip('.')}.") from None
+
+
+def _unify(value: Any, aliases: Mapping[str, str]) -> Any:
+    """An object in which every alias is replaced by the name that it stands for."""
+    if not isinstance(value, dict):
+        return value
+    for alias, name in aliases.items():
+        given = value.pop(alias, None)
+        if given is not None and value.setdefault(name, given) != given:
+            if value[name] is not None:
+                raise Refusal(RefusalCode.BAD_REQUEST, f"`{name}` and `{alias}` differ. Send only `{name}`.")
+            value[name] = given
+    return value
+
+
+def read_query(request: Request, type: type[Value]) -> Value:
+    """The parameters behind the question mark."""
+    try:
+        return msgspec.convert(dict(request.query_params), type, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.BAD_REQUEST, f"Wrong parameter: {explain(error, type)}") from None
+
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
+"""How msgspec says it."""
+
+
+def explain(error: msgspec.ValidationError, type: Any) -> str:
+    """The error as a sentence. If it is about an unknown field, that names the nearest known one, or all of them."""
+    found = _UNKNOWN.fullmatch(str(error))
+    if found is None:
+        return f"{error}."
+    name, path = found["name"], found["path"]
+    known = _fields_at(type, path.split(".") if path else [])
+    near = get_close_matches(name, known, n=1)
+    if near:
+        advice = f" Did you mean `{near[0]}`?"
+    else:
+        advice = f" Known fields: {', '.join(f'`{each}`' for each in known)}." if known else ""
+    return f"Unknown field `{name}`{f' in `{path}`' if path else ''}.{advice}"
+
+
+def _fields_at(type: Any, path: Sequence[str]) -> list[str]:
+    """The names of the fields of the struct that a path leads to; none if it leads to something else."""
+    struct = _struct_in(type)
+    if struct is None:
+        return []
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
+    if not path:
+        return list(fields)
+    return _fields_at(fields.get(path[0]), path[1:])
+
+
+def _struct_in(annotation: Any) -> type[Struct] | None:
+    """The struct of an annotation such as `Confirm | None`."""
+    for each in (annotation, *getattr(annotation, "__args__", ())):
+        if isinstance(each, type) and issubclass(each, Struct):
+            return each
+    return None
