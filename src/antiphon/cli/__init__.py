@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, config, data, doctor, models, serve, speech, talk, token, tools, users
+from antiphon.cli import access, commands, config, data, doctor, models, speech, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -22,15 +22,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
-app.command(name="serve")(serve.serve)
-app.command(name="chat")(chat.chat)
-app.command(name="talk")(talk.talk)
+app.command(name="serve")(commands.serve)
+app.command(name="chat")(commands.chat)
+app.command(name="talk")(commands.talk)
 app.command(name="doctor")(doctor.doctor)
 app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
 app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")
 app.add_typer(config.app, name="config", help="See the settings in force, and where each came from.")
-app.add_typer(token.app, name="token", help="Make, list and revoke access tokens, which let people and programs in.")
-app.add_typer(users.app, name="users", help="See who is blocked, and lift blocks.")
+app.add_typer(
+    access.token_app, name="token", help="Make, list and revoke access tokens, which let people and programs in."
+)
+app.add_typer(access.users_app, name="users", help="See who is blocked, and lift blocks.")
 app.add_typer(data.app, name="data", help="Export, delete and back up what is stored.")
 
 

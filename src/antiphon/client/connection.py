@@ -13,8 +13,8 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 
 from antiphon import __version__
-from antiphon.client.backoff import Backoff
-from antiphon.client.errors import Disconnected
+from antiphon.client.events import Disconnected
+from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Hello, Mode
 

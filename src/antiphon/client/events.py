@@ -1,7 +1,8 @@
-"""What a client is told besides the server's messages: how it fares with its connection."""
+"""What a client tells its caller besides the server's messages: changes of its connection, and errors."""
 
 from dataclasses import dataclass
 
+from antiphon.errors import AntiphonError
 from antiphon.protocol.server_messages import ServerMessage, SpeechFrame
 
 
@@ -31,3 +32,29 @@ class NewSession:
 
 Event = Reconnecting | Resumed | NewSession
 Incoming = ServerMessage | SpeechFrame | Event
+
+
+class ClientError(AntiphonError):
+    code = "client"
+
+
+class Disconnected(ClientError):
+    """There is no connection, or none any more."""
+
+    code = "disconnected"
+
+    def __init__(self, message: str, *, close_code: int | None = None, come_back: bool) -> None:
+        super().__init__(message)
+        self.close_code = close_code
+        """None if there was no connection to close."""
+        self.come_back = come_back
+        """Whether the same may succeed another time."""
+
+
+class TurnLost(ClientError):
+    """The connection broke, and what was typed will not be answered: it never arrived, or its session is gone."""
+
+    code = "turn_lost"
+
+    def __init__(self) -> None:
+        super().__init__("The connection broke before your message was answered. Send it again.")

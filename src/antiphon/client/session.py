@@ -11,11 +11,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import OPEN
 
-from antiphon.client.backoff import STEADY_S, Backoff
-from antiphon.client.bookmark import Bookmark
-from antiphon.client.errors import Disconnected
-from antiphon.client.events import Incoming, Reconnecting
-from antiphon.client.turn import Turn
+from antiphon.client.events import Disconnected, Incoming, Reconnecting
+from antiphon.client.resuming import STEADY_S, Backoff, Bookmark, Turn
 from antiphon.protocol.client_messages import ClientMessage, Confirm, Hello, TextMessage
 from antiphon.protocol.closing import CLOSES, NORMAL
 from antiphon.protocol.codec import decode_audio, decode_server, encode_client, encode_microphone

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from antiphon.client.errors import ClientError
-from antiphon.client.events import Incoming
+from antiphon.client.events import ClientError, Incoming
 from antiphon.client.session import Session
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage, Interrupt, PlaybackDone
+from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 
-INPUT_HZ: Final = 16_000
-OUTPUT_HZ: Final = 22_050
 FRAME_MS: Final = 20
-FRAME_BYTES: Final = 2 * INPUT_HZ * FRAME_MS // 1000
+FRAME_BYTES: Final = 2 * MICROPHONE_HZ * FRAME_MS // 1000
 WAV_HEADER_BYTES: Final = 44
 QUIET: Final = 300
 """The largest sample that still counts as silence, of 32,767: where recorded speech ends."""
@@ -58,7 +56,7 @@ class Exchange:
     @property
     def answer_s(self) -> float:
         """How long the answer's audio is."""
-        return len(self.pcm) / 2 / OUTPUT_HZ
+        return len(self.pcm) / 2 / SPEECH_HZ
 
     def take(self, incoming: Incoming, at_s: float) -> None:
         match incoming:
@@ -117,7 +115,7 @@ async def say(
     loop = asyncio.get_running_loop()
     exchange, began_s = Exchange(), loop.time()
     spoken_until_s = began_s + end_of_speech_ms(pcm) / 1000
-    sent_until_s = began_s + len(pcm) / 2 / INPUT_HZ
+    sent_until_s = began_s + len(pcm) / 2 / MICROPHONE_HZ
     microphone = asyncio.create_task(_speak(session, pcm, began_s))
     playing: asyncio.Task[None] | None = None
     try:
@@ -153,7 +151,7 @@ def end_of_speech_ms(pcm: bytes) -> int:
     """Where the last sound is, 0 if there is none. What follows it is silence, which a recording mostly ends with."""
     samples = array("h", pcm)
     last = next((at for at in range(len(samples) - 1, -1, -1) if abs(samples[at]) > QUIET), -1)
-    return (last + 1) * 1000 // INPUT_HZ
+    return (last + 1) * 1000 // MICROPHONE_HZ
 
 
 async def _speak(session: Session, pcm: bytes, began_s: float) -> None:

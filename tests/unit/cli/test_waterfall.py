@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.cli.waterfall import WIDTH, draw, split
+from antiphon.cli.display import WIDTH, draw, split
 from antiphon.client.speaking import Exchange
 from antiphon.protocol.server_messages import TurnMetrics
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from antiphon.cli.turn_display import TurnDisplay
+from antiphon.cli.display import TurnDisplay
 from antiphon.client import Incoming, NewSession, Reconnecting, Resumed
 from antiphon.protocol import server_messages as s
 

@@ -1,4 +1,4 @@
-"""`antiphon token …`: let people and programs in."""
+"""`antiphon token …` and `antiphon users …`: who may come in, and who is blocked."""
 
 import asyncio
 import secrets
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from antiphon.config import Settings
-    from antiphon.storage.people import TokenRecord
+    from antiphon.storage.people import Block, TokenRecord
 
-app = typer.Typer(no_args_is_help=True)
+token_app = typer.Typer(no_args_is_help=True)
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 MAX_DAYS: Final = 36_500
 
 
-@app.command()
+@token_app.command()
 def new(
     user: LocalUserOption = None,
     name: Annotated[str, typer.Option(metavar="TEXT", help='What it is for, such as "my phone".')] = "",
@@ -47,10 +47,10 @@ def new(
     )
 
 
-@app.command("list")
+@token_app.command("list")
 def list_tokens(config: ConfigOption = None) -> None:
     """List the tokens that were not revoked. Only what is known about them: the tokens themselves are not stored."""
-    records = asyncio.run(_list(settings_for(config)))
+    records = asyncio.run(_list_tokens(settings_for(config)))
     if not records:
         typer.echo("There are no tokens. `antiphon token new` makes one.")
         return
@@ -69,7 +69,7 @@ def list_tokens(config: ConfigOption = None) -> None:
     Console(highlight=False).print(table)
 
 
-@app.command()
+@token_app.command()
 def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="As `antiphon token list` shows it.")],
     config: ConfigOption = None,
@@ -93,7 +93,7 @@ async def _make(settings: "Settings", user: str, name: str, days: int | None) ->
     return token, record
 
 
-async def _list(settings: "Settings") -> "Sequence[TokenRecord]":
+async def _list_tokens(settings: "Settings") -> "Sequence[TokenRecord]":
     async with open_data(settings) as database:
         return await database.tokens.list()
 
@@ -101,3 +101,44 @@ async def _list(settings: "Settings") -> "Sequence[TokenRecord]":
 async def _revoke(settings: "Settings", id: str) -> bool:
     async with open_data(settings) as database:
         return await database.tokens.revoke(id)
+
+
+users_app = typer.Typer(no_args_is_help=True)
+
+
+@users_app.command("list")
+def list_users(config: ConfigOption = None) -> None:
+    """List the users who are blocked, and until when."""
+    blocks = asyncio.run(_list_blocks(settings_for(config)))
+    if not blocks:
+        typer.echo("Nobody is blocked.")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("user", "blocked until", "reason")
+    for block in blocks:
+        table.add_row(escape(plain(block.user)), tell_time(block.until_ms), escape(plain(block.reason)))
+    Console(highlight=False).print(table)
+
+
+@users_app.command()
+def unblock(
+    user: Annotated[str, typer.Argument(metavar="USER", help="As `antiphon users list` shows it.")],
+    config: ConfigOption = None,
+) -> None:
+    """Let a blocked user in again, at once."""
+    if not asyncio.run(_unblock(settings_for(config), user)):
+        raise UsageError(f"the user {user!r} is not blocked. `antiphon users list` shows who is.")
+    typer.echo(f"{plain(user)} may come in again.")
+
+
+async def _list_blocks(settings: "Settings") -> "Sequence[Block]":
+    async with open_data(settings) as database:
+        return await database.blocks.list(SystemClock().now_ms())
+
+
+async def _unblock(settings: "Settings", user: str) -> bool:
+    async with open_data(settings) as database:
+        return await database.blocks.unblock(user)

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from antiphon.client.bookmark import Bookmark
 from antiphon.client.events import Incoming, NewSession, Resumed
+from antiphon.client.resuming import Bookmark
 from antiphon.protocol.client_messages import Hello, InitialMessage, Role
 from antiphon.protocol.errors import ErrorCode
 from antiphon.protocol.server_messages import (

@@ -1,16 +1,45 @@
-"""Where a client stands in its session: the handle to come back with, and the last message that it has seen.
+"""Coming back after a lost connection: how long to wait, where to go on, and what has become of a message.
 
-Both stay in memory. No input or output here: messages in, what to tell the caller out.
-"""
+No input or output here."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
-from antiphon.client.events import Incoming, NewSession, Resumed
+from antiphon.client.events import Incoming, NewSession, Resumed, TurnLost
 from antiphon.protocol.client_messages import Hello
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.server_messages import Error, GoAway, History, ServerMessage, Session, SpeechFrame, Transcript
+from antiphon.protocol.server_messages import (
+    Error,
+    GoAway,
+    History,
+    ServerMessage,
+    Session,
+    SpeechFrame,
+    State,
+    StateChanged,
+    Transcript,
+)
+
+STEADY_S: Final = 10.0
+"""A connection that held this long was a good one, so the next loss starts from the shortest wait again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    jitter: Callable[[], float] = random.random
+    """From 0 to 1: the clients of a server that restarts must not all come back in the same moment."""
+
+    def delay_s(self, attempt: int) -> float:
+        """Before the `attempt`th try, which counts from 1: between the half and the whole of what doubles each time."""
+        # A doubling beyond the 32nd changes nothing but the size of the number.
+        whole_s = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 32))
+        return whole_s * (0.5 + 0.5 * self.jitter())
 
 
 class Bookmark:
@@ -85,3 +114,46 @@ class Bookmark:
             return (*held, session)
         refusals = [each.message for each in held if isinstance(each, Error) and each.code == ErrorCode.RESUME_REJECTED]
         return (NewSession(session.session_id, "".join(refusals[:1])), *held, session)
+
+
+RESTING: Final = (State.IDLE, State.LISTENING)
+OF_OTHER_THINGS: Final = (
+    ErrorCode.RESUME_REJECTED,
+    ErrorCode.UNKNOWN_CONVERSATION,
+    ErrorCode.HELLO_LATE,
+    ErrorCode.UNKNOWN_TYPE,
+    ErrorCode.BAD_SETTINGS,
+    ErrorCode.BAD_AUDIO,
+)
+"""Errors that no typed message can cause."""
+
+
+class Turn:
+    def __init__(self) -> None:
+        self.over = False
+        self._begun = False
+        self._resumed_n: int | None = None
+        self._older_n = 0
+
+    def follow(self, incoming: Incoming, *, came_back: bool) -> None:
+        """`came_back`: over a later connection than the one that the message was sent on. Raises `TurnLost`."""
+        match incoming:
+            case StateChanged(n=n) | Error(n=n) if n <= self._older_n:
+                return
+            case StateChanged(state=state) if state not in RESTING:
+                self._begun = True
+            case StateChanged() if self._begun:
+                self.over = True
+            case StateChanged(n=n) if self._resumed_n is not None and n > self._resumed_n:
+                # All that was missed has been repeated, and the server has never begun to answer.
+                raise TurnLost
+            case Error(code=code) if not self._begun:
+                # Once the answer has begun, the state says when it is over, after an error too.
+                self.over = code not in OF_OTHER_THINGS
+            case Resumed(n=n) if came_back:
+                self._resumed_n = n
+            case Resumed(n=n):
+                # Sent in the first moment of this connection: what is repeated now was said before.
+                self._older_n = n
+            case NewSession() if came_back:
+                raise TurnLost
