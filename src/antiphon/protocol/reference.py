@@ -6,7 +6,7 @@ from typing import Any, Final
 from antiphon.protocol import limits
 from antiphon.protocol.closing import CLOSES
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.notes import notes
+from antiphon.protocol.schema import notes
 
 Schema = Mapping[str, Any]
 
@@ -14,7 +14,7 @@ INTRODUCTION: Final = f"""\
 # The client wire, version 1
 
 This page and [protocol.schema.json](protocol.schema.json) are made from the code by
-`python -m antiphon.protocol.schema --write`. Change the structs in `src/antiphon/protocol/`, not this page.
+`make reference`. Change the structs in `src/antiphon/protocol/`, not this page.
 
 Messages are JSON objects in text frames, told apart by `type`. Receivers ignore fields that they do not know, and
 clients ignore types that they do not know. A frame from a client has at most {limits.MAX_FRAME_BYTES:,} bytes.

@@ -1,13 +1,7 @@
-"""The wire as TypeScript for the page's client, made from its schema.
+"""The wire as TypeScript for the page's client, made from its schema."""
 
-python -m antiphon.protocol.typescript --write     (or --check: whether what is written is current)
-"""
-
-import argparse
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from antiphon.protocol import limits
@@ -17,7 +11,6 @@ from antiphon.protocol.schema import json_schema
 
 Schema = Mapping[str, Any]
 
-FILE: Final = Path("web/src/client/wire.ts")
 UNIONS: Final = ("ClientMessage", "ServerMessage")
 MESSAGE: Final = "Message"
 """Ends the name of every message, since "Error", "Image" and "Audio" are a browser's own."""
@@ -25,8 +18,7 @@ LIMITS: Final = ("MICROPHONE_HZ", "SPEECH_HZ", "MAX_TEXT", "MAX_PENDING_REQUEST"
 """Those that a client needs to know."""
 
 INTRODUCTION: Final = """\
-// The client wire, version 1. Made by `python -m antiphon.protocol.typescript --write`: change the structs in
-// src/antiphon/protocol/, not this file.
+// The client wire, version 1. Made by `make reference`: change the structs in src/antiphon/protocol/, not this file.
 """
 
 
@@ -48,23 +40,6 @@ def source() -> str:
         f"export const SERVER_TYPES: ReadonlySet<string> = new Set({json.dumps(_tags('ServerMessage', definitions))});",
     ]
     return "\n".join(parts) + "\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m antiphon.protocol.typescript", description="The wire as TypeScript."
-    )
-    parser.add_argument("--file", type=Path, default=FILE, help="where it is (default: %(default)s)")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="write it")
-    what.add_argument("--check", action="store_true", help="fail if it is not current")
-    options = parser.parse_args(arguments)
-    if options.write:
-        options.file.write_text(source(), encoding="utf-8")
-    elif not options.file.is_file() or options.file.read_text(encoding="utf-8") != source():
-        print(f"{options.file} is not current. Run this with --write.", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _name(name: str, definition: Schema) -> str:
@@ -132,7 +107,3 @@ def _type(field: Schema, names: Mapping[str, str]) -> str:
         case {"type": "string" | "boolean" | "null" as kind}:
             return str(kind)
     return "unknown"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,5 +1,4 @@
-// The client wire, version 1. Made by `python -m antiphon.protocol.typescript --write`: change the structs in
-// src/antiphon/protocol/, not this file.
+// The client wire, version 1. Made by `make reference`: change the structs in src/antiphon/protocol/, not this file.
 
 export const MICROPHONE_HZ = 16000;
 export const SPEECH_HZ = 22050;
