@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
@@ -41,6 +42,11 @@ class ConfigError(AntiphonError):
         super().__init__(several if len(problems) > 1 else problems[0])
 
 
+def _check_network(text: str) -> str:
+    ip_network(text)
+    return text
+
+
 # A description ends the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
 Switch = Annotated[bool, Field(description="true or false")]
 Environment = Annotated[Literal["production", "development"], Field(description='"production" or "development"')]
@@ -48,6 +54,10 @@ Host = Annotated[str, Field(min_length=1, description='a host name or address, s
 Port = Annotated[int, Field(ge=0, le=65535, description="a number from 0 to 65535; 0 takes any that is free")]
 Origins = Annotated[
     tuple[str, ...], Field(strict=False, description='a list of page addresses, such as ["https://example.org"]')
+]
+Proxies = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_network)], ...],
+    Field(strict=False, description='a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
 ]
 Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
 ModelName = Annotated[
@@ -110,6 +120,7 @@ class Server(Section):
     host: Host = "127.0.0.1"
     port: Port = 8000
     origins: Origins = ()
+    proxies: Proxies = ()
     auth: Auth = "auto"
     environment: Environment = "production"
 

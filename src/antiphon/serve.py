@@ -124,7 +124,14 @@ async def run_server(
                 desk.must_end.set()
 
         server = Server(
-            app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
+            app,
+            host=host,
+            port=bound,
+            on_drain=drain,
+            on_started=started,
+            proxies=settings.server.proxies,
+            obeys_signals=obeys_signals,
+            lag=lag,
         )
         running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
         tasks = [asyncio.create_task(each) for each in running]

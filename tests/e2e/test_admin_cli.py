@@ -156,7 +156,7 @@ async def test_an_export_has_conversations_with_their_turns_and_calls(terminal: 
     assert {line["user"] for line in lines} == {"local"}
     assert [turn["text"] for turn in lines[0]["turns"]] == ["Tea?", "Yes, “green”."]
     assert lines[0]["turns"][0]["body"] == {"text": "Tea?"}
-    assert "2 conversations and 1 call" in shown.err
+    assert shown.err == "Exported 2 conversations, 1 call and 0 typed lines.\n"
 
 
 async def test_an_export_into_a_file_is_for_its_owner_alone(terminal: Terminal) -> None:
@@ -174,10 +174,22 @@ async def test_deleting_a_user_leaves_the_others(terminal: Terminal) -> None:
     terminal.run("token", "new", "--user", "ada")
     terminal.run("token", "new", "--user", "bob")
     shown = terminal.run("data", "delete", "--user", "ada", "--yes")
-    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks.\n"
+    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks and 0 typed lines.\n"
     assert terminal.run("data", "export", "--user", "ada").out == ""
     assert len(terminal.run("data", "export", "--user", "bob").out.splitlines()) == 3
     assert "bob" in terminal.run("token", "list").out
+
+
+async def test_what_the_local_user_typed_is_exported_and_deleted_with_the_rest(terminal: Terminal) -> None:
+    await fill(terminal, conversations=1)
+    history = terminal.folder / "data" / "chat_history"
+    history.write_text("\n# 2026-01-31 10:00:00\n+Is there tea?\n\n# 2026-01-31 10:01:00\n+Thanks.\n")
+    lines = [json.loads(line) for line in terminal.run("data", "export").out.splitlines()]
+    assert [line["text"] for line in lines if line["kind"] == "typed"] == ["Is there tea?", "Thanks."]
+    assert "0 typed lines" in terminal.run("data", "delete", "--user", "other", "--yes").out
+    assert history.exists()
+    assert "2 typed lines" in terminal.run("data", "delete", "--user", "local", "--yes").out
+    assert not history.exists()
 
 
 async def test_nothing_is_deleted_without_a_yes(terminal: Terminal) -> None:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from antiphon.cli.data import CHAT_HISTORY
 from antiphon.cli.display import describe_call, describe_event, describe_failure
 from antiphon.cli.line_input import Interrupted, LineInput, open_line_input
 from antiphon.client import Disconnected, Incoming, Reconnecting, Session, TurnLost, connect
@@ -18,7 +19,6 @@ from antiphon.security.origin import own_authority
 GOODBYE: Final = {"exit", "quit", "bye", ":q"}
 PROMPT: Final = "> "
 CONFIRM_PROMPT: Final = "(yes or no) > "
-HISTORY_FILE: Final = "chat_history"
 INTERRUPTED: Final = 130
 """The exit code of a program that Ctrl-C has ended."""
 
@@ -35,7 +35,7 @@ async def _chat(settings: Settings, url: str | None, token: str | None, console:
         session = await _connect(settings, url, token, stack, console)
         console.print('Ask "what can you do", or say "exit" to leave.')
         # Who keeps no conversations on disk wants no copy of what was typed there, either.
-        history = None if settings.database_path is None else settings.data_dir / HISTORY_FILE
+        history = None if settings.database_path is None else settings.data_dir / CHAT_HISTORY
         await Chat(session, console).run(open_line_input(console, history))
 
 

@@ -23,6 +23,8 @@ app = typer.Typer(no_args_is_help=True)
 
 ALL: Final = 2**31 - 1
 PAGE: Final = 100
+CHAT_HISTORY: Final = "chat_history"
+"""The file in the data folder with what the local user has typed into `antiphon chat`."""
 BACKUP_PAGES: Final = 2_000
 """Pages of the database between two steps of the progress bar: 8 MB."""
 
@@ -37,11 +39,11 @@ def export(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write out a user's conversations and calls. One JSON object a line."""
+    """Write out a user's conversations and calls, and what the local user typed. One JSON object a line."""
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
-        conversations, calls = asyncio.run(_export(settings, user or local_user(), file, progress))
-    typer.echo(f"Exported {_count(conversations, 'conversation')} and {_count(calls, 'call')}.", err=True)
+        exported = asyncio.run(_export(settings, user or local_user(), file, progress))
+    typer.echo(f"Exported {_list_counts(exported)}.", err=True)
 
 
 @app.command()
@@ -50,7 +52,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Really do it. It cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete what is stored of a user: conversations, calls, tokens, a block. The audit of tool calls stays."""
+    """Delete what is stored of a user: conversations, calls, tokens, a block, and what the local user typed.
+
+    The audit of tool calls stays.
+    """
     settings = settings_for(config)
     if not yes:
         raise UsageError(
@@ -58,7 +63,7 @@ def delete(
         )
     with progress_bar() as progress:
         deleted = asyncio.run(_delete(settings, user, progress))
-    typer.echo("Deleted " + ", ".join(_count(number, what) for what, number in deleted.items()) + ".")
+    typer.echo(f"Deleted {_list_counts(deleted)}.")
 
 
 @app.command()
@@ -137,7 +142,7 @@ def progress_bar() -> "Progress":
 # How it is done.
 
 
-async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> tuple[int, int]:
+async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> dict[str, int]:
     import msgspec
 
     def write(kind: str, fields: dict[str, Any]) -> None:
@@ -158,7 +163,10 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
         calls = await database.voice_calls.list(user, ALL)
         for call in calls:
             write("call", msgspec.structs.asdict(call))
-    return len(conversations), len(calls)
+    typed = _typed_lines(settings, user)
+    for line in typed:
+        write("typed", {"user": user, "text": line})
+    return {"conversation": len(conversations), "call": len(calls), "typed line": len(typed)}
 
 
 async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict[str, int]:
@@ -169,6 +177,9 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             for conversation in page:
                 conversations += await database.conversations.delete(conversation.id, user)
                 progress.advance(task)
+        typed = _typed_lines(settings, user)
+        if typed:
+            (settings.data_dir / CHAT_HISTORY).unlink(missing_ok=True)
         tokens = [token.id for token in await database.tokens.list() if token.user == user]
         return {
             "conversation": conversations,
@@ -176,7 +187,17 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),
             "block": int(await database.blocks.unblock(user)),
+            "typed line": len(typed),
         }
+
+
+def _typed_lines(settings: "Settings", user: str) -> list[str]:
+    """What was typed into `antiphon chat` on this machine, oldest first: it is the local user's."""
+    from prompt_toolkit.history import FileHistory
+
+    if user != local_user():
+        return []
+    return list(FileHistory(settings.data_dir / CHAT_HISTORY).load_history_strings())[::-1]
 
 
 def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:
@@ -217,5 +238,7 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _list_counts(counts: dict[str, int]) -> str:
+    """Such as "2 conversations, 1 call and 0 typed lines"."""
+    *parts, last = [f"{number} {what}" if number == 1 else f"{number} {what}s" for what, number in counts.items()]
+    return f"{', '.join(parts)} and {last}"

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
@@ -78,8 +79,8 @@ async def dial(url: str) -> ClientConnection:
         )
     except InvalidStatus as error:
         status = error.response.status_code
-        said = (error.response.body or b"").decode("utf-8", "replace").partition("\n")[0].strip()
-        text = f"{url} refuses the connection with HTTP {status}{f': {said}' if said.isprintable() and said else '.'}"
+        reason = _reason(bytes(error.response.body or b""))
+        text = f"{url} refuses the connection with HTTP {status}{f': {reason}' if reason else '.'}"
         raise Disconnected(text, come_back=status == 429 or status >= 500) from None
     except TimeoutError:
         raise Disconnected(f"{url} does not answer within {OPEN_TIMEOUT_S:.0f} seconds.", come_back=True) from None
@@ -90,6 +91,15 @@ async def dial(url: str) -> ClientConnection:
         raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidHandshake as error:
         raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
+
+
+def _reason(body: bytes) -> str:
+    """The sentence in the body of a refused handshake. A proxy in front of the server may send text instead of JSON."""
+    try:
+        told = str(msgspec.json.decode(body)["error"]["message"])
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+        told = body.decode("utf-8", "replace").partition("\n")[0].strip()
+    return told if told.isprintable() else ""
 
 
 def _socket_address(url: str) -> str:

@@ -29,6 +29,10 @@ class RefusalCode(StrEnum):
     """This user is refused until the block is over."""
     NOT_FOUND = "not_found"
     """There is no such thing, or it is another user's."""
+    WRONG_HOST = "wrong_host"
+    """This server does not answer to the name in the Host header."""
+    WRONG_ORIGIN = "wrong_origin"
+    """Pages of this origin may not use this server."""
     METHOD_NOT_ALLOWED = "method_not_allowed"
     """This route has other methods; `Allow` names them."""
     CONFIRMATION_GONE = "confirmation_gone"
@@ -53,11 +57,13 @@ STATUSES: Final = {
     RefusalCode.BAD_REQUEST: 400,
     RefusalCode.UNAUTHENTICATED: 401,
     RefusalCode.BLOCKED: 403,
+    RefusalCode.WRONG_ORIGIN: 403,
     RefusalCode.NOT_FOUND: 404,
     RefusalCode.CONFIRMATION_GONE: 404,
     RefusalCode.METHOD_NOT_ALLOWED: 405,
     RefusalCode.BUSY: 409,
     RefusalCode.TOO_LARGE: 413,
+    RefusalCode.WRONG_HOST: 421,
     RefusalCode.TOO_FAST: 429,
     RefusalCode.INTERNAL: 500,
     RefusalCode.MODEL_FAILED: 502,
