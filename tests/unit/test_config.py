@@ -253,7 +253,7 @@ def test_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
     env = {"ANTIPHON_SERVER__PROXIES": "127.0.0.1, 10.0.0.0/8, ::1"}
     assert load(None, env, tmp_path).server.proxies == ("127.0.0.1", "10.0.0.0/8", "::1")
     for wrong in ("*", "proxy.example", "10.0.0.1/8"):
-        with pytest.raises(ConfigError, match="ANTIPHON_SERVER__PROXIES is .*; it must be a list of IP addresses"):
+        with pytest.raises(ConfigError, match=r"ANTIPHON_SERVER__PROXIES is .*; it must be a list of IP addresses"):
             load(None, {"ANTIPHON_SERVER__PROXIES": wrong}, tmp_path)
 
 
