@@ -22,8 +22,8 @@ from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, o
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
-from antiphon.server.authenticator import Caller, Door, end_revoked
-from antiphon.server.deps import HttpDesk, Model, ModelFailure, ModelState
+from antiphon.server.authenticator import Authenticator, Caller, end_revoked
+from antiphon.server.deps import HttpDeps, Model, ModelFailure, ModelState
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
@@ -74,7 +74,7 @@ async def run_server(
     make_voice: Callable[[], LiveModel] | None = None,
     needs_voice: bool = False,
     quota: Quota | None = None,
-    obeys_signals: bool = True,
+    handles_signals: bool = True,
     stop: asyncio.Event | None = None,
     on_started: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -99,11 +99,11 @@ async def run_server(
             hub = house.hub(model, make_voice)
         stores = house.database
         quota, lag = quota or Quota(), LagMonitor()
-        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
+        authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag)
-        app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
+        deps = _make_deps(house, hub, authenticator, model.profile, voice, quota=quota, lag=lag)
+        app = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
             # What is there now stays: left to the collector, each of its full rounds would stop all callers for 0.1 s.
@@ -117,11 +117,11 @@ async def run_server(
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
-            desk.stopping.set()
+            deps.stopping.set()
             try:
                 await hub.drain(DRAIN_S - 1, RESTARTING)
             finally:
-                desk.must_end.set()
+                deps.must_end.set()
 
         server = Server(
             app,
@@ -130,7 +130,7 @@ async def run_server(
             on_drain=drain,
             on_started=started,
             proxies=settings.server.proxies,
-            obeys_signals=obeys_signals,
+            handles_signals=handles_signals,
             lag=lag,
         )
         running = (_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server))
@@ -180,22 +180,22 @@ async def _find_voice(
     return None
 
 
-def _desk(
+def _make_deps(
     house: House,
     hub: Hub,
-    door: Door,
+    authenticator: Authenticator,
     profile: TextProfile,
     voice: Voice | None,
     *,
     quota: Quota,
     lag: LagMonitor,
-) -> HttpDesk:
+) -> HttpDeps:
     stores, stopping = house.database, asyncio.Event()
 
     async def identify(request: Request) -> Caller | None:
         address = request.client.host if request.client is not None else None
         token = bearer(request.headers.get("authorization"))
-        return await door.identify(token, address=address, route=request.url.path)
+        return await authenticator.identify(token, address=address, route=request.url.path)
 
     def model_state() -> ModelState:
         failure = house.model_health.last_failure
@@ -207,7 +207,7 @@ def _desk(
         speaker = voice.make_model().profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
     synthesizer = voice.speech.synthesizer if voice else None
-    return HttpDesk(
+    return HttpDeps(
         hub,
         stores.conversations,
         stores.voice_calls,
@@ -291,7 +291,7 @@ async def serving(
             port=0,
             announce=announce,
             needs_voice=voice,
-            obeys_signals=False,
+            handles_signals=False,
             stop=stop,
             on_started=address.set_result,
         )

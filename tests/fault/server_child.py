@@ -21,7 +21,7 @@ from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopR
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
 from antiphon.server.app import make_app
-from antiphon.server.authenticator import Door
+from antiphon.server.authenticator import Authenticator
 from antiphon.server.serving import Server, listen, run_loop
 from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
@@ -65,8 +65,8 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
         hub = house.hub(model, lambda: body.cascade(model, voice), make_sample)
-        door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
-        app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
+        authenticator = Authenticator(house.database.tokens, house.database.blocks, SystemClock(), required=False)
+        app = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
         async def drain() -> None:
             await hub.drain(drain_s, RESTARTING)

@@ -76,7 +76,7 @@ class ChatAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     """The user is blocked from now on."""
 
 
-class Collector:
+class AnswerCollector:
     """The link of a session whose client waits for the whole answer. `listener` is told each frame as it comes."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from antiphon.security.quota import Quota
 from antiphon.server import page
-from antiphon.server.authenticator import Door
+from antiphon.server.authenticator import Authenticator
 from antiphon.server.guard import Guard
 from antiphon.server.refusals import Refusal, RefusalCode
 from antiphon.server.ws import Endpoint
@@ -21,7 +21,7 @@ from antiphon.session.hub import Hub
 
 def make_app(
     hub: Hub,
-    door: Door,
+    authenticator: Authenticator,
     routes: Sequence[BaseRoute],
     *,
     origins: Collection[str],
@@ -34,7 +34,7 @@ def make_app(
         yield
         await hub.aclose()
 
-    socket = WebSocketRoute("/ws", Endpoint(hub, door, quota or Quota()).talk)
+    socket = WebSocketRoute("/ws", Endpoint(hub, authenticator, quota or Quota()).talk)
     app = Starlette(
         routes=[socket, *page.routes(), *routes],
         exception_handlers={404: refuse_path, 405: refuse_method},

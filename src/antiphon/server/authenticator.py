@@ -31,7 +31,7 @@ class Caller:
     token_id: str | None = None
 
 
-class SlowDown(AntiphonError):
+class TooManyWrongTokens(AntiphonError):
     """Too many wrong tokens came from this address lately."""
 
     code = "too_fast"
@@ -43,7 +43,7 @@ class SlowDown(AntiphonError):
         self.wait_s = wait_s
 
 
-class Door:
+class Authenticator:
     def __init__(
         self, tokens: TokenStore, blocks: BlockStore, clock: Clock, *, required: bool, quota: Quota | None = None
     ) -> None:
@@ -60,7 +60,7 @@ class Door:
     async def identify(self, token: str | None, *, address: str | None, route: str) -> Caller | None:
         """None if a token is required and this is none. A wrong one is never taken for none at all.
 
-        Raises `SlowDown`, without a look at the store, if too many wrong ones have come from the address.
+        Raises `TooManyWrongTokens`, without a look at the store, if too many wrong ones have come from the address.
         """
         if token is None:
             return None if self.required else Caller(LOCAL_USER, authenticated=False)
@@ -68,7 +68,7 @@ class Door:
         wait_s = self._quota.wait_s(Kind.WRONG_TOKEN, account, 1, self._clock.monotonic())
         if wait_s > 0 and hashed not in self._known:
             self._refusals.write("too many wrong tokens", address=address, route=route)
-            raise SlowDown(wait_s)
+            raise TooManyWrongTokens(wait_s)
         found = await self._tokens.find(hashed, self._clock.now_ms()) if is_token(token) else None
         if found is None:
             self._known.pop(hashed, None)

@@ -8,9 +8,9 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.security.quota import Account
-from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
+from antiphon.server.answer import AnswerCollector, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import Caller
-from antiphon.server.deps import HttpDesk
+from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
 from antiphon.session.hub import Live
 from antiphon.session.toolwork import toll_of
@@ -36,14 +36,14 @@ class QuietMessaging:
         await self._messaging.send(message)
 
 
-class Visit:
+class ChatTurn:
     """One request that was let in. `run` must be called, or the conversation stays busy."""
 
-    def __init__(self, chat: "Chat", live: Live, wanted: ChatRequest, link: Collector) -> None:
+    def __init__(self, chat: "Chat", live: Live, request: ChatRequest, link: AnswerCollector) -> None:
         self.link = link
         self._chat = chat
         self._live = live
-        self._wanted = wanted
+        self._request = request
 
     @property
     def conversation_id(self) -> str:
@@ -82,7 +82,7 @@ class Visit:
             await asyncio.wait([saying, ending])
 
     async def _say_all(self) -> None:
-        confirm, text = self._wanted.confirm, self._wanted.message
+        confirm, text = self._request.confirm, self._request.message
         if confirm is not None:
             await self._say(c.Confirm(confirm.confirmation_token, confirm.approved))
             # Beside the button, a yes or no is what is written on it.
@@ -134,9 +134,9 @@ class Visit:
 
 
 class Chat:
-    def __init__(self, desk: HttpDesk) -> None:
-        self.must_end = desk.must_end
-        self._desk = desk
+    def __init__(self, deps: HttpDeps) -> None:
+        self.must_end = deps.must_end
+        self._make_deps = deps
         self._busy: set[str] = set()
 
     def explain_end(self) -> Refusal:
@@ -145,57 +145,59 @@ class Chat:
             return unavailable(STOPPING)
         return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
 
-    async def enter(self, caller: Caller, wanted: ChatRequest, *, address: str | None) -> Visit:
+    async def enter(self, caller: Caller, request: ChatRequest, *, address: str | None) -> ChatTurn:
         """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
-        if self._desk.stopping.is_set():
+        if self._make_deps.stopping.is_set():
             raise unavailable(STOPPING)
-        _check(wanted)
+        _check(request)
         await self._refuse_blocked(caller.user)
-        id = wanted.conversation_id
-        if id is not None and (id in self._busy or self._desk.hub.is_busy(id)):
+        id = request.conversation_id
+        if id is not None and (id in self._busy or self._make_deps.hub.is_busy(id)):
             raise Refusal(
                 RefusalCode.BUSY, "I am still working on the last message of this conversation.", retry_after_s=1
             )
         if id is not None:
             self._busy.add(id)
-        link = Collector()
+        link = AnswerCollector()
         live = None
         try:
-            live = await self._desk.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
+            live = await self._make_deps.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
         finally:
             if live is None and id is not None:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
         live.token_id = caller.token_id
-        live.runner.charge(toll_of(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
+        live.runner.charge(
+            toll_of(self._make_deps.quota, Account(user=caller.user, address=address), self._make_deps.clock)
+        )
         tools = live.runner.tools
-        if wanted.capabilities.voice:
+        if request.capabilities.voice:
             # The gate's mode alone: what is typed is still answered by the model for text.
             tools.mode, tools.state.voice_active = Mode.VOICE, True
-        if not wanted.capabilities.messaging:
+        if not request.capabilities.messaging:
             tools.messaging = QuietMessaging(tools.messaging)
-        return Visit(self, live, wanted, link)
+        return ChatTurn(self, live, request, link)
 
     async def leave(self, live: Live) -> None:
         try:
-            await self._desk.hub.depart(live)
+            await self._make_deps.hub.depart(live)
         finally:
             self._busy.discard(live.id)
 
     async def _refuse_blocked(self, user: str) -> None:
-        now_ms = self._desk.clock.now_ms()
-        until_ms = await self._desk.hub.stores.blocks.blocked_until(user, now_ms)
+        now_ms = self._make_deps.clock.now_ms()
+        until_ms = await self._make_deps.hub.stores.blocks.blocked_until(user, now_ms)
         if until_ms is not None:
             left_s = (until_ms - now_ms) / 1000
             block = Block(until_ms, left_s, BLOCKED.reason)
             raise Refusal(RefusalCode.BLOCKED, BLOCKED.reason, retry_after_s=left_s, timeout=block)
 
 
-def _check(wanted: ChatRequest) -> None:
-    if wanted.confirm is None and not wanted.message.strip():
+def _check(request: ChatRequest) -> None:
+    if request.confirm is None and not request.message.strip():
         raise Refusal(RefusalCode.BAD_REQUEST, "The message is blank. Write something in `message`.")
-    if wanted.confirm is not None and wanted.conversation_id is None:
+    if request.confirm is not None and request.conversation_id is None:
         raise Refusal(RefusalCode.BAD_REQUEST, "`confirm` needs the `conversation_id` that it was asked in.")
 
 

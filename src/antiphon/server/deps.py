@@ -44,7 +44,7 @@ class ModelState(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpDesk:
+class HttpDeps:
     hub: Hub
     conversations: ConversationStore
     voice_calls: VoiceCallStore

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from antiphon.server.answer import ChatAnswer
-from antiphon.server.chat import Visit
+from antiphon.server.chat import ChatTurn
 from antiphon.server.refusals import Refusal, Refused
 from antiphon.telemetry.log import get_logger
 
@@ -30,14 +30,14 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, turn: ChatTurn) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._visit = visit
+        self._turn = turn
         self._events: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._visit.link.listener = lambda frame: self._events.put_nowait(event_of(frame))
+        self._turn.link.listener = lambda frame: self._events.put_nowait(event_of(frame))
         making = asyncio.create_task(self._make())
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(disconnect(receive))
@@ -53,7 +53,7 @@ class EventStream(Response):
     async def _make(self) -> None:
         body: ChatAnswer | Refused
         try:
-            body = await self._visit.run()
+            body = await self._turn.run()
         except Refusal as refusal:
             body = refusal.body
         self._events.put_nowait(b"event: done\ndata: %b\n\n" % msgspec.json.encode(body))

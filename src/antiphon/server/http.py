@@ -19,9 +19,9 @@ from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
-from antiphon.server.authenticator import Caller, SlowDown
-from antiphon.server.chat import Chat, Visit
-from antiphon.server.deps import HttpDesk, Model, ModelState
+from antiphon.server.authenticator import Caller, TooManyWrongTokens
+from antiphon.server.chat import Chat, ChatTurn
+from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body
@@ -91,7 +91,7 @@ class VoiceList(Struct, frozen=True):
     voices: tuple[VoiceEntry, ...]
 
 
-Handle = Callable[[HttpDesk, Request, Caller], Awaitable[Response]]
+Handle = Callable[[HttpDeps, Request, Caller], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +126,26 @@ class SessionCollector(Collector):
         return [gauge]
 
 
-async def health(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     return reply(Health("ok"))
 
 
-async def ready(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    problems = tuple(await desk.ready())
-    health = Health("unready" if problems else "ok", problems, model=desk.model_state() or UNSET)
+async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    problems = tuple(await deps.ready())
+    health = Health("unready" if problems else "ok", problems, model=deps.model_state() or UNSET)
     return reply(health, 503 if problems else 200)
 
 
-async def metrics(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
-    calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in desk.registry.snapshot().tools.items()})
-    for collector in (calls, SessionCollector(desk.hub), *desk.collectors):
+    calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
+    for collector in (calls, SessionCollector(deps.hub), *deps.collectors):
         registry.register(collector)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    snapshot = desk.registry.snapshot()
+async def tools(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    snapshot = deps.registry.snapshot()
     entries = (
         ToolEntry(
             **msgspec.structs.asdict(tool.spec), summary=tool.summary, metrics=ToolMetrics(**tool.stats.summary())
@@ -155,19 +155,19 @@ async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     return reply(ToolList(snapshot.version, tuple(entries)))
 
 
-async def models(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    return reply(ModelList(tuple(desk.models())))
+async def models(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return reply(ModelList(tuple(deps.models())))
 
 
-async def voices(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def voices(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     entries = (
         VoiceEntry(voice.id, voice.name, voice.language, current=number == 0)
-        for number, voice in enumerate(desk.voices())
+        for number, voice in enumerate(deps.voices())
     )
     return reply(VoiceList(tuple(entries)))
 
 
-async def openapi(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def openapi(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     # Not above: the document is made from the table of operations, and this is one of them.
     from antiphon.server.openapi import document
 
@@ -229,28 +229,28 @@ OPERATIONS: Final = (
 )  # fmt: skip
 
 
-def routes(desk: HttpDesk) -> list[Route]:
-    chat = Chat(desk)
+def routes(deps: HttpDeps) -> list[Route]:
+    chat = Chat(deps)
 
-    async def talk(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-        return await _talk(chat, desk, request, caller)
+    async def talk(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+        return await _talk(chat, deps, request, caller)
 
     return [
-        Route(operation.path, _endpoint(desk, operation, operation.handle or talk), methods=[operation.method])
+        Route(operation.path, _endpoint(deps, operation, operation.handle or talk), methods=[operation.method])
         for operation in OPERATIONS
     ]
 
 
-def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(deps: HttpDeps, operation: Operation, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            caller = NOBODY if operation.public else await desk.identify(request)
+            caller = NOBODY if operation.public else await deps.identify(request)
             if caller is None:
                 raise Refusal(RefusalCode.UNAUTHENTICATED, "A valid token is required: Authorization: Bearer TOKEN.")
-            return await handle(desk, request, caller)
+            return await handle(deps, request, caller)
         except Refusal as refusal:
             return refusal.response()
-        except SlowDown as error:
+        except TooManyWrongTokens as error:
             return Refusal(RefusalCode.TOO_FAST, str(error), retry_after_s=error.wait_s).response()
         except StoreUnavailable as error:
             log.error("request_failed", path=operation.path, error=str(error))
@@ -264,21 +264,21 @@ def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[
     return endpoint
 
 
-async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def _talk(chat: Chat, deps: HttpDeps, request: Request, caller: Caller) -> Response:
     address = request.client.host if request.client is not None else None
     account = Account(user=caller.user, address=address)
-    wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
+    wait_s = deps.quota.take(Kind.CONNECTION, account, 1, deps.clock.monotonic())
     if wait_s > 0:
         raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
-    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address=address)
+    turn = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address=address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
-        return EventStream(visit)
-    return await _answer(visit, request)
+        return EventStream(turn)
+    return await _answer(turn, request)
 
 
-async def _answer(visit: Visit, request: Request) -> Response:
+async def _answer(turn: ChatTurn, request: Request) -> Response:
     """The whole answer, unless its client goes away before: then it is given up."""
-    making = asyncio.create_task(visit.run())
+    making = asyncio.create_task(turn.run())
     leaving = asyncio.create_task(disconnect(request.receive))
     try:
         await asyncio.wait([making, leaving], return_when=asyncio.FIRST_COMPLETED)

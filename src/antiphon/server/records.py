@@ -14,7 +14,7 @@ from starlette.responses import Response
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
 from antiphon.server.authenticator import Caller
-from antiphon.server.deps import HttpDesk
+from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
@@ -112,64 +112,64 @@ class Deleted(Struct, frozen=True):
     """How many there were."""
 
 
-async def list_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def list_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationsQuery)
     seen = None if query.before is None else _read_place(query.before)
-    found = await desk.conversations.list(caller.user, query.limit + 1, seen)
+    found = await deps.conversations.list(caller.user, query.limit + 1, seen)
     page = found[: query.limit]
     more = _write_place(page[-1].place) if len(found) > len(page) else None
     return reply(ConversationList(tuple(map(_entry, page)), more))
 
 
-async def show_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def show_conversation(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationQuery)
-    conversation = await desk.conversations.get(request.path_params["id"], caller.user)
+    conversation = await deps.conversations.get(request.path_params["id"], caller.user)
     if conversation is None:
         raise _unknown("conversation")
-    record = _record(conversation, await desk.conversations.turns(conversation.id))
+    record = _record(conversation, await deps.conversations.turns(conversation.id))
     if query.format is Format.JSON:
         return reply(record)
     headers = {"Content-Disposition": f'attachment; filename="conversation-{conversation.id}.md"'}
     return Response(markdown(record), headers=headers, media_type=MARKDOWN)
 
 
-async def delete_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    if not await _delete(desk, request.path_params["id"], caller.user):
+async def delete_conversation(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    if not await _delete(deps, request.path_params["id"], caller.user):
         raise _unknown("conversation")
     return Response(status_code=204)
 
 
-async def delete_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def delete_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     if not read_query(request, DeleteQuery).all:
         raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Say so with ?all=true.")
     deleted = 0
-    while found := await desk.conversations.list(caller.user, MAX_PAGE):
+    while found := await deps.conversations.list(caller.user, MAX_PAGE):
         for conversation in found:
-            deleted += await _delete(desk, conversation.id, caller.user)
+            deleted += await _delete(deps, conversation.id, caller.user)
     return reply(Deleted(deleted))
 
 
-async def list_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def list_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, CallsQuery)
-    calls = await desk.voice_calls.list(caller.user, query.limit)
-    return reply(CallList(tuple([await _call(desk, call) for call in calls])))
+    calls = await deps.voice_calls.list(caller.user, query.limit)
+    return reply(CallList(tuple([await _call(deps, call) for call in calls])))
 
 
-async def show_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    call = await desk.voice_calls.get(request.path_params["id"], caller.user)
+async def show_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    call = await deps.voice_calls.get(request.path_params["id"], caller.user)
     if call is None:
         raise _unknown("call")
-    return reply(await _call(desk, call))
+    return reply(await _call(deps, call))
 
 
-async def delete_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    if not await desk.voice_calls.delete(request.path_params["id"], caller.user):
+async def delete_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    if not await deps.voice_calls.delete(request.path_params["id"], caller.user):
         raise _unknown("call")
     return Response(status_code=204)
 
 
-async def delete_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    return reply(Deleted(await desk.voice_calls.clear(caller.user)))
+async def delete_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return reply(Deleted(await deps.voice_calls.clear(caller.user)))
 
 
 def markdown(record: ConversationRecord) -> str:
@@ -187,17 +187,17 @@ def markdown(record: ConversationRecord) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-async def _delete(desk: HttpDesk, id: str, user: str) -> bool:
-    deleted = await desk.conversations.delete(id, user)
+async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
+    deleted = await deps.conversations.delete(id, user)
     if deleted:
         # The session of the requests to it has its id; one that is under way is fenced by this.
-        await desk.hub.stores.sessions.end(id)
+        await deps.hub.stores.sessions.end(id)
     return deleted
 
 
-async def _call(desk: HttpDesk, call: VoiceCall) -> CallRecord:
+async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
     most = None if call.last_seq is None else max(0, call.last_seq - call.first_seq + 1)
-    turns = await desk.conversations.turns(call.conversation_id, call.first_seq - 1, most)
+    turns = await deps.conversations.turns(call.conversation_id, call.first_seq - 1, most)
     return CallRecord(
         id=call.id,
         conversation_id=call.conversation_id,

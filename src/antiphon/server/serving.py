@@ -60,7 +60,7 @@ class Server(uvicorn.Server):
         drain_s: float = DRAIN_S,
         deadlines: Deadlines | None = None,
         proxies: Collection[str] = (),
-        obeys_signals: bool = True,
+        handles_signals: bool = True,
         lag: LagMonitor | None = None,
     ) -> None:
         """`proxies` are the addresses whose X-Forwarded-For is believed; from others it is only a claim."""
@@ -95,7 +95,7 @@ class Server(uvicorn.Server):
             )
         )
         self.lag = lag or LagMonitor()
-        self._obeys_signals = obeys_signals
+        self._handles_signals = handles_signals
         self._on_drain = on_drain
         self._on_started = on_started
         self._drain_s = drain_s
@@ -152,7 +152,7 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """A server that is only a part of a program leaves the signals to it."""
-        if self._obeys_signals:
+        if self._handles_signals:
             with super().capture_signals():
                 yield
         else:

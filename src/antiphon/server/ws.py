@@ -24,7 +24,7 @@ from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
-from antiphon.server.authenticator import Door, SlowDown
+from antiphon.server.authenticator import Authenticator, TooManyWrongTokens
 from antiphon.server.connections import AUDIO
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.toolwork import toll_of
@@ -118,16 +118,16 @@ class SocketLink:
 class Endpoint:
     """`/ws`."""
 
-    def __init__(self, hub: Hub, door: Door, quota: Quota) -> None:
+    def __init__(self, hub: Hub, authenticator: Authenticator, quota: Quota) -> None:
         self._hub = hub
-        self._door = door
+        self._authenticator = authenticator
         self._quota = quota
 
     async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())
-        reader = asyncio.create_task(_Reader(self._hub, self._door, self._quota, socket, link).read())
+        reader = asyncio.create_task(_Reader(self._hub, self._authenticator, self._quota, socket, link).read())
         try:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
             if link.closing is None and reader.done():
@@ -155,9 +155,11 @@ class _Advance:
 class _Reader:
     """The receiving side: knows who the client is, and hands on what it says."""
 
-    def __init__(self, hub: Hub, door: Door, quota: Quota, socket: WebSocket, link: SocketLink) -> None:
+    def __init__(
+        self, hub: Hub, authenticator: Authenticator, quota: Quota, socket: WebSocket, link: SocketLink
+    ) -> None:
         self._hub = hub
-        self._door = door
+        self._authenticator = authenticator
         self._quota = quota
         self._socket = socket
         self._link = link
@@ -208,8 +210,10 @@ class _Reader:
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
         try:
-            caller = await self._door.identify(token, address=self._account.address, route=self._socket.url.path)
-        except SlowDown as error:
+            caller = await self._authenticator.identify(
+                token, address=self._account.address, route=self._socket.url.path
+            )
+        except TooManyWrongTokens as error:
             self._refuse(Error(str(error), ErrorCode.TOO_FAST, retryable=True), FULL)
             return None
         if caller is None:
@@ -218,7 +222,7 @@ class _Reader:
         if not self._admit_connection(Account(user=caller.user)):
             return None
         self._account = replace(self._account, user=caller.user)
-        until_ms = await self._door.blocked_until(caller.user)
+        until_ms = await self._authenticator.blocked_until(caller.user)
         if until_ms is not None:
             left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
             self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
@@ -239,7 +243,7 @@ class _Reader:
 
     async def _first_frame(self) -> str | bytes | None:
         """Where a token is required and the header has none, hello must come in time; elsewhere it may."""
-        must = self._door.required and _bearer_of(self._socket) is None
+        must = self._authenticator.required and _bearer_of(self._socket) is None
         try:
             async with asyncio.timeout(limits.HELLO_LIMIT_S if must else HELLO_GRACE_S):
                 return await self._receive()

@@ -317,7 +317,7 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
     lines: asyncio.Queue[str] = asyncio.Queue()
     stop = asyncio.Event()
     running = asyncio.create_task(
-        run_server(settings, port=0, announce=lines.put_nowait, obeys_signals=False, stop=stop)
+        run_server(settings, port=0, announce=lines.put_nowait, handles_signals=False, stop=stop)
     )
     try:
         line = ""

@@ -330,7 +330,7 @@ async def test_a_model_that_fails_is_a_bad_gateway(houses: Houses) -> None:
 
 async def test_too_many_requests_are_told_when_to_come_back(houses: Houses) -> None:
     quota = Quota({Kind.CONNECTION: Limit(user=Rate(0.1, 1))})
-    web = houses.open(text=["Hello."], desk={"quota": quota})
+    web = houses.open(text=["Hello."], deps={"quota": quota})
     await web.chat("hi")
     refused = await web.chat("hi")
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")

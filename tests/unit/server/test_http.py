@@ -228,7 +228,7 @@ async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable
     await web.chat("what is 6 times 7")
     listed = (await web.get("/api/tools")).json()
     after = {tool["toolId"]: tool for tool in listed["tools"]}
-    assert listed["version"] == web.desk.registry.version
+    assert listed["version"] == web.deps.registry.version
     assert after["start_voice_session"]["allowedModes"] == ["text"]
     assert after["start_voice_session"]["parameters"]["properties"]["pending_request"]["maxLength"] == 200
     assert after["calculate"]["metrics"]["calls"] == before["calculate"]["metrics"]["calls"] + 1
@@ -236,7 +236,7 @@ async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable
 
 async def test_models_are_listed(houses: Houses) -> None:
     model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
-    web = houses.open(text=[], desk={"models": lambda: [model]})
+    web = houses.open(text=[], deps={"models": lambda: [model]})
     assert (await web.get("/api/models")).json()["models"] == [
         {"name": "builtin", "mode": "text", "needs_network": False, "current": True}
     ]
@@ -244,7 +244,7 @@ async def test_models_are_listed(houses: Houses) -> None:
 
 async def test_voices_are_listed_with_the_usual_one_first(houses: Houses) -> None:
     voices = [Voice("joe", "Joe", "en-US"), Voice("amy", "Amy", "en-GB")]
-    web = houses.open(text=[], desk={"voices": lambda: voices})
+    web = houses.open(text=[], deps={"voices": lambda: voices})
     assert (await web.get("/api/voices")).json()["voices"] == [
         {"id": "joe", "name": "Joe", "language": "en-US", "current": True},
         {"id": "amy", "name": "Amy", "language": "en-GB", "current": False},
@@ -272,7 +272,7 @@ async def test_metrics_show_calls_sessions_and_lag(houses: Houses) -> None:
     web = houses.open(
         make_tool("read_it"),
         text=[[ToolCall(None, "read_it", {})], "One."],
-        desk={"collectors": [LagCollector(LagStats())]},
+        deps={"collectors": [LagCollector(LagStats())]},
     )
     await web.chat("read it")
     await Client(web.server).enter()
