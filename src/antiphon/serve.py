@@ -92,7 +92,9 @@ async def run_server(
         required = await _asks_for_tokens(house, host, insecure)
         sockets = listen(host, port)
         bound = int(sockets[0].getsockname()[1])
-        voice = None if make_voice else await _find_voice(house, model, stack, announce, needs_voice)
+        voice = None
+        if make_voice is None:
+            voice = await _find_voice(house, model, stack, announce=announce, is_needed=needs_voice)
         if voice is not None:
             hub = house.hub(model, voice.make_model, voice.make_sample if voice.speech.synthesizer else None)
         else:
@@ -102,7 +104,15 @@ async def run_server(
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        deps = _make_deps(house, hub, authenticator, model.profile, voice, quota=quota, lag=lag)
+        deps = _make_deps(
+            house,
+            hub=hub,
+            authenticator=authenticator,
+            profile=model.profile,
+            voice=voice,
+            quota=quota,
+            lag=lag,
+        )
         app = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
@@ -110,7 +120,16 @@ async def run_server(
             gc.collect()
             gc.freeze()
             sys.setswitchinterval(SWITCH_S)
-            for line in _describe(house, host, bound, addresses, model.profile.name, voice, required):
+            lines = _describe(
+                house,
+                host=host,
+                port=bound,
+                addresses=addresses,
+                model=model.profile.name,
+                voice=voice,
+                required=required,
+            )
+            for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
             # Beside the event loop, and after the start, which does not need it.
@@ -150,7 +169,7 @@ def _check_origins(origins: Sequence[str]) -> None:
 
 
 async def _find_voice(
-    house: House, model: TextModel, stack: AsyncExitStack, announce: Callable[[str], None], is_needed: bool
+    house: House, model: TextModel, stack: AsyncExitStack, *, announce: Callable[[str], None], is_needed: bool
 ) -> Voice | None:
     """The voice of the settings. If it cannot be had, that is announced, or raised if it is needed."""
     if house.settings.model.voice == "none":
@@ -182,11 +201,11 @@ async def _find_voice(
 
 def _make_deps(
     house: House,
+    *,
     hub: Hub,
     authenticator: Authenticator,
     profile: TextProfile,
     voice: Voice | None,
-    *,
     quota: Quota,
     lag: LagMonitor,
 ) -> HttpDeps:
@@ -208,13 +227,13 @@ def _make_deps(
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
     synthesizer = voice.speech.synthesizer if voice else None
     return HttpDeps(
-        hub,
-        stores.conversations,
-        stores.voice_calls,
-        house.registry,
-        identify,
-        Readiness(stores.check, stopping).find_problems,
-        SystemClock(),
+        hub=hub,
+        conversations=stores.conversations,
+        voice_calls=stores.voice_calls,
+        registry=house.registry,
+        identify=identify,
+        ready=Readiness(stores.check, stopping).find_problems,
+        clock=SystemClock(),
         quota=quota,
         models=lambda: models,
         voices=lambda: synthesizer.voices if synthesizer else (),
@@ -313,7 +332,14 @@ async def serving(
 
 
 def _describe(
-    house: House, host: str, port: int, addresses: Sequence[str], model: str, voice: Voice | None, required: bool
+    house: House,
+    *,
+    host: str,
+    port: int,
+    addresses: Sequence[str],
+    model: str,
+    voice: Voice | None,
+    required: bool,
 ) -> Iterator[str]:
     snapshot = house.registry.snapshot()
     here = own_authority(host, port)

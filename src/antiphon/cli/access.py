@@ -87,7 +87,14 @@ async def _make(settings: "Settings", user: str, name: str, days: int | None) ->
     token = make_token()
     now_ms = SystemClock().now_ms()
     expires_ms = None if days is None else now_ms + days * DAY_MS
-    record = TokenRecord(secrets.token_hex(4), user, name, hash_token(token), now_ms, expires_ms)
+    record = TokenRecord(
+        id=secrets.token_hex(4),
+        user=user,
+        name=name,
+        token_hash=hash_token(token),
+        created_ms=now_ms,
+        expires_ms=expires_ms,
+    )
     async with open_data(settings) as database:
         await database.tokens.add(record)
     return token, record

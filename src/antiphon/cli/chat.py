@@ -32,7 +32,7 @@ def run_chat(settings: Settings, url: str | None, token: str | None) -> None:
 
 async def _chat(settings: Settings, url: str | None, token: str | None, console: Console) -> None:
     async with AsyncExitStack() as stack:
-        session = await _connect(settings, url, token, stack, console)
+        session = await _connect(settings, url, token, stack=stack, console=console)
         console.print('Ask "what can you do", or say "exit" to leave.')
         # Who keeps no conversations on disk wants no copy of what was typed there, either.
         history = None if settings.database_path is None else settings.data_dir / CHAT_HISTORY
@@ -40,7 +40,7 @@ async def _chat(settings: Settings, url: str | None, token: str | None, console:
 
 
 async def _connect(
-    settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console
+    settings: Settings, url: str | None, token: str | None, *, stack: AsyncExitStack, console: Console
 ) -> Session:
     """To the server that was named, or that of the settings; if that one is not running, to one of our own."""
     wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"

@@ -106,7 +106,9 @@ class AnswerCollector:
                 case s.ToolCall(id=id, args=args):
                     calls[id] = args
                 case s.ToolResult(name=name, result=result, id=id, ok=ok, duration_ms=duration_ms):
-                    runs.append(ToolRun(name, calls.get(id), result, ok, duration_ms, id))
+                    runs.append(
+                        ToolRun(name=name, args=calls.get(id), result=result, ok=ok, duration_ms=duration_ms, id=id)
+                    )
                 case s.Response(text=text):
                     texts.append(text)
                 case s.VoiceSessionStart(pending_request=pending_request):

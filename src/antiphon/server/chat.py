@@ -69,7 +69,7 @@ class ChatTurn:
     async def _say_in_time(self) -> bool:
         """Whether the answer is there before the deadline, and before the server stops."""
         saying = asyncio.create_task(self._say_all())
-        ending = asyncio.create_task(self._chat.must_end.wait())
+        ending = asyncio.create_task(self._chat.deps.must_end.wait())
         try:
             await asyncio.wait([saying, ending], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
             if saying.done():
@@ -135,24 +135,23 @@ class ChatTurn:
 
 class Chat:
     def __init__(self, deps: HttpDeps) -> None:
-        self.must_end = deps.must_end
-        self._make_deps = deps
+        self.deps = deps
         self._busy: set[str] = set()
 
     def explain_end(self) -> Refusal:
         """Why an answer was given up."""
-        if self.must_end.is_set():
+        if self.deps.must_end.is_set():
             return unavailable(STOPPING)
         return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
 
     async def enter(self, caller: Caller, request: ChatRequest, *, address: str | None) -> ChatTurn:
         """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
-        if self._make_deps.stopping.is_set():
+        if self.deps.stopping.is_set():
             raise unavailable(STOPPING)
         _check(request)
         await self._refuse_blocked(caller.user)
         id = request.conversation_id
-        if id is not None and (id in self._busy or self._make_deps.hub.is_busy(id)):
+        if id is not None and (id in self._busy or self.deps.hub.is_busy(id)):
             raise Refusal(
                 RefusalCode.BUSY, "I am still working on the last message of this conversation.", retry_after_s=1
             )
@@ -161,16 +160,14 @@ class Chat:
         link = AnswerCollector()
         live = None
         try:
-            live = await self._make_deps.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
+            live = await self.deps.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
         finally:
             if live is None and id is not None:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
         live.token_id = caller.token_id
-        live.runner.charge(
-            toll_of(self._make_deps.quota, Account(user=caller.user, address=address), self._make_deps.clock)
-        )
+        live.runner.charge(toll_of(self.deps.quota, Account(user=caller.user, address=address), self.deps.clock))
         tools = live.runner.tools
         if request.capabilities.voice:
             # The gate's mode alone: what is typed is still answered by the model for text.
@@ -181,13 +178,13 @@ class Chat:
 
     async def leave(self, live: Live) -> None:
         try:
-            await self._make_deps.hub.depart(live)
+            await self.deps.hub.depart(live)
         finally:
             self._busy.discard(live.id)
 
     async def _refuse_blocked(self, user: str) -> None:
-        now_ms = self._make_deps.clock.now_ms()
-        until_ms = await self._make_deps.hub.stores.blocks.blocked_until(user, now_ms)
+        now_ms = self.deps.clock.now_ms()
+        until_ms = await self.deps.hub.stores.blocks.blocked_until(user, now_ms)
         if until_ms is not None:
             left_s = (until_ms - now_ms) / 1000
             block = Block(until_ms, left_s, BLOCKED.reason)

@@ -1,7 +1,6 @@
 """uvicorn's two kinds of connection, with the deadlines and bounds that it leaves out."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -116,7 +115,6 @@ class HttpConnection(_ReadByItsPeer, H11Protocol):
         # With a mark of 0, writing counts as paused whenever the system did not take everything at once. That makes one
         # deadline do for slow readers and for a close that waits to be flushed, which asyncio lets wait for ever.
         transport.set_write_buffer_limits(high=0)
-        _send_at_once(transport)
         super().connection_made(transport)
         self._await(h11.IDLE)
 
@@ -245,14 +243,3 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _send_at_once(transport: asyncio.Transport) -> None:
-    """Switches Nagle's algorithm off, which keeps a message back until the one before it is acknowledged.
-
-    asyncio does so only for sockets that were made with TCP's own protocol number, and listening sockets may come from
-    anywhere. To a client that sends a frame every 20 ms, the audio after a message came 8 ms later without this.
-    """
-    accepted: socket.socket | None = transport.get_extra_info("socket")
-    if accepted is not None and accepted.family in (socket.AF_INET, socket.AF_INET6):
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

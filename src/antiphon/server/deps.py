@@ -43,7 +43,7 @@ class ModelState(Struct, frozen=True):
     """Null if the last answer was whole, or if there was none yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpDeps:
     hub: Hub
     conversations: ConversationStore

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 import msgspec
@@ -99,6 +99,7 @@ class Operation:
     method: str
     path: str
     summary: str
+    _: KW_ONLY
     handle: Handle | None
     """None for the chat, which keeps something between requests."""
     answer: Any
@@ -179,14 +180,15 @@ _GONE = (RefusalCode.NOT_FOUND,)
 _BAD = (RefusalCode.BAD_REQUEST,)
 _CONVERSATIONS = "/api/conversations"
 _CONVERSATION = "/api/conversations/{id}"
+_CALLS = "/api/calls"
 _CALL = "/api/calls/{id}"
 
 CHAT: Final = Operation(
     "POST",
     "/api/chat",
-    "Say something and get the answer; with `Accept: text/event-stream` as events, the answer itself last, as `done`.",
-    None,
-    ChatAnswer,
+    "Send a message and get the answer; with `Accept: text/event-stream` as events, of which the last, `done`, has it.",
+    handle=None,
+    answer=ChatAnswer,
     refusals=(
         RefusalCode.BAD_REQUEST,
         RefusalCode.BLOCKED,
@@ -203,37 +205,89 @@ CHAT: Final = Operation(
 OPERATIONS: Final = (
     CHAT,
     Operation(
-        "GET", _CONVERSATIONS, "Your conversations.", records.list_conversations, records.ConversationList,
-        records.ConversationsQuery, _BAD,
+        "GET",
+        _CONVERSATIONS,
+        "List your conversations.",
+        handle=records.list_conversations,
+        answer=records.ConversationList,
+        query=records.ConversationsQuery,
+        refusals=_BAD,
     ),
     Operation(
-        "DELETE", _CONVERSATIONS, "Delete all of your conversations.", records.delete_conversations, records.Deleted,
-        records.DeleteQuery, _BAD,
+        "DELETE",
+        _CONVERSATIONS,
+        "Delete all of your conversations.",
+        handle=records.delete_conversations,
+        answer=records.Deleted,
+        query=records.DeleteQuery,
+        refusals=_BAD,
     ),
     Operation(
-        "GET", _CONVERSATION, "A conversation, as JSON or Markdown.", records.show_conversation,
-        records.ConversationRecord, records.ConversationQuery, _BAD + _GONE, records.MARKDOWN,
+        "GET",
+        _CONVERSATION,
+        "Get a conversation, as JSON or Markdown.",
+        handle=records.show_conversation,
+        answer=records.ConversationRecord,
+        query=records.ConversationQuery,
+        refusals=_BAD + _GONE,
+        also=records.MARKDOWN,
     ),
-    Operation("DELETE", _CONVERSATION, "Delete a conversation.", records.delete_conversation, None, refusals=_GONE),
-    Operation("GET", "/api/calls", "Your calls.", records.list_calls, records.CallList, records.CallsQuery, _BAD),
-    Operation("DELETE", "/api/calls", "Clear the call history.", records.delete_calls, records.Deleted),
-    Operation("GET", _CALL, "A call.", records.show_call, records.CallRecord, refusals=_GONE),
-    Operation("DELETE", _CALL, "Delete a call from the history.", records.delete_call, None, refusals=_GONE),
-    Operation("GET", "/api/tools", "The tools and how they fare.", tools, ToolList),
-    Operation("GET", "/api/models", "The models that can be chosen.", models, ModelList),
-    Operation("GET", "/api/voices", "The voices that can be chosen.", voices, VoiceList),
-    Operation("GET", "/api/openapi.json", "This document.", openapi, "application/json", public=True),
-    Operation("GET", "/health", "Whether the process is alive, and its version.", health, Health, public=True),
-    Operation("GET", "/ready", "Whether it can serve; 503 and the reasons if not.", ready, Health, public=True),
-    Operation("GET", "/metrics", "Metrics for Prometheus.", metrics, "text/plain"),
-)  # fmt: skip
+    Operation(
+        "DELETE",
+        _CONVERSATION,
+        "Delete a conversation.",
+        handle=records.delete_conversation,
+        answer=None,
+        refusals=_GONE,
+    ),
+    Operation(
+        "GET",
+        _CALLS,
+        "List your calls.",
+        handle=records.list_calls,
+        answer=records.CallList,
+        query=records.CallsQuery,
+        refusals=_BAD,
+    ),
+    Operation("DELETE", _CALLS, "Delete all of your calls.", handle=records.delete_calls, answer=records.Deleted),
+    Operation("GET", _CALL, "Get a call.", handle=records.show_call, answer=records.CallRecord, refusals=_GONE),
+    Operation("DELETE", _CALL, "Delete a call.", handle=records.delete_call, answer=None, refusals=_GONE),
+    Operation("GET", "/api/tools", "List the tools and their statistics.", handle=tools, answer=ToolList),
+    Operation("GET", "/api/models", "List the models that can be chosen.", handle=models, answer=ModelList),
+    Operation("GET", "/api/voices", "List the voices that can be chosen.", handle=voices, answer=VoiceList),
+    Operation(
+        "GET",
+        "/api/openapi.json",
+        "Get this document.",
+        handle=openapi,
+        answer="application/json",
+        public=True,
+    ),
+    Operation(
+        "GET",
+        "/health",
+        "Tell whether the process is alive, and its version.",
+        handle=health,
+        answer=Health,
+        public=True,
+    ),
+    Operation(
+        "GET",
+        "/ready",
+        "Tell whether the server can serve; 503 and the reasons if not.",
+        handle=ready,
+        answer=Health,
+        public=True,
+    ),
+    Operation("GET", "/metrics", "Get metrics for Prometheus.", handle=metrics, answer="text/plain"),
+)
 
 
 def routes(deps: HttpDeps) -> list[Route]:
     chat = Chat(deps)
 
     async def talk(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-        return await _talk(chat, deps, request, caller)
+        return await _talk(chat, request, caller)
 
     return [
         Route(operation.path, _endpoint(deps, operation, operation.handle or talk), methods=[operation.method])
@@ -264,7 +318,8 @@ def _endpoint(deps: HttpDeps, operation: Operation, handle: Handle) -> Callable[
     return endpoint
 
 
-async def _talk(chat: Chat, deps: HttpDeps, request: Request, caller: Caller) -> Response:
+async def _talk(chat: Chat, request: Request, caller: Caller) -> Response:
+    deps = chat.deps
     address = request.client.host if request.client is not None else None
     account = Account(user=caller.user, address=address)
     wait_s = deps.quota.take(Kind.CONNECTION, account, 1, deps.clock.monotonic())

@@ -230,11 +230,11 @@ def _entry(conversation: Conversation) -> ConversationEntry:
 
 def _record(conversation: Conversation, turns: Sequence[StoredTurn]) -> ConversationRecord:
     return ConversationRecord(
-        conversation.id,
-        conversation.title,
-        conversation.created_ms,
-        conversation.updated_ms,
-        tuple(
+        id=conversation.id,
+        title=conversation.title,
+        created_ms=conversation.created_ms,
+        updated_ms=conversation.updated_ms,
+        turns=tuple(
             ConversationTurn(turn.seq, turn.at_ms, turn.spoken, msgspec.json.decode(turn.body, type=Message))
             for turn in turns
         ),

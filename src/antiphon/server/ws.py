@@ -127,7 +127,8 @@ class Endpoint:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())
-        reader = asyncio.create_task(_Reader(self._hub, self._authenticator, self._quota, socket, link).read())
+        reading = _Reader(socket, link, hub=self._hub, authenticator=self._authenticator, quota=self._quota)
+        reader = asyncio.create_task(reading.read())
         try:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
             if link.closing is None and reader.done():
@@ -156,7 +157,7 @@ class _Reader:
     """The receiving side: knows who the client is, and hands on what it says."""
 
     def __init__(
-        self, hub: Hub, authenticator: Authenticator, quota: Quota, socket: WebSocket, link: SocketLink
+        self, socket: WebSocket, link: SocketLink, *, hub: Hub, authenticator: Authenticator, quota: Quota
     ) -> None:
         self._hub = hub
         self._authenticator = authenticator

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from antiphon.server.connections import MAX_WAITING, Deadlines, HttpConnection, WebSocketConnection
-from antiphon.server.serving import run_loop
+from antiphon.server.serving import listen, run_loop
 
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
@@ -97,9 +97,7 @@ def test_a_small_message_is_sent_at_once(run: Callable[[Coroutine[Any, Any, None
 
 
 async def expect_no_delay() -> None:
-    # As the server's own listening sockets are made: asyncio leaves Nagle's algorithm on for these.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.bind(("127.0.0.1", 0))
+    [listening] = listen("127.0.0.1", 0)
     accepted: list[HttpConnection] = []
 
     def accept() -> HttpConnection:
