@@ -27,7 +27,7 @@ def make_app(
     origins: Collection[str],
     quota: Quota | None = None,
 ) -> ASGIApp:
-    """`quota` takes the place of the usual limits."""
+    """Makes the application. `quota` replaces the default limits."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -44,7 +44,7 @@ def make_app(
 
 
 MAX_PATH_CHARS: Final = 200
-"""The most of a path that is repeated to the client."""
+"""How much of a path is repeated to the client."""
 
 
 async def refuse_path(request: Request, error: Exception) -> Response:
@@ -54,11 +54,11 @@ async def refuse_path(request: Request, error: Exception) -> Response:
 
 
 async def refuse_method(request: Request, error: Exception) -> Response:
-    """Starlette knows the methods of the first route only, and a path has one for each of its methods."""
+    """Lists the allowed methods: Starlette knows only those of the first route, and a path has one for each."""
     routes = [route for route in request.app.routes if isinstance(route, Route)]
     matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
-    why = f"{request.method} cannot be used here. Use one of {allowed}."
+    why = f"{request.method} is not allowed here. Use one of {allowed}."
     response = Refusal(RefusalCode.METHOD_NOT_ALLOWED, why).response()
     response.headers["Allow"] = allowed
     return response

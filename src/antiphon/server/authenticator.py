@@ -1,4 +1,4 @@
-"""Who may come in, and as whom; and who may no longer stay."""
+"""Decides who a caller is, and ends the sessions whose access token is no longer valid."""
 
 import asyncio
 import math
@@ -19,9 +19,9 @@ from antiphon.storage.people import BlockStore, TokenStore
 from antiphon.telemetry.log import get_logger
 
 LOCAL_USER: Final = "local"
-"""Everybody, where no token is asked for."""
+"""The user of every caller where no token is required."""
 MAX_KNOWN: Final = 1_000
-"""Tokens that are remembered as right, so that they are let in while others of their address are slowed down."""
+"""How many valid tokens are remembered, so that their owners get in while others at their address are slowed down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Caller:
 
 
 class TooManyWrongTokens(AntiphonError):
-    """Too many wrong tokens came from this address lately."""
+    """Too many wrong tokens came from this address recently."""
 
     code = "too_fast"
 
@@ -48,19 +48,19 @@ class Authenticator:
         self, tokens: TokenStore, blocks: BlockStore, clock: Clock, *, required: bool, quota: Quota | None = None
     ) -> None:
         self.required = required
-        """Whether a token must be shown."""
+        """Whether callers must show a token."""
         self._tokens = tokens
         self._blocks = blocks
         self._clock = clock
         self._quota = quota or Quota()
         self._refusals = RefusalLog(clock)
         self._known: dict[str, None] = {}
-        """Hashes of tokens that were right when they were last shown, the oldest first."""
+        """Hashes of tokens that were valid when they were last shown, the oldest first."""
 
     async def identify(self, token: str | None, *, address: str | None, route: str) -> Caller | None:
-        """None if a token is required and this is none. A wrong one is never taken for none at all.
+        """Returns None if a token is required and missing, or if the token is wrong, even where none is required.
 
-        Raises `TooManyWrongTokens`, without a look at the store, if too many wrong ones have come from the address.
+        Raises `TooManyWrongTokens`, without asking the store, if too many wrong ones came from the address.
         """
         if token is None:
             return None if self.required else Caller(LOCAL_USER, authenticated=False)
@@ -85,14 +85,14 @@ class Authenticator:
 
 
 CHECK_EVERY_S: Final = 2.0
-"""A revoked token is good for this long at most."""
+"""A revoked token keeps working for at most this long."""
 REVOKED: Final = "Your access token has been revoked or has expired. Connect with a valid one."
 
 log = get_logger(__name__)
 
 
 async def end_revoked(hub: Hub, tokens: TokenStore) -> None:
-    """Looks after the sessions of this process until it is cancelled: open sockets, requests and parked sessions."""
+    """Checks the sessions of this process until it is cancelled: open sockets, requests and parked sessions."""
     is_down = False
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
@@ -101,7 +101,7 @@ async def end_revoked(hub: Hub, tokens: TokenStore) -> None:
             is_down = False
         except StorageError as error:
             if not is_down:
-                log.warning("tokens_not_checked", error=str(error))
+                log.warning("token_check_failed", error=str(error))
             is_down = True
 
 
@@ -112,5 +112,5 @@ async def _end_revoked_once(hub: Hub, tokens: TokenStore) -> None:
     revoked = used.difference(await tokens.valid(used, hub.clock.now_ms()))
     for live in list(hub.sessions.values()):
         if live.token_id in revoked:
-            log.info("session_ended", session=live.id, user=live.user, reason="its token was revoked or has expired")
+            log.info("session_ended", session=live.id, user=live.user, reason="token revoked or expired")
             hub.expel(live, Error(REVOKED, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)

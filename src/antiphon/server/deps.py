@@ -35,12 +35,12 @@ class ModelFailure(Struct, frozen=True):
 
 
 class ModelState(Struct, frozen=True):
-    """The model for text, and how its last answer went."""
+    """The text model, and whether its last answer succeeded."""
 
     name: str
-    """Without the address of its server."""
+    """The name without the address of its server."""
     last_failure: ModelFailure | None = None
-    """Null if the last answer was whole, or if there was none yet."""
+    """Null if the last answer was complete, or if there was none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +50,18 @@ class HttpDeps:
     voice_calls: VoiceCallStore
     registry: Registry
     identify: Callable[[Request], Awaitable[Caller | None]]
-    """None for a request without a valid token, where one is required."""
+    """Returns None for a request without a valid token where one is required."""
     ready: Callable[[], Awaitable[Sequence[str]]]
-    """What keeps the server from serving, a sentence each; nothing if it can."""
+    """Returns what keeps the server from serving, one sentence each; nothing if it can serve."""
     clock: Clock
     quota: Quota = field(default_factory=Quota)
     models: Callable[[], Sequence[Model]] = tuple
     voices: Callable[[], Sequence[Voice]] = tuple
-    """The voices of the synthesiser, the usual one first; none where nothing speaks."""
+    """The voices of the synthesizer, the default one first; none on a server that does not speak."""
     collectors: Sequence[Collector] = ()
-    """Of metrics, beside those of the tools and the sessions."""
+    """Metrics besides those of the tools and the sessions."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server begins to stop: no new message is taken."""
+    """Set when the server begins to stop: new messages are refused."""
     must_end: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the time is over in which answers could still be finished."""
+    """Set when the time for finishing answers is over."""
     model_state: Callable[[], ModelState | None] = lambda: None

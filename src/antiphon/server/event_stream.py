@@ -1,4 +1,4 @@
-"""An answer as server-sent events: the messages of the wire while they happen, and the whole answer last."""
+"""Streams an answer as server-sent events: each message as it happens, and the whole answer last."""
 
 import asyncio
 from contextlib import suppress
@@ -14,7 +14,7 @@ from antiphon.server.refusals import Refusal, Refused
 from antiphon.telemetry.log import get_logger
 
 HEARTBEAT_S: Final = 15.0
-"""Proxies close what is silent for half a minute or more."""
+"""Proxies close connections that are silent for half a minute or more."""
 HEARTBEAT: Final = b": still here\n\n"
 MEDIA_TYPE: Final = "text/event-stream"
 
@@ -26,7 +26,7 @@ class _Kind(msgspec.Struct):
 
 
 class EventStream(Response):
-    """Starlette's own streaming notices that a client is gone only when it sends; an answer in the making is silent."""
+    """Notices at once when the client is gone. Starlette's own streaming response notices only when it sends."""
 
     media_type = MEDIA_TYPE
 
@@ -78,6 +78,6 @@ def event_of(frame: str) -> bytes:
 
 
 async def disconnect(receive: Receive) -> None:
-    """Returns when the client is gone. The body of its request must have been read."""
+    """Returns when the client is gone. The body of the request must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass

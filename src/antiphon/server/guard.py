@@ -1,7 +1,7 @@
-"""The outermost middleware: which names and pages may come in, how much they may send, what a browser may do with it.
+"""The outermost middleware: it checks the Host and Origin headers and the size of the body, and adds security headers.
 
-It knows no tokens. A request without an Origin comes from a program, which shows its token in the Authorization header
-or in `hello`; the routes and the socket insist on that where authentication is on.
+It does not check tokens. A request without an Origin comes from a program, which shows its token in the Authorization
+header or in `hello`; the routes and the socket check that.
 """
 
 from collections.abc import Collection
@@ -26,10 +26,10 @@ _TOO_LARGE: Final = Refusal(RefusalCode.TOO_LARGE, f"A request may have a body o
 
 
 class Guard:
-    """ASGI middleware. `origins` are the pages that may come in; it answers to the names in them.
+    """ASGI middleware. `origins` are the pages that may use the server, and their hosts are the names it answers to.
 
-    What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also where the request
-    is a WebSocket handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
+    What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also in a WebSocket
+    handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
     """
 
     def __init__(self, app: ASGIApp, *, origins: Collection[str]) -> None:
@@ -74,7 +74,7 @@ class Guard:
 
 
 class _Metered:
-    """One request whose length was not declared: counted as it comes in, and answered with 413 once it is too long."""
+    """Counts the bytes of one request as they come in, and answers with 413 once there are too many."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -101,13 +101,13 @@ class _Metered:
         try:
             await self._app(scope, receive_counted, send_unless_refused)
         except Exception:
-            # The application was told that its client is gone, and may raise that. The client has its answer.
+            # The application was told that its client is gone, and may raise an error. The client has its response.
             if self._bytes_left >= 0:
                 raise
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    """Two of a kind are joined, as HTTP has it: the result is no host and no origin, so it is refused."""
+    """Joins repeated headers, as HTTP does. The result is neither a host nor an origin, so it is refused."""
     values = [value for key, value in scope["headers"] if key == name]
     return b", ".join(values).decode("latin-1") if values else None
 

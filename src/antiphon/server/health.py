@@ -1,4 +1,4 @@
-"""How the server fares: whether it can serve now, and how late its event loop is."""
+"""The health of the server: whether it can serve now, and how late its event loop is."""
 
 import asyncio
 from bisect import bisect_left
@@ -15,15 +15,15 @@ from antiphon.storage.base import STORE_UNAVAILABLE, StorageError
 from antiphon.telemetry.log import get_logger
 
 CHECK_S: Final = 2.0
-"""How long the store may take to write before it counts as unavailable."""
+"""How long the store may take for a write before it counts as unavailable."""
 KEEP_S: Final = 1.0
-"""How long the outcome of a check holds, so that nobody can make the server write by asking often."""
+"""How long the result of a check is reused, so that frequent requests do not cause frequent writes."""
 
 log = get_logger(__name__)
 
 
 class Readiness:
-    """The problems of the server, a sentence each. Many may ask at the same time; the store is checked once."""
+    """Finds what keeps the server from serving. Concurrent requests share one check of the store."""
 
     def __init__(self, check_store: Callable[[], Awaitable[None]], stopping: asyncio.Event) -> None:
         self._check_store = check_store
@@ -42,7 +42,7 @@ class Readiness:
         loop = asyncio.get_running_loop()
         if self._check is None or (self._check.done() and loop.time() - self._checked_s > KEEP_S):
             self._check = loop.create_task(self._find_reason())
-        # It goes on after the deadline: a statement that waits for a lock cannot be cut short.
+        # It continues after the deadline: a statement that waits for a lock cannot be cancelled.
         done, _ = await asyncio.wait([self._check], timeout=CHECK_S)
         reason = self._check.result() if done else f"nothing could be stored within {CHECK_S:g} seconds"
         if reason != self._reason:
@@ -54,7 +54,7 @@ class Readiness:
         return reason is None
 
     async def _find_reason(self) -> str | None:
-        """Why nothing can be stored; None if it can."""
+        """Returns why nothing can be stored, or None if it can."""
         try:
             await self._check_store()
         except StorageError as error:
@@ -64,8 +64,8 @@ class Readiness:
         return None
 
 
-# A block is seen as what is left of it when the next probe is due, so it reads up to one period short. A hundred probes
-# a second cost about 0.2 % of a core.
+# A block is measured from when the next probe is due, so it reads up to one period short. A hundred probes a second
+# cost about 0.2 % of a core.
 PERIOD_S: Final = 0.01
 WARN_MS: Final = 50.0
 WARN_EVERY_S: Final = 10.0
@@ -76,7 +76,7 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True)
 class LagStats:
-    """How late the probes were, since the process started."""
+    """How late the probes were since the process started."""
 
     max_ms: float = 0.0
     total_ms: float = 0.0
@@ -89,7 +89,7 @@ class LagStats:
 
 
 class LagMonitor:
-    """Wakes often and measures how late; `run` goes on until it is cancelled."""
+    """Wakes up often and measures how late it is. `run` continues until it is cancelled."""
 
     def __init__(self) -> None:
         self.stats = LagStats()
@@ -110,14 +110,14 @@ class LagMonitor:
         if lag_ms > WARN_MS:
             self._late += 1
             self._worst_ms = max(self._worst_ms, lag_ms)
-        # A line for every block would itself be a burden on a machine that is short of time.
+        # A line for every block would burden a machine that is already too slow.
         if self._late and now_s >= self._warn_after_s:
-            _log.warning("the event loop was blocked", times=self._late, worst_ms=round(self._worst_ms))
+            _log.warning("event_loop_blocked", times=self._late, worst_ms=round(self._worst_ms))
             self._late, self._worst_ms, self._warn_after_s = 0, 0.0, now_s + WARN_EVERY_S
 
 
 class LagCollector(Collector):
-    """Shows the lag to Prometheus."""
+    """Exports the lag to Prometheus."""
 
     def __init__(self, stats: LagStats) -> None:
         self._stats = stats
@@ -128,5 +128,5 @@ class LagCollector(Collector):
         lag.add_metric([], list(zip(edges, accumulate(self._stats.buckets), strict=True)), self._stats.total_ms)
         return [
             lag,
-            GaugeMetricFamily("antiphon_loop_lag_max_ms", "The latest since the start", value=self._stats.max_ms),
+            GaugeMetricFamily("antiphon_loop_lag_max_ms", "The worst lag since the start", value=self._stats.max_ms),
         ]

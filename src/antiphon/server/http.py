@@ -1,4 +1,4 @@
-"""The HTTP side: one table of operations, from which the routes and their document are made."""
+"""The HTTP interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -33,26 +33,26 @@ from antiphon.tools.spec import ToolSpec
 
 NAME: Final = "antiphon"
 NOBODY: Final = Caller("", authenticated=False)
-"""Who asks for what everybody may know."""
+"""The caller of a public operation."""
 
 log = get_logger(__name__)
 
 
 class Health(Struct, frozen=True):
     status: str
-    """ok, or unready."""
+    """Either ok or unready."""
     problems: tuple[str, ...] = ()
-    """What keeps the server from serving, such as a voice that is still being loaded; a sentence each."""
+    """What keeps the server from serving, one sentence each."""
     name: str = NAME
-    """Always the same, by which this server can be told from others."""
+    """Always the same, so that this server can be told from others."""
     version: str = __version__
     model: ModelState | UnsetType = UNSET
-    """Told by `/ready`. A model that fails does not make the server unready: another server would have the same one,
-    and stored conversations can be read all the same."""
+    """Only in `/ready`. A failing model does not make the server unready: another server would have the same model,
+    and stored conversations can still be read."""
 
 
 class ToolMetrics(Struct, frozen=True):
-    """Of the calls since the process started."""
+    """Statistics of the calls since the process started."""
 
     calls: int
     errors: int
@@ -61,7 +61,7 @@ class ToolMetrics(Struct, frozen=True):
 
 
 class ToolEntry(ToolSpec, frozen=True, kw_only=True, rename="camel"):
-    """A tool's contract in the words of its schema.json, what the prompt says about it, and how it fares."""
+    """A tool: the fields of its schema.json, its summary in the prompt, and its statistics."""
 
     summary: str
     metrics: ToolMetrics
@@ -69,7 +69,7 @@ class ToolEntry(ToolSpec, frozen=True, kw_only=True, rename="camel"):
 
 class ToolList(Struct, frozen=True):
     version: str
-    """Of all the tools together: a changed byte changes it."""
+    """The version of all tools together. Any change of a tool changes it."""
     tools: tuple[ToolEntry, ...]
 
 
@@ -79,12 +79,12 @@ class ModelList(Struct, frozen=True):
 
 class VoiceEntry(Struct, frozen=True):
     id: str
-    """What `settings` takes as `voice`."""
+    """The value for `voice` in `settings`."""
     name: str
     language: str
-    """As in "en-US"."""
+    """Such as "en-US"."""
     current: bool
-    """Whether it speaks where nothing else is set."""
+    """Whether this is the default voice."""
 
 
 class VoiceList(Struct, frozen=True):
@@ -101,19 +101,19 @@ class Operation:
     summary: str
     _: KW_ONLY
     handle: Handle | None
-    """None for the chat, which keeps something between requests."""
+    """None for the chat, which keeps state between requests."""
     answer: Any
-    """A struct, or the media type of what is no JSON; None for an answer without a body."""
+    """A struct, or the media type of a response that is not JSON; None for a response without a body."""
     query: type | None = None
     refusals: tuple[RefusalCode, ...] = ()
-    """Beside those that any operation may have."""
+    """Refusals besides those that any operation may have."""
     also: str | None = None
-    """Another media type that the answer can have."""
+    """Another media type of the response."""
     public: bool = False
 
 
 class SessionCollector(Collector):
-    """Shows to Prometheus how many sessions there are."""
+    """Exports the number of sessions to Prometheus."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -169,10 +169,10 @@ async def voices(deps: HttpDeps, request: Request, caller: Caller) -> Response:
 
 
 async def openapi(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    # Not above: the document is made from the table of operations, and this is one of them.
+    # Imported here, since the document is made from the table of operations below.
     from antiphon.server.openapi import document
 
-    # Beside the event loop: it takes 60 ms, the first time.
+    # In a thread, since it takes 60 ms the first time.
     return reply(await asyncio.to_thread(document))
 
 
@@ -313,7 +313,7 @@ def _endpoint(deps: HttpDeps, operation: Operation, handle: Handle) -> Callable[
             return Response(status_code=204)
         except Exception:
             log.exception("request_failed", path=operation.path)
-            return Refusal(RefusalCode.INTERNAL, "That failed by a fault of the server.").response()
+            return Refusal(RefusalCode.INTERNAL, "An error in the server prevented this.").response()
 
     return endpoint
 
@@ -324,7 +324,7 @@ async def _talk(chat: Chat, request: Request, caller: Caller) -> Response:
     account = Account(user=caller.user, address=address)
     wait_s = deps.quota.take(Kind.CONNECTION, account, 1, deps.clock.monotonic())
     if wait_s > 0:
-        raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
+        raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Try again later.", retry_after_s=wait_s)
     turn = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address=address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
         return EventStream(turn)
@@ -332,7 +332,7 @@ async def _talk(chat: Chat, request: Request, caller: Caller) -> Response:
 
 
 async def _answer(turn: ChatTurn, request: Request) -> Response:
-    """The whole answer, unless its client goes away before: then it is given up."""
+    """Returns the whole answer, or cancels it if the client goes away."""
     making = asyncio.create_task(turn.run())
     leaving = asyncio.create_task(disconnect(request.receive))
     try:

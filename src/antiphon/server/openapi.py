@@ -1,4 +1,4 @@
-"""The HTTP interface as an OpenAPI document, made from the table of operations and the structs."""
+"""Makes the OpenAPI document of the HTTP interface from the table of operations and the structs."""
 
 from collections.abc import Iterable
 from enum import EnumMeta
@@ -70,7 +70,7 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
     responses: Schema = {}
     match operation.answer:
         case None:
-            responses["204"] = {"description": "It is gone."}
+            responses["204"] = {"description": "It was deleted."}
         case str(media_type):
             responses["200"] = {"description": operation.summary, "content": {media_type: {}}}
         case answer:
@@ -79,7 +79,7 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
                 content[operation.also] = {"schema": {"type": "string"}}
             responses["200"] = {"description": answer.__doc__ or operation.summary, "content": content}
     if operation.handle is ready:
-        responses["503"] = {"description": "It cannot serve.", "content": {JSON: {"schema": named[Health]}}}
+        responses["503"] = {"description": "The server cannot serve.", "content": {JSON: {"schema": named[Health]}}}
     if operation.public:
         return responses
     codes = dict.fromkeys((RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY))
@@ -115,7 +115,7 @@ def _in_query(query: type | None) -> Iterable[Schema]:
 
 
 def _owners(types: Iterable[type]) -> Iterable[type]:
-    """Every struct and enum that is reachable from these, by its name in the document."""
+    """Finds every struct and enum that is reachable from these types."""
     seen: dict[type, None] = {}
     waiting: list[Any] = list(types)
     while waiting:

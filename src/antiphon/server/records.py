@@ -1,4 +1,4 @@
-"""`/api/conversations` and `/api/calls`: what was said, as its owner reads it, takes it along and deletes it."""
+"""`/api/conversations` and `/api/calls`: users read, export and delete their own records."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Format(StrEnum):
 class ConversationsQuery(Struct, forbid_unknown_fields=True):
     limit: Limit = PAGE
     before: str | None = None
-    """`next` of the page before."""
+    """`next` of the previous page."""
 
 
 class ConversationQuery(Struct, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class ConversationQuery(Struct, forbid_unknown_fields=True):
 
 class DeleteQuery(Struct, forbid_unknown_fields=True):
     all: bool = False
-    """Must be true: it deletes every conversation of this user."""
+    """Must be true, since this deletes every conversation of the user."""
 
 
 class CallsQuery(Struct, forbid_unknown_fields=True):
@@ -58,15 +58,15 @@ class ConversationEntry(Struct, frozen=True):
     created_ms: int
     """Unix time."""
     updated_ms: int
-    """Of the newest turn."""
+    """The time of the newest turn."""
 
 
 class ConversationList(Struct, frozen=True):
-    """The last updated first."""
+    """The most recently updated first."""
 
     conversations: tuple[ConversationEntry, ...]
     next: str | None
-    """Give it as `before` for the next page. Null: there is none."""
+    """Pass it as `before` to get the next page. Null: this is the last page."""
 
 
 class ConversationTurn(Struct, frozen=True):
@@ -87,29 +87,29 @@ class ConversationRecord(Struct, frozen=True):
 
 
 class CallRecord(Struct, frozen=True):
-    """A stretch of voice in a conversation."""
+    """A voice call: a part of a conversation that was spoken."""
 
     id: str
     conversation_id: str
     started_ms: int
     duration_ms: int | None
-    """Null while it goes on."""
+    """Null while the call goes on."""
     summary: str
     models: tuple[str, ...]
-    """Those that answered, in the order of their first use."""
+    """The models that answered, in the order of their first use."""
     transcript: tuple[HistoryTurn, ...]
-    """Empty if its conversation was cleared or deleted."""
+    """Empty if the conversation was cleared or deleted."""
 
 
 class CallList(Struct, frozen=True):
-    """The last started first."""
+    """The most recently started first."""
 
     calls: tuple[CallRecord, ...]
 
 
 class Deleted(Struct, frozen=True):
     deleted: int
-    """How many there were."""
+    """How many were deleted."""
 
 
 async def list_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -141,7 +141,7 @@ async def delete_conversation(deps: HttpDeps, request: Request, caller: Caller) 
 
 async def delete_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     if not read_query(request, DeleteQuery).all:
-        raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Say so with ?all=true.")
+        raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Add ?all=true to confirm.")
     deleted = 0
     while found := await deps.conversations.list(caller.user, MAX_PAGE):
         for conversation in found:
@@ -173,7 +173,7 @@ async def delete_calls(deps: HttpDeps, request: Request, caller: Caller) -> Resp
 
 
 def markdown(record: ConversationRecord) -> str:
-    """A conversation to be read and kept."""
+    """Writes a conversation as Markdown."""
     parts = [f"# {record.title}", f"{_day(record.created_ms)}, conversation {record.id}"]
     for turn in record.turns:
         how = " (spoken)" if turn.spoken else ""
@@ -183,14 +183,14 @@ def markdown(record: ConversationRecord) -> str:
             case AssistantMessage(text=text) if text:
                 parts.append(f"**Assistant{how}:** {text}")
             case ToolMessage(name=name, content=content):
-                parts.append(f"> `{name}` gave `{msgspec.json.encode(content).decode()}`")
+                parts.append(f"> `{name}` returned `{msgspec.json.encode(content).decode()}`")
     return "\n\n".join(parts) + "\n"
 
 
 async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
     deleted = await deps.conversations.delete(id, user)
     if deleted:
-        # The session of the requests to it has its id; one that is under way is fenced by this.
+        # HTTP requests to a conversation share a session with its id. Ending it fences a request that is still running.
         await deps.hub.stores.sessions.end(id)
     return deleted
 

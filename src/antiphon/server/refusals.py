@@ -17,7 +17,7 @@ STOPPING: Final = "The server is about to stop. Try again in a moment."
 
 
 RETRY_AFTER_S: Final = 5.0
-"""When a client that was told that the server is unavailable is to come back."""
+"""How long a client is asked to wait when the server is unavailable."""
 
 
 class RefusalCode(StrEnum):
@@ -26,31 +26,31 @@ class RefusalCode(StrEnum):
     UNAUTHENTICATED = "unauthenticated"
     """A valid token is required, as `Authorization: Bearer …`."""
     BLOCKED = "blocked"
-    """This user is refused until the block is over."""
+    """This user is blocked for now."""
     NOT_FOUND = "not_found"
-    """There is no such thing, or it is another user's."""
+    """It does not exist, or it belongs to another user."""
     WRONG_HOST = "wrong_host"
     """This server does not answer to the name in the Host header."""
     WRONG_ORIGIN = "wrong_origin"
     """Pages of this origin may not use this server."""
     METHOD_NOT_ALLOWED = "method_not_allowed"
-    """This route has other methods; `Allow` names them."""
+    """This route has other methods, which `Allow` lists."""
     CONFIRMATION_GONE = "confirmation_gone"
     """The confirmation is unknown, used or expired. Nothing was done."""
     BUSY = "busy"
-    """An answer is being made in this conversation; try again when it is there."""
+    """This conversation is busy with another answer. Try again when that is complete."""
     TOO_LARGE = "too_large"
     """The body is longer than the limit."""
     TOO_FAST = "too_fast"
-    """More requests than the pace allows, or too many wrong tokens; `Retry-After` says when to come back."""
+    """Too many requests or too many wrong tokens. `Retry-After` says how long to wait."""
     INTERNAL = "internal"
-    """A fault of the server."""
+    """An error in the server."""
     MODEL_FAILED = "model_failed"
-    """The model cannot be reached, or refuses."""
+    """The model cannot be reached, or it refused the request."""
     UNAVAILABLE = "unavailable"
-    """The store cannot be reached, or the server is about to stop. Try again."""
+    """The database cannot be reached, or the server is about to stop. Try again."""
     DEADLINE = "deadline"
-    """The answer took too long and was given up."""
+    """The answer took too long and was cancelled."""
 
 
 STATUSES: Final = {
@@ -84,21 +84,21 @@ class Block(Struct, frozen=True):
 class Fault(Struct, frozen=True):
     code: RefusalCode
     message: str
-    """A sentence that can be shown."""
+    """A sentence to show to people."""
 
 
 class Refused(Struct, frozen=True):
-    """The body of every answer that is no success."""
+    """The body of every response that is not a success."""
 
     error: Fault
     timeout: Block | UnsetType = UNSET
     """With the code "blocked"."""
     conversation_id: str | UnsetType = msgspec.field(default=UNSET, name="conversationId")
-    """Where the message was kept, if it was."""
+    """The conversation that the message was stored in, if it was."""
 
 
 class Refusal(AntiphonError):
-    """Raised by a route; the client gets it as its answer."""
+    """Raised by a route, and sent to the client as its response."""
 
     def __init__(
         self, code: RefusalCode, message: str, *, retry_after_s: float | None = None, timeout: Block | None = None
@@ -129,10 +129,10 @@ def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
 
 
 LINES: Final = Limit(session=Rate(per_s=0.5, burst=100), address=Rate(per_s=0.05, burst=10))
-"""How many lines there may be of one address, and of all of them together, which count as one session. A flood that
-lasts for a day writes some 10 MB."""
+"""The limits for the lines about one address, and about all of them together, which count as one session. A flood that
+lasts a day writes about 10 MB."""
 MAX_CHARS: Final = 200
-"""The most that is logged of a value that the client has chosen, such as a path."""
+"""How much is logged of a value that the client chose, such as a path."""
 
 log = get_logger(__name__)
 
@@ -144,7 +144,7 @@ class RefusalLog:
         self._left_out = 0
 
     def write(self, reason: str, *, address: str | None, route: str, **more: Any) -> None:
-        """Never with a secret: `route` is a path without its query."""
+        """Writes one line, unless there were too many. `route` is a path without its query, which may hold a secret."""
         account = Account(session="all", address=address)
         if self._quota.take(Kind.LOG_LINE, account, 1, self._clock.monotonic()) > 0:
             self._left_out += 1

@@ -13,22 +13,22 @@ from antiphon.protocol.limits import MAX_FRAME_BYTES
 from antiphon.server.refusals import Refusal, RefusalCode
 
 MAX_BODY_BYTES: Final = MAX_FRAME_BYTES
-"""A message may be as long over HTTP as over the socket."""
+"""The same limit as for a message over the WebSocket."""
 
 
 Value = TypeVar("Value")
 
 
 async def read_body(request: Request, type: type[Value], aliases: Mapping[str, str] | None = None) -> Value:
-    """The JSON of a request. An unknown field is an error, since it is most likely a known one misspelt.
+    """Reads the JSON body of a request. An unknown field is an error, since it is probably a misspelt one.
 
-    `aliases` are other names of fields that are taken as well.
+    `aliases` are other names under which fields are accepted.
     """
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"The body may have at most {MAX_BODY_BYTES} bytes.")
+            raise Refusal(RefusalCode.TOO_LARGE, f"The body is longer than {MAX_BODY_BYTES} bytes.")
     try:
         return msgspec.convert(_unify(msgspec.json.decode(body), aliases or {}), type)
     except msgspec.ValidationError as error:
@@ -38,7 +38,7 @@ async def read_body(request: Request, type: type[Value], aliases: Mapping[str, s
 
 
 def _unify(value: Any, aliases: Mapping[str, str]) -> Any:
-    """An object in which every alias is replaced by the name that it stands for."""
+    """Replaces every alias in an object by the field's own name."""
     if not isinstance(value, dict):
         return value
     for alias, name in aliases.items():
@@ -51,7 +51,7 @@ def _unify(value: Any, aliases: Mapping[str, str]) -> Any:
 
 
 def read_query(request: Request, type: type[Value]) -> Value:
-    """The parameters behind the question mark."""
+    """Reads the query parameters of a request."""
     try:
         return msgspec.convert(dict(request.query_params), type, strict=False)
     except msgspec.ValidationError as error:
@@ -59,11 +59,11 @@ def read_query(request: Request, type: type[Value]) -> Value:
 
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
-"""How msgspec says it."""
+"""How msgspec words it."""
 
 
 def explain(error: msgspec.ValidationError, type: Any) -> str:
-    """The error as a sentence. If it is about an unknown field, that names the nearest known one, or all of them."""
+    """Puts the error into a sentence. For an unknown field, it names the nearest known one, or all of them."""
     found = _UNKNOWN.fullmatch(str(error))
     if found is None:
         return f"{error}."
@@ -78,7 +78,7 @@ def explain(error: msgspec.ValidationError, type: Any) -> str:
 
 
 def _fields_at(type: Any, path: Sequence[str]) -> list[str]:
-    """The names of the fields of the struct that a path leads to; none if it leads to something else."""
+    """Returns the field names of the struct at a path; none if something else is there."""
     struct = _struct_in(type)
     if struct is None:
         return []
@@ -89,7 +89,7 @@ def _fields_at(type: Any, path: Sequence[str]) -> list[str]:
 
 
 def _struct_in(annotation: Any) -> type[Struct] | None:
-    """The struct of an annotation such as `Confirm | None`."""
+    """Finds the struct in an annotation such as `Confirm | None`."""
     for each in (annotation, *getattr(annotation, "__args__", ())):
         if isinstance(each, type) and issubclass(each, Struct):
             return each

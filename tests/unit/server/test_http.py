@@ -124,7 +124,7 @@ async def test_a_conversation_can_be_taken_along_as_markdown(houses: Houses) -> 
     assert taken.headers["content-type"].startswith("text/markdown")
     assert taken.headers["content-disposition"].startswith("attachment")
     assert taken.text.startswith("# read it\n\n")
-    assert taken.text.endswith('**You:** read it\n\n> `read_it` gave `{"run":1}`\n\n**Assistant:** It is one. \n')
+    assert taken.text.endswith('**You:** read it\n\n> `read_it` returned `{"run":1}`\n\n**Assistant:** It is one. \n')
 
 
 @pytest.mark.parametrize("path", ["/api/conversations/nothing", "/api/calls/nothing"])
