@@ -1,4 +1,4 @@
-"""The wire as JSON Schema, made from the structs and the strings under their fields."""
+"""Makes the JSON Schema of the protocol from the structs and the strings under their fields."""
 
 import ast
 import inspect
@@ -17,7 +17,7 @@ _OWNERS: Final = vars(client_messages) | vars(server_messages)
 
 
 def json_schema() -> dict[str, Any]:
-    """Every message of both directions, under `ClientMessage` and `ServerMessage` in `$defs`."""
+    """Returns the schema of every message, under `ClientMessage` and `ServerMessage` in `$defs`."""
     client = _definitions(ClientMessage, CLIENT_MESSAGES)
     server = _definitions(ServerMessage, SERVER_MESSAGES)
     for definition in server.values():
@@ -31,7 +31,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def describe(definition: dict[str, Any], owner: type) -> None:
-    """The strings under the fields of a struct, or the members of an enum, become descriptions of its schema."""
+    """Adds the strings under the fields of a struct, or under the members of an enum, as descriptions."""
     if isinstance(owner, EnumMeta):
         meanings = [f"{owner[name].value}: {note}" for name, note in notes(owner).items()]
         if meanings:
@@ -44,7 +44,7 @@ def describe(definition: dict[str, Any], owner: type) -> None:
 
 @cache
 def notes(owner: type) -> Mapping[str, str]:
-    """Field or member → what its string says; those of base classes too."""
+    """Returns the string under each field or member, including those of base classes."""
     found: dict[str, str] = {}
     for each in reversed(owner.__mro__):
         if each.__module__ == owner.__module__:
@@ -53,8 +53,8 @@ def notes(owner: type) -> Mapping[str, str]:
 
 
 def _own_notes(owner: type) -> dict[str, str]:
-    """Python does not keep the strings, so they are read from the source."""
-    # Only classes at the top of a module are asked for, so their source needs no dedenting.
+    """Reads the strings from the source, since Python does not keep them."""
+    # All these classes are at the top level of a module, so their source needs no dedenting.
     [definition] = ast.parse(inspect.getsource(owner)).body
     assert isinstance(definition, ast.ClassDef)
     found: dict[str, str] = {}
@@ -76,7 +76,7 @@ def _definitions(base: type, messages: Sequence[type]) -> dict[str, Any]:
 
 
 def _require_all(definition: dict[str, Any]) -> None:
-    """A default is for those who make a message; those who receive it find every field."""
+    """Marks every field as required: defaults are for the sender, and a receiver finds every field."""
     properties = definition.get("properties", {})
     if properties:
         definition["required"] = list(properties)

@@ -1,4 +1,4 @@
-"""The wire as TypeScript for the page's client, made from its schema."""
+"""Makes the TypeScript types of the protocol for the page's client."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ Schema = Mapping[str, Any]
 
 UNIONS: Final = ("ClientMessage", "ServerMessage")
 MESSAGE: Final = "Message"
-"""Ends the name of every message, since "Error", "Image" and "Audio" are a browser's own."""
+"""Every message's name ends in this, since "Error", "Image" and "Audio" are names of the browser."""
 LIMITS: Final = ("MICROPHONE_HZ", "SPEECH_HZ", "MAX_TEXT", "MAX_PENDING_REQUEST", "MAX_INITIAL_MESSAGES")
-"""Those that a client needs to know."""
+"""The limits that a client needs to know."""
 
 INTRODUCTION: Final = """\
 // The client wire, version 1. Made by `make reference`: change the structs in src/antiphon/protocol/, not this file.
@@ -29,14 +29,14 @@ def source() -> str:
     parts = [
         INTRODUCTION,
         *(f"export const {name} = {getattr(limits, name)};" for name in LIMITS),
-        "\n/** How the server closes a connection, and whether to come back then. */",
+        "\n/** The close codes of the server, and whether to reconnect after them. */",
         "export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean }>> = {",
         *(f"  {c.code}: {{ reason: {json.dumps(c.reason)}, comeBack: {json.dumps(c.come_back)} }}," for c in CLOSES),
         "};\n",
         f"export type ErrorCode = {codes};\n",
         *(_declare(definition, names[name], names) for name, definition in definitions.items() if name not in UNIONS),
         *(_union(name, definitions, names) for name in UNIONS),
-        "/** Clients ignore the types that are not among these. */",
+        "/** Clients ignore all other types. */",
         f"export const SERVER_TYPES: ReadonlySet<string> = new Set({json.dumps(_tags('ServerMessage', definitions))});",
     ]
     return "\n".join(parts) + "\n"
@@ -66,7 +66,7 @@ def _comment(schema: Schema, indent: str) -> str:
 
 
 def _union(name: str, definitions: Schema, names: Mapping[str, str]) -> str:
-    """A message by its type, and any message."""
+    """Declares the messages by their types, and their union."""
     members = [names[_target(reference)] for reference in definitions[name]["oneOf"]]
     by_type = [f"  {tag}: {member};" for tag, member in zip(_tags(name, definitions), members, strict=True)]
     return "\n".join(

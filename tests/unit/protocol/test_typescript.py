@@ -22,7 +22,7 @@ def test_every_message_is_in_its_union(union: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "  /** Percent of the normal speed of speech. */\n  voice_speed?: number | null;",
+        "  /** The speed of speech, in percent of the normal speed. */\n  voice_speed?: number | null;",
         "  voice_speed: number;",
         "  turns: HistoryTurn[];",
         "  result: unknown;",

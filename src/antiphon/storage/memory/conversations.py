@@ -1,4 +1,4 @@
-"""Conversations and the calls in them."""
+"""Conversations and voice calls in memory."""
 
 from collections.abc import Sequence
 from itertools import count, islice
@@ -16,7 +16,7 @@ VOICE_CALLS_KEPT: Final = 10_000
 
 
 class _Kept:
-    """A conversation and its turns."""
+    """A conversation with its turns."""
 
     __slots__ = ("conversation", "numbers", "turns")
 
@@ -35,7 +35,7 @@ class MemoryConversationStore:
         self._sessions = sessions
         self._most = kept
         self._kept: dict[str, _Kept] = {}
-        """The least recently used first."""
+        """Sorted by use, the least recent first."""
 
     async def create(self, conversation: Conversation) -> None:
         if conversation.id in self._kept:

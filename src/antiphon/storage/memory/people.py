@@ -1,4 +1,4 @@
-"""Blocks and access tokens."""
+"""Blocks and access tokens in memory."""
 
 from collections.abc import Collection, Sequence
 
@@ -34,7 +34,7 @@ class MemoryBlockStore:
 class MemoryTokenStore:
     def __init__(self) -> None:
         self._tokens: dict[str, TokenRecord] = {}
-        """By hash."""
+        """The tokens by their hashes."""
 
     async def add(self, token: TokenRecord) -> None:
         if token.token_hash in self._tokens or any(token.id == each.id for each in self._tokens.values()):

@@ -1,4 +1,4 @@
-"""Sessions and what they told their clients."""
+"""Sessions and the messages to their clients in memory."""
 
 from collections import deque
 
@@ -38,7 +38,7 @@ class Outbox:
         self._characters = 0
 
     def _newer_characters(self) -> int:
-        """Those of all messages but the oldest: the newest is kept even if it alone passes the limit."""
+        """Counts all messages but the oldest: the newest is kept even if it alone exceeds the limit."""
         return self._characters - len(self._messages[0][1]) if self._messages else 0
 
     def _drop_oldest(self) -> None:
@@ -137,7 +137,7 @@ class MemorySessionStore:
         return len(left)
 
     def check(self, fence: Fence | None) -> None:
-        """Raises `Fenced` for a writer that has lost the lease it shows."""
+        """Raises `Fenced` for a writer that has lost its lease."""
         if fence is None:
             return
         stored = self._records.get(fence.session_id)

@@ -1,4 +1,4 @@
-"""The stores of the tool gate: runs of tools, calls that wait for a person, and the audit."""
+"""The stores of the tool gate in memory: tool runs, confirmations and the audit."""
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord,
 
 SESSIONS_KEPT: Final = 10_000
 PRUNED_EVERY: Final = 100
-"""A session's records are looked through once for so many new ones, not for each."""
+"""How many new records of a session there are between two prunings."""
 
 
 class _Session:
@@ -26,7 +26,7 @@ class _Session:
         self.prune_at = CALLS_KEPT_PER_SESSION + PRUNED_EVERY
 
     def holder(self, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
-        # None is never a key of these dicts, so a key that was not given finds nothing.
+        # None is never a key of these dicts, so a missing key finds nothing.
         one = self.by_provider.get(provider_key)
         other = self.by_hash.get(hash_key)
         if one is None or (other is not None and other.started_ms > one.started_ms):
@@ -112,7 +112,7 @@ class MemoryCallStore:
         return len(old)
 
     def _use(self, session_id: str) -> _Session:
-        """The session, which is from now on the last to be forgotten."""
+        """Returns the session, and makes it the last to be forgotten."""
         sessions = self._sessions
         session = sessions.get(session_id)
         if session is None:
@@ -124,7 +124,7 @@ class MemoryCallStore:
         return session
 
     def _forget_one(self) -> None:
-        # A session with a call in progress is passed over, and a few of those must not make every new session slow.
+        # Sessions with a call in progress are skipped. Looking at only a few keeps new sessions fast.
         for session_id in list(islice(self._sessions, 8)):
             if self._sessions[session_id].is_idle():
                 del self._sessions[session_id]

@@ -1,4 +1,4 @@
-"""Opens the database: makes the file, brings its tables up to date, and hands out the stores."""
+"""Opens the database: creates the file, migrates its tables, and provides the stores."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.sqlite import BUSY_TIMEOUT_S, SqliteWorker
 from antiphon.storage.sql.tool_calls import SqlAuditStore, SqlCallStore, SqlConfirmationStore
 
-# A write that changes nothing, to a table that is always there.
+# A write that changes nothing, to a table that always exists.
 _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 
 
 class Database:
-    """The stores of one database. Whoever opens it closes it."""
+    """The stores of one database. Whoever opens it must close it."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -38,7 +38,7 @@ class Database:
         self.tokens = SqlTokenStore(connections)
 
     async def check(self) -> None:
-        """Writes to the database as every turn does. Raises `StoreUnavailable` if that fails."""
+        """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
         await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
@@ -46,7 +46,7 @@ class Database:
 
 
 async def open_database(path: Path) -> Database:
-    """Opens a SQLite file, which is made if it is not there. Any number of processes may have it open."""
+    """Opens a SQLite file, and creates it if necessary. Any number of processes may have it open."""
     await asyncio.to_thread(make_file, path)
     connections = Connections(SqliteWorker(path), str(path))
     try:
@@ -58,7 +58,7 @@ async def open_database(path: Path) -> Database:
 
 
 def make_file(path: Path) -> None:
-    """Makes the folder and the file for this user alone: the records hold what people said and asked for."""
+    """Creates the folder and the file for this user alone, since they contain what people said."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -76,19 +76,20 @@ async def upgrade(connections: Connections, name: str) -> None:
         return _version(connection, name) == HEAD
 
     def migrate(connection: Connection) -> None:
-        # Other processes are kept out only now: of two, the second finds the work done.
+        # The transaction keeps other processes out, so the second of two finds the work done.
         if not is_current(connection):
             _migrate(connection)
 
-    await connections.each(_write_ahead)
-    if not await connections.each(is_current):
-        await connections.together(migrate)
+    await connections.autocommit(_write_ahead)
+    if not await connections.autocommit(is_current):
+        await connections.in_transaction(migrate)
 
 
 def _write_ahead(connection: Connection) -> None:
-    """The file remembers this mode. The change to it needs the file alone, and does not always wait for that by itself:
+    """Switches the file to write-ahead logging, which it remembers.
 
-    of four processes that opened a new file together, one in fifteen was told "database is locked" within 6 ms.
+    The switch needs exclusive access and does not always wait for it: of four processes that opened a new file at the
+    same time, one in fifteen failed with "database is locked" within 6 ms.
     """
     for retries_left in reversed(range(round(BUSY_TIMEOUT_S / _RETRY_S))):
         try:
@@ -113,7 +114,7 @@ def _version(connection: Connection, name: str) -> str | None:
 
 
 def _migrate(connection: Connection) -> None:
-    # Imported only when there is work: alembic takes longer to load than an up-to-date database to open.
+    # Imported only if needed: loading alembic takes longer than opening a database that is up to date.
     from alembic import command
     from alembic.config import Config
 

@@ -7,20 +7,20 @@ from sqlalchemy import ColumnElement, Delete, Table, delete, select
 from antiphon.storage.sql.connections import Connections, Params
 
 ROWS: Final = 500
-FAMILIES: Final = 20
-"""Of rows that take others with them. 20 conversations of 20 turns took 6 ms, 200 of them 88."""
+PARENT_ROWS: Final = 20
+"""The batch for rows that delete others with them. 20 conversations of 20 turns took 6 ms, 200 of them 88 ms."""
 
 
-def some(table: Table, where: ColumnElement[bool], most: int = ROWS) -> Delete:
-    """A DELETE of at most so many of the rows. The table's key must be one column."""
+def delete_some(table: Table, where: ColumnElement[bool], most: int = ROWS) -> Delete:
+    """Makes a DELETE of at most `most` rows. The table's key must be one column."""
     (key,) = table.primary_key
     return delete(table).where(key.in_(select(key).where(where).limit(most)))
 
 
-async def delete_all(connections: Connections, some: Delete, params: Params) -> int:
-    """Deletes some until there are no more, and says how many there were."""
+async def delete_in_batches(connections: Connections, statement: Delete, params: Params) -> int:
+    """Repeats the DELETE until no rows are left, and returns how many there were."""
     deleted = 0
-    while found := await connections.change(some, params):
+    while found := await connections.change(statement, params):
         deleted += found
     return deleted
 
@@ -28,10 +28,10 @@ async def delete_all(connections: Connections, some: Delete, params: Params) -> 
 SESSIONS_COUNTED: Final = 10_000
 
 
-class Tally:
-    """How much each session has added since it was last tidied, in this process.
+class PruneCounter:
+    """Counts what each session has added since it was last pruned by this process.
 
-    The least recently seen sessions are forgotten. They start again from nothing, which only puts the tidying off.
+    The least recently seen sessions are forgotten. Their counts restart, which only delays the pruning.
     """
 
     def __init__(self, due: int, sessions_counted: int = SESSIONS_COUNTED) -> None:
@@ -40,7 +40,7 @@ class Tally:
         self._added: dict[str, int] = {}
 
     def add(self, session_id: str, amount: int = 1) -> bool:
-        """Whether it is time to tidy; then the count starts again."""
+        """Returns whether it is time to prune; then the count restarts."""
         added = self._added.pop(session_id, 0) + amount
         if added >= self._due:
             return True

@@ -1,4 +1,4 @@
-"""Sessions, the messages to their clients, and the fence in the transaction of each write that it guards."""
+"""Sessions and the messages to their clients, with the fence that is checked in every write for a session."""
 
 from typing import Final
 
@@ -7,10 +7,10 @@ from sqlalchemy import Connection, Executable, and_, bindparam, delete, func, in
 
 from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
 from antiphon.storage.sql.connections import Connections, Params
-from antiphon.storage.sql.pruning import FAMILIES, Tally, delete_all, some
+from antiphon.storage.sql.pruning import PARENT_ROWS, PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import messages, sessions
 
-# Postgres locks the row. SQLite ignores the clause, and needs it not: a transaction there keeps all other writers out.
+# Postgres locks the row. SQLite ignores the clause and does not need it: its transactions exclude all other writers.
 _HOLD: Final = (
     select(sessions.c.id)
     .where(sessions.c.id == bindparam("session"), sessions.c.lease_token == bindparam("token"))
@@ -18,27 +18,27 @@ _HOLD: Final = (
 )
 
 
-def hold(connection: Connection, fence: Fence | None) -> None:
-    """Refuses a writer that was fenced, or keeps the lease from being taken until the transaction has ended."""
+def check_fence(connection: Connection, fence: Fence | None) -> None:
+    """Raises `Fenced` if the lease was lost; otherwise nobody can take it until the transaction ends."""
     if fence is None:
         return
     if connection.scalar(_HOLD, {"session": fence.session_id, "token": fence.lease_token}) is None:
         raise Fenced(fence.session_id)
 
 
-async def change_held(connections: Connections, fence: Fence | None, statement: Executable, params: Params) -> int:
-    """Runs one statement behind the fence, and says how many rows it touched. Raises `Fenced`."""
+async def change_fenced(connections: Connections, fence: Fence | None, statement: Executable, params: Params) -> int:
+    """Runs one statement if the lease is still held, and returns how many rows it changed. Raises `Fenced`."""
 
     def write(connection: Connection) -> int:
-        hold(connection, fence)
+        check_fence(connection, fence)
         return connection.execute(statement, params).rowcount
 
-    return await connections.together(write)
+    return await connections.in_transaction(write)
 
 
 PRUNED_EVERY: Final = CHARACTERS_KEPT // 8
 LEAST_COST: Final = CHARACTERS_KEPT // MESSAGES_KEPT
-"""A short message counts as so many characters: then one count watches over both limits."""
+"""A short message counts as this many characters, so that one count covers both limits."""
 
 _NOT_SAVED: Final = (
     "id",
@@ -73,10 +73,10 @@ _SETTLE_HANDLE: Final = update(sessions).where(*_HELD).values(previous_handle_ha
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
 _END_ALL: Final = delete(sessions).where(sessions.c.user == bindparam("owner"))
-_SWEEP: Final = some(
+_SWEEP: Final = delete_some(
     sessions,
     and_(sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")),
-    FAMILIES,
+    PARENT_ROWS,
 )
 
 _OF_SESSION: Final = messages.c.session_id == bindparam("session")
@@ -114,7 +114,7 @@ class SqlSessionStore:
         await self._connections.change(_BEGIN, asdict(record))
 
     async def save(self, record: SessionRecord) -> None:
-        await self._connections.each(lambda connection: save_record(connection, record))
+        await self._connections.autocommit(lambda connection: save_record(connection, record))
 
     async def rotate(
         self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
@@ -151,23 +151,23 @@ class SqlSessionStore:
         return await self._connections.change(_END_ALL, {"owner": user})
 
     async def sweep(self, now_ms: int) -> int:
-        return await delete_all(self._connections, _SWEEP, {"now_ms": now_ms})
+        return await delete_in_batches(self._connections, _SWEEP, {"now_ms": now_ms})
 
 
 class SqlMessageStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._unpruned = Tally(PRUNED_EVERY)
+        self._unpruned = PruneCounter(PRUNED_EVERY)
 
     async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         def write(connection: Connection) -> None:
-            hold(connection, Fence(session_id, lease_token))
+            check_fence(connection, Fence(session_id, lease_token))
             self.write(connection, session_id, messages)
 
-        await self._connections.together(write)
+        await self._connections.in_transaction(write)
 
     def write(self, connection: Connection, session_id: str, messages: Told) -> None:
-        """In the transaction of the caller, who holds the fence."""
+        """Stores messages, in the transaction of the caller, who has checked the fence."""
         if messages:
             connection.execute(_APPEND, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
         if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
@@ -183,7 +183,7 @@ class SqlMessageStore:
 
 
 def save_record(connection: Connection, record: SessionRecord) -> None:
-    """Stores what the owner of the lease may change. Raises `Fenced`."""
+    """Stores what the holder of the lease may change. Raises `Fenced`."""
     saved = {name: value for name, value in asdict(record).items() if name not in _NOT_SAVED}
     held = {"session": record.id, "token": record.lease_token}
     if not connection.execute(_SAVE, saved | held).rowcount:

@@ -1,4 +1,7 @@
-"""The stores of the tool gate: runs of tools, calls that wait for a person, and the audit."""
+"""The stores of the tool gate: tool runs, confirmations and the audit.
+
+The unique keys of the table decide which process may run a call. Taking a confirmation deletes its row, which only one
+statement can do. A line of the audit is stored as JSON, so that a new field needs no migration."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,13 +12,13 @@ from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
 from antiphon.storage.sql.connections import Connections, KeyTakenError
-from antiphon.storage.sql.pruning import Tally, delete_all, some
+from antiphon.storage.sql.pruning import PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import audit, calls, confirmations
 
 PRUNED_EVERY: Final = 32
-"""Old records are deleted once for so many new ones of a session."""
+"""How many new records of a session there are between two prunings."""
 
-# A key that is NULL equals nothing, so it finds nothing.
+# A NULL key is equal to nothing, so it finds nothing.
 _HOLDER: Final = (
     select(calls)
     .where(
@@ -57,7 +60,7 @@ _PRUNE: Final = delete(calls).where(
     .offset(CALLS_KEPT_PER_SESSION - 1)
     .scalar_subquery(),
 )
-_DELETE_BEFORE: Final = some(calls, calls.c.started_ms < bindparam("at_ms"))
+_DELETE_BEFORE: Final = delete_some(calls, calls.c.started_ms < bindparam("at_ms"))
 
 
 class SqlCallStore:
@@ -68,7 +71,7 @@ class SqlCallStore:
         self._finish = insert.on_conflict_do_update(
             index_elements=[calls.c.id], set_={calls.c.result: insert.excluded.result}
         )
-        self._unpruned = Tally(PRUNED_EVERY)
+        self._unpruned = PruneCounter(PRUNED_EVERY)
 
     async def find(self, session_id: str, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
         return await self._holder(None, session_id, provider_key, hash_key)
@@ -79,7 +82,7 @@ class SqlCallStore:
             in_the_way = await self._holder(record.id, record.session_id, record.provider_key, record.hash_key)
             if in_the_way is not None:
                 return in_the_way
-            # It was replaced or deleted between the two statements, so the place may be free now.
+            # It was replaced or deleted between the two statements, so the key may be free now.
         return None
 
     async def restart(self, old: CallRecord, new: CallRecord) -> bool:
@@ -101,13 +104,13 @@ class SqlCallStore:
         try:
             await self._connections.change(self._finish, asdict(record))
         except KeyTakenError:
-            # Another run holds the key: of a reading tool, which may well run twice, or one that replaced this one.
+            # Another run has the key: one of a read-only tool, which may run twice, or one that replaced this run.
             return
         if self._unpruned.add(record.session_id):
             await self._connections.change(_PRUNE, {"session": record.session_id})
 
     async def delete_before(self, at_ms: int) -> int:
-        return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
+        return await delete_in_batches(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
     async def _holder(
         self, id: str | None, session_id: str, provider_key: str | None, hash_key: str | None
@@ -133,7 +136,7 @@ _PENDING: Final = (
 _REHASH: Final = (
     update(confirmations)
     .where(
-        # A column's own name is not free for a condition of an UPDATE.
+        # The column's own name cannot be used for a condition of an UPDATE.
         confirmations.c.token_hash == bindparam("old_hash"),
         confirmations.c.session_id == bindparam("of_session"),
         confirmations.c.user == bindparam("of_user"),
@@ -174,7 +177,7 @@ _READ: Final = (
     .order_by(audit.c.seq)
     .limit(bindparam("count"))
 )
-_DELETE_LINES_BEFORE: Final = some(audit, audit.c.ts_ms < bindparam("at_ms"))
+_DELETE_LINES_BEFORE: Final = delete_some(audit, audit.c.ts_ms < bindparam("at_ms"))
 _DECODER: Final = json.Decoder(AuditLine)
 
 
@@ -192,4 +195,4 @@ class SqlAuditStore:
         return [(seq, _DECODER.decode(line)) for seq, line in rows]
 
     async def delete_before(self, at_ms: int) -> int:
-        return await delete_all(self._connections, _DELETE_LINES_BEFORE, {"at_ms": at_ms})
+        return await delete_in_batches(self._connections, _DELETE_LINES_BEFORE, {"at_ms": at_ms})

@@ -114,7 +114,7 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 async def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader, " * 100)
-    with pytest.raises(StorageError, match=r"letter\.txt is a file of another kind, not a database"):
+    with pytest.raises(StorageError, match=r"letter\.txt is not a database"):
         await open_database(path)
     assert path.read_text() == "Dear reader, " * 100
 
