@@ -69,7 +69,7 @@ async def test_a_new_token_is_shown_once_and_kept_as_a_hash(terminal: Terminal) 
     shown = terminal.run("token", "new", "--user", "ada", "--name", "phone", "--days", "7")
     token = shown.out.strip()
     assert re.fullmatch(r"apn_[\w-]{43}", token)
-    assert "shown only now" in shown.err
+    assert "shown only once" in shown.err
     async with stores(terminal) as database:
         record = await database.tokens.find(hash_token(token), 0)
     assert record is not None
@@ -105,7 +105,7 @@ def test_a_token_that_is_over_is_listed_as_such(terminal: Terminal) -> None:
     terminal.run("token", "new", "--days", "1")
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
-    assert "(over)" in terminal.run("token", "list").out
+    assert "(expired)" in terminal.run("token", "list").out
 
 
 # users
@@ -233,7 +233,7 @@ async def test_a_backup_cannot_take_the_place_of_the_database(terminal: Terminal
     ("words", "told"),
     [
         (["token", "revoke", "nonesuch"], "antiphon token list"),
-        (["token", "new", "--user", " "], "no name of a user"),
+        (["token", "new", "--user", " "], "not a valid user name"),
         (["users", "unblock", "nobody"], "antiphon users list"),
         (["data", "backup", "copy.db"], "nothing to back up"),
         (["data", "export", "--out", "nowhere/x.jsonl"], "cannot be written"),
@@ -289,7 +289,7 @@ def test_a_fresh_installation_is_well(terminal: Terminal, free_port: str) -> Non
     shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert shown.code == 0
     assert all(line.startswith("ok ") for line in shown.out.splitlines()[:-1])
-    assert shown.out.endswith("All is well.\n")
+    assert shown.out.endswith("Everything is fine.\n")
 
 
 def test_looking_changes_nothing(terminal: Terminal, free_port: str) -> None:

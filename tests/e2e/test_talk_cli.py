@@ -73,7 +73,7 @@ def test_a_recording_is_answered_and_its_time_is_drawn(
 
 def test_what_is_asked_first_is_shown(terminal: Terminal, voice_server: VoiceServer, recordings: Path) -> None:
     shown = terminal.run("talk", str(recordings / "wish.wav"), "--url", voice_server.url)
-    assert "It asks first: Water the garden?" in shown.out
+    assert "Please confirm: Water the garden?" in shown.out
     assert "Nothing was done" in shown.out
 
 

@@ -1,4 +1,4 @@
-"""A chat at the terminal, over the socket."""
+"""A chat at the terminal."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -20,7 +20,7 @@ GOODBYE: Final = {"exit", "quit", "bye", ":q"}
 PROMPT: Final = "> "
 CONFIRM_PROMPT: Final = "(yes or no) > "
 INTERRUPTED: Final = 130
-"""The exit code of a program that Ctrl-C has ended."""
+"""The exit code of a program that was ended by Ctrl-C."""
 
 
 def run_chat(settings: Settings, url: str | None, token: str | None) -> None:
@@ -33,8 +33,8 @@ def run_chat(settings: Settings, url: str | None, token: str | None) -> None:
 async def _chat(settings: Settings, url: str | None, token: str | None, console: Console) -> None:
     async with AsyncExitStack() as stack:
         session = await _connect(settings, url, token, stack=stack, console=console)
-        console.print('Ask "what can you do", or say "exit" to leave.')
-        # Who keeps no conversations on disk wants no copy of what was typed there, either.
+        console.print('Ask "what can you do", or type "exit" to leave.')
+        # Where no conversations are stored, what was typed is not stored either.
         history = None if settings.database_path is None else settings.data_dir / CHAT_HISTORY
         await Chat(session, console).run(open_line_input(console, history))
 
@@ -42,7 +42,7 @@ async def _chat(settings: Settings, url: str | None, token: str | None, console:
 async def _connect(
     settings: Settings, url: str | None, token: str | None, *, stack: AsyncExitStack, console: Console
 ) -> Session:
-    """To the server that was named, or that of the settings; if that one is not running, to one of our own."""
+    """Connects to the given server, or to the one in the settings; if that is not running, to our own."""
     wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
     try:
         session = await stack.enter_async_context(connect(wanted, token=token, reconnect=True))
@@ -60,17 +60,17 @@ async def _connect(
 
 
 class Chat:
-    """One conversation: what is typed goes to the session, and what comes of it is shown."""
+    """One conversation: sends what is typed, and shows the answers."""
 
     def __init__(self, session: Session, console: Console) -> None:
         self._session = session
         self._console = console
         self._question: s.ConfirmationRequest | None = None
-        """What the server waits for a yes or a no to."""
+        """The question that waits for a yes or no."""
         self._answer = ""
 
     async def run(self, lines: LineInput) -> None:
-        """Until the person says goodbye, or there are no more lines."""
+        """Runs until the user leaves, or there are no more lines."""
         while (line := await lines.read(PROMPT if self._question is None else CONFIRM_PROMPT)) is not None:
             text = line.strip()
             if text.casefold() in GOODBYE:
@@ -89,7 +89,7 @@ class Chat:
         if self._question is answered:
             self._question = None
         elif self._question is not None and self._question.preview.casefold() not in self._answer.casefold():
-            # The model asks in words of its own, or not at all: then this is the question.
+            # The model has not asked the question in these words, so it is shown here.
             self._console.print(f"[bold]{escape(self._question.preview)}[/]")
 
     def _show(self, incoming: Incoming) -> None:
@@ -98,7 +98,7 @@ class Chat:
                 self._aside(describe_call(name, args))
             case s.ToolResult(ok=False, name=name, result=result):
                 failure = describe_failure(name, result)
-                # Whether the person said no is in the answer.
+                # The answer already tells whether the user said no.
                 if failure is not None and (self._question is None or self._question.tool != name):
                     self._aside(failure)
             case s.ConfirmationRequest():
@@ -113,7 +113,7 @@ class Chat:
             case _:
                 if (event := describe_event(incoming)) is not None:
                     if isinstance(incoming, Reconnecting):
-                        # If this cuts an answer off, the answer is begun anew below.
+                        # If this interrupts an answer, the answer starts again below.
                         self._console.print()
                     self._aside(*event)
 

@@ -14,12 +14,10 @@ UrlOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="The server's socket, such as ws://127.0.0.1:8000/ws. [default: the server of the settings]",
+        help="The server's address, such as ws://127.0.0.1:8000/ws. [default: the server in the settings]",
     ),
 ]
-TokenOption = Annotated[
-    str | None, typer.Option(metavar="TOKEN", help="An access token, where the server asks for one.")
-]
+TokenOption = Annotated[str | None, typer.Option(metavar="TOKEN", help="An access token, if the server requires one.")]
 
 
 def serve(
@@ -27,7 +25,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="HOST",
-            help="The address to listen on; 0.0.0.0 is all of this machine. [default: the setting server.host]",
+            help="The address to listen on; 0.0.0.0 means all addresses. [default: the setting server.host]",
         ),
     ] = None,
     port: Annotated[
@@ -36,16 +34,16 @@ def serve(
             min=0,
             max=65535,
             metavar="PORT",
-            help="The port to listen on; 0 takes any that is free. [default: the setting server.port]",
+            help="The port to listen on; 0 means any free port. [default: the setting server.port]",
         ),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody in without a token, also from other machines.")
+        bool, typer.Option("--insecure", help="Allow access without a token, also from other machines.")
     ] = False,
     json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Serve conversations over WebSocket and HTTP until it is stopped."""
+    """Serve conversations over WebSocket and HTTP until stopped."""
     from antiphon import config as configuration
     from antiphon.serve import run_server
     from antiphon.server.serving import run_loop
@@ -57,7 +55,7 @@ def serve(
 
 
 def chat(url: UrlOption = None, token: TokenOption = None, config: ConfigOption = None) -> None:
-    """Talk to a server in text. If none is running, the chat starts its own. Say "exit" to leave."""
+    """Chat with a server in text. If none is running, the chat starts its own. Type "exit" to leave."""
     from antiphon.cli.chat import run_chat
 
     run_chat(settings_for(config), url, token)
@@ -65,7 +63,7 @@ def chat(url: UrlOption = None, token: TokenOption = None, config: ConfigOption 
 
 def talk(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.wav]", help="What to say: a WAV file of at most a minute.")
+        Path | None, typer.Argument(metavar="[FILE.wav]", help="What to say: a WAV file of at most one minute.")
     ] = None,
     mic: Annotated[
         bool, typer.Option("--mic", help="Talk through this machine's microphone and loudspeaker instead.")
@@ -77,14 +75,14 @@ def talk(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Say a recording to a server, and see what comes of it and how long it took; or talk with --mic until Ctrl-C.
+    """Speak a recording to a server, and show the answer and how long it took; or talk with --mic until Ctrl-C.
 
-    If no server is running, this has one of its own.
+    If no server is running, this starts its own.
     """
     if (file is None) is not mic:
-        raise typer.BadParameter("Give it either a WAV file to say, or --mic")
+        raise typer.BadParameter("Give either a WAV file or --mic")
     if mic and save is not None:
-        raise typer.BadParameter("--save is for the answer to a file, not for a conversation with --mic")
+        raise typer.BadParameter("--save works with a WAV file, not with --mic")
     from antiphon.cli.calling import call, say_file
 
     settings = settings_for(config)

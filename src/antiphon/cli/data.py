@@ -1,4 +1,4 @@
-"""`antiphon data …`: take a user's data out, delete it, back up the database."""
+"""`antiphon data …`: exports and deletes a user's data, and backs up the database."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ PAGE: Final = 100
 CHAT_HISTORY: Final = "chat_history"
 """The file in the data folder with what the local user has typed into `antiphon chat`."""
 BACKUP_PAGES: Final = 2_000
-"""Pages of the database between two steps of the progress bar: 8 MB."""
+"""How many database pages are copied between two steps of the progress bar: 8 MB."""
 
 LocalUserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user. [default: local]")]
 
@@ -39,7 +39,7 @@ def export(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write out a user's conversations and calls, and what the local user typed. One JSON object a line."""
+    """Export a user's conversations and calls, and what the local user typed, as one JSON object per line."""
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
         exported = asyncio.run(_export(settings, user or local_user(), file, progress))
@@ -49,17 +49,17 @@ def export(
 @app.command()
 def delete(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="The user.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Really do it. It cannot be undone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm the deletion, which cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete what is stored of a user: conversations, calls, tokens, a block, and what the local user typed.
+    """Delete the data of a user: conversations, calls, tokens, the block, and what the local user typed.
 
     The audit of tool calls stays.
     """
     settings = settings_for(config)
     if not yes:
         raise UsageError(
-            f"this deletes all conversations, calls and tokens of the user {user!r} for good. Say --yes if you mean it."
+            f"this permanently deletes all conversations, calls and tokens of the user {user!r}. Add --yes to confirm."
         )
     with progress_bar() as progress:
         deleted = asyncio.run(_delete(settings, user, progress))
@@ -69,10 +69,10 @@ def delete(
 @app.command()
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file. Its folder must exist.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the database into one file. The server may go on meanwhile; the copy is of one moment."""
+    """Copy the database into one file, as a consistent snapshot. The server may keep running."""
     source = database_file(settings_for(config))
     if not source.exists():
         raise UsageError(f"there is no database at {source} yet, so there is nothing to back up.")
@@ -86,12 +86,12 @@ def backup(
     typer.echo(f"Backed up {source} into {file} ({file.stat().st_size:,} bytes).")
 
 
-# What the other commands about stored things share.
+# Shared with the other commands that use the database.
 
 
 @asynccontextmanager
 async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
-    """The stores of the settings' database. Raises `UsageError` if nothing is kept."""
+    """Opens the database of the settings. Raises `UsageError` if it is in memory."""
     from antiphon.compose import open_stores
 
     database_file(settings)
@@ -105,7 +105,7 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
 def database_file(settings: "Settings") -> Path:
     path = settings.database_path
     if path is None:
-        raise UsageError('storage.url is "memory", so nothing is kept that this command could work on.')
+        raise UsageError('storage.url is "memory", so there is no stored data for this command.')
     return path
 
 
@@ -116,30 +116,30 @@ def local_user() -> str:
 
 
 def tell_time(at_ms: int) -> str:
-    """In the zone of this machine, to the minute."""
+    """Formats a time in the local time zone, to the minute."""
     from datetime import UTC, datetime
 
     try:
         moment = datetime.fromtimestamp(at_ms / 1000, UTC)
     except (ValueError, OverflowError):
-        return "for ever"
+        return "forever"
     return moment.astimezone().isoformat(sep=" ", timespec="minutes")
 
 
 def plain(text: str) -> str:
-    """Without what a terminal would obey: names and reasons may come from a model or from another user."""
+    """Replaces control characters: names and reasons may come from a model or from another user."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def progress_bar() -> "Progress":
-    """On standard error, and only if somebody watches it."""
+    """Makes a progress bar on standard error, which is shown only at a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
     return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
-# How it is done.
+# The work of the commands.
 
 
 async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> dict[str, int]:
@@ -192,7 +192,7 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
 
 
 def _typed_lines(settings: "Settings", user: str) -> list[str]:
-    """What was typed into `antiphon chat` on this machine, oldest first: it is the local user's."""
+    """Returns what the local user typed into `antiphon chat`, oldest first; nothing for other users."""
     from prompt_toolkit.history import FileHistory
 
     if user != local_user():
@@ -201,16 +201,16 @@ def _typed_lines(settings: "Settings", user: str) -> list[str]:
 
 
 def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:
-    """Into a new file beside the target, which then takes its place: a copy that fails leaves nothing half."""
+    """Copies into a temporary file that then replaces the target, so that a failure leaves no partial file."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(source)) as origin, closing(sqlite3.connect(partial)) as copy:
-            # A reader's transaction keeps the moment. Without it, each write of the server starts the copy again.
+            # A read transaction keeps the snapshot. Without it, each write of the server would restart the copy.
             origin.execute("BEGIN")
             origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
             origin.backup(copy, pages=BACKUP_PAGES, progress=lambda _, left, total: on_progress(total - left, total))
-            # The mode of the original has files beside the database; a backup is one file.
+            # Write-ahead logging uses files beside the database, and a backup is one file.
             copy.execute("PRAGMA journal_mode = DELETE")
         os.replace(partial, target)
     except (OSError, sqlite3.Error) as error:
@@ -228,7 +228,7 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     try:
-        # For this user alone: it holds what people said.
+        # Readable by this user alone, since it contains what people said.
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
     except FileExistsError:
         raise UsageError(f"{path} exists. Choose another name.") from None

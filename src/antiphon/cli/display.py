@@ -14,7 +14,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.server_messages import TurnMetrics
 
 MAX_CHARS: Final = 300
-"""How much of a call's arguments is shown: they may hold a whole program."""
+"""How much of a call's arguments is shown: they may contain a whole program."""
 CONFIRMATION_REQUIRED: Final = "CONFIRMATION_REQUIRED"
 
 
@@ -24,7 +24,7 @@ def describe_call(name: str, args: Any) -> str:
 
 
 def describe_failure(name: str, result: Any) -> str | None:
-    """None for a call that only waits for a person, which is told as a question."""
+    """Returns None for a call that waits for confirmation, which is shown as a question."""
     match result:
         case {"error": {"type": kind}} if kind == CONFIRMATION_REQUIRED:
             return None
@@ -72,7 +72,7 @@ class TurnDisplay:
                 if (failure := describe_failure(name, result)) is not None:
                     self._line(f"[dim]     {escape(failure)}[/]")
             case s.ConfirmationRequest(preview=preview):
-                self._line(f"[bold]It asks first:[/] {escape(preview)}")
+                self._line(f"[bold]Please confirm:[/] {escape(preview)}")
             case s.ConfirmationResolved(outcome=outcome):
                 self._line(f"[dim]     · {outcome}[/]")
             case s.ResponseChunk(text=text):
@@ -105,7 +105,7 @@ class TurnDisplay:
 
 
 WIDTH: Final = 32
-"""Of the longest bar, in characters."""
+"""The length of the longest bar, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,11 @@ class Stage:
     name: str
     ms: float
     seen_s: float | None
-    """When the client saw the end of it, counted from the last sound of the speech."""
+    """When the client saw the end of it, after the end of the speech."""
 
 
 def draw(exchange: Exchange) -> Iterator[str]:
-    """Nothing for a turn that was not measured."""
+    """Draws where the time of a turn went; nothing if it was not measured."""
     metrics = exchange.metrics
     if metrics is None or metrics.total_ms is None:
         return
@@ -125,17 +125,17 @@ def draw(exchange: Exchange) -> Iterator[str]:
     for stage in split(metrics, exchange):
         left, right = (round(WIDTH * ms / max(1.0, metrics.total_ms)) for ms in (at_ms, at_ms + stage.ms))
         bar = " " * left + ("█" * (right - left) or "▏")
-        seen = "" if stage.seen_s is None else f"here after {stage.seen_s * 1000:.0f} ms"
+        seen = "" if stage.seen_s is None else f"client: {stage.seen_s * 1000:.0f} ms"
         yield f"  {stage.name:<12}{stage.ms:>6.0f} ms  {bar:<{WIDTH + 1}} {seen}".rstrip()
         at_ms += stage.ms
     if metrics.stt_ms is not None:
-        yield f"  Recognition took {metrics.stt_ms:.0f} ms, as far as possible during the silence."
-    here = "" if exchange.first_audio_s is None else f", {exchange.first_audio_s * 1000:.0f} ms seen from here"
-    yield f"  you stopped → it spoke: {metrics.total_ms:.0f} ms by the server{here}"
+        yield f"  Recognition took {metrics.stt_ms:.0f} ms, mostly during the silence."
+    here = "" if exchange.first_audio_s is None else f", {exchange.first_audio_s * 1000:.0f} ms on the client"
+    yield f"  you stopped → it spoke: {metrics.total_ms:.0f} ms on the server{here}"
 
 
 def split(metrics: TurnMetrics, exchange: Exchange) -> list[Stage]:
-    """The stages, one after the other, which make up the total. Of recognition, that is what had to be waited for."""
+    """Splits the total into consecutive stages. Recognition counts only as far as it delayed the answer."""
     silence_ms, word_ms, audio_ms = (
         each or 0.0 for each in (metrics.end_of_turn_ms, metrics.first_token_ms, metrics.first_audio_ms)
     )

@@ -1,4 +1,4 @@
-"""The Python client: `async with connect(url) as session`. It knows the wire, and nothing else of the house."""
+"""The Python client: `async with connect(url) as session`. It depends on the protocol only."""
 
 from antiphon.client.connection import connect
 from antiphon.client.events import ClientError, Disconnected, Incoming, NewSession, Reconnecting, Resumed, TurnLost

@@ -1,4 +1,4 @@
-"""Opens a connection, and says in words why there is none or none any more."""
+"""Opens connections, and explains why one could not be opened."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -22,9 +22,9 @@ from antiphon.protocol.client_messages import Hello, Mode
 OPEN_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
 MAX_SERVER_FRAME_BYTES: Final = 16 << 20
-"""A sentence of speech, or the history of a long conversation, in one message."""
+"""Enough for a sentence of speech, or the history of a long conversation, in one message."""
 
-# At debug level websockets writes every frame, and some hold tokens and handles.
+# At debug level websockets logs every frame, and some contain tokens and handles.
 _quiet: Final = logging.getLogger("antiphon.client.socket")
 _quiet.setLevel(logging.WARNING)
 
@@ -39,11 +39,10 @@ async def connect(
     reconnect: bool = False,
     backoff: Backoff | None = None,
 ) -> AsyncIterator[Session]:
-    """A session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it for good.
+    """Opens a session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it.
 
-    It is one of text, unless `mode` or `hello` wants voice: a program that does not say so plays no sound.
-    With `reconnect`, a lost connection is opened again and its session resumed, while the caller waits or does other
-    things; the first one must succeed all the same. Raises `Disconnected`.
+    The session is in text mode unless `mode` or `hello` asks for voice. With `reconnect`, the client reconnects after a
+    lost connection and resumes the session; the first connection must succeed all the same. Raises `Disconnected`.
     """
     hello = hello or Hello()
     hello = replace(
@@ -65,12 +64,12 @@ async def connect(
 
 
 async def dial(url: str) -> ClientConnection:
-    """The address that a server tells, for browsers or for clients, will do. Raises `Disconnected`."""
+    """Opens a connection to either address that a server announces. Raises `Disconnected`."""
     try:
         return await open_socket(
             _socket_address(url),
             compression=None,
-            # A proxy knows nothing of this machine's own addresses.
+            # A proxy cannot reach this machine's loopback addresses.
             proxy=None if _is_loopback(urlsplit(url).hostname or "") else True,
             open_timeout=OPEN_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
@@ -88,7 +87,7 @@ async def dial(url: str) -> ClientConnection:
         reason = error.strerror or str(error)
         raise Disconnected(f"no server can be reached at {url}: {reason}.", come_back=True) from None
     except (InvalidURI, InvalidProxy, ValueError) as error:
-        raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
+        raise Disconnected(f"{error}. An address looks like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidHandshake as error:
         raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
 

@@ -1,4 +1,4 @@
-"""What a client tells its caller besides the server's messages: changes of its connection, and errors."""
+"""What a client reports besides the server's messages: changes of its connection, and errors."""
 
 from dataclasses import dataclass
 
@@ -8,23 +8,23 @@ from antiphon.protocol.server_messages import ServerMessage, SpeechFrame
 
 @dataclass(frozen=True, slots=True)
 class Reconnecting:
-    """The connection is gone; it is tried again until it is back. Told once, however many tries it takes."""
+    """The connection is lost, and the client tries to reconnect. Reported once, however many attempts it takes."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The session goes on. What was missed follows, and then the state."""
+    """The session was resumed. The missed messages follow, and then the state."""
 
     session_id: str
     n: int
-    """The number of the session's introduction: lower ones repeat what was missed, higher ones are new."""
+    """The number of the `session` message: messages with lower numbers were missed, those with higher ones are new."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """The connection is back, but the session is another one: what was under way is lost."""
+    """The client is connected again, but in a new session: the turn in progress is lost."""
 
     session_id: str
     reason: str
@@ -39,22 +39,22 @@ class ClientError(AntiphonError):
 
 
 class Disconnected(ClientError):
-    """There is no connection, or none any more."""
+    """There is no connection any more, or it could not be opened."""
 
     code = "disconnected"
 
     def __init__(self, message: str, *, close_code: int | None = None, come_back: bool) -> None:
         super().__init__(message)
         self.close_code = close_code
-        """None if there was no connection to close."""
+        """None if no connection was opened."""
         self.come_back = come_back
-        """Whether the same may succeed another time."""
+        """Whether another attempt may succeed."""
 
 
 class TurnLost(ClientError):
-    """The connection broke, and what was typed will not be answered: it never arrived, or its session is gone."""
+    """The connection was lost, and the typed message will not be answered."""
 
     code = "turn_lost"
 
     def __init__(self) -> None:
-        super().__init__("The connection broke before your message was answered. Send it again.")
+        super().__init__("The connection was lost before your message was answered. Send it again.")

@@ -1,4 +1,4 @@
-"""Coming back after a lost connection: how long to wait, where to go on, and what has become of a message.
+"""Resuming after a lost connection: how long to wait, where to continue, and whether a typed message was answered.
 
 No input or output here."""
 
@@ -25,7 +25,7 @@ from antiphon.protocol.server_messages import (
 )
 
 STEADY_S: Final = 10.0
-"""A connection that held this long was a good one, so the next loss starts from the shortest wait again."""
+"""After a connection that lasted this long, the next backoff starts from the shortest wait again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,47 +33,49 @@ class Backoff:
     first_s: float = 0.5
     longest_s: float = 30.0
     jitter: Callable[[], float] = random.random
-    """From 0 to 1: the clients of a server that restarts must not all come back in the same moment."""
+    """Returns 0 to 1, so that the clients of a restarted server do not all reconnect at the same moment."""
 
     def delay_s(self, attempt: int) -> float:
-        """Before the `attempt`th try, which counts from 1: between the half and the whole of what doubles each time."""
-        # A doubling beyond the 32nd changes nothing but the size of the number.
+        """Returns the wait before an attempt, counted from 1. It doubles each time, less up to half at random."""
+        # Beyond 32 doublings only the size of the number would grow.
         whole_s = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 32))
         return whole_s * (0.5 + 0.5 * self.jitter())
 
 
-class Bookmark:
+class ResumePosition:
+    """Where a client is in its session: the handle for resuming it, and the last message that was received."""
+
     def __init__(self, hello: Hello) -> None:
         self.handle = hello.resume
         self.last_n = hello.last_n or 0
         self.session: Session | None = None
-        """The newest introduction of the session."""
+        """The newest `session` message."""
         self._hello = hello
         self._is_stored = False
         self._opened = False
         self._is_return = False
-        self._greeted = False
+        self._introduced = False
         self._held: list[Incoming] = []
 
     def open(self) -> Hello:
-        """How to begin the next connection."""
+        """Returns the hello for the next connection."""
         self._is_return = self._opened or self.handle is not None
         self._opened = True
-        self._greeted = False
+        self._introduced = False
         self._held = []
         hello = replace(self._hello, resume=self.handle, last_n=self.last_n if self.handle else None)
         if self.session is not None and self._is_stored:
-            # If the session cannot be resumed, at least the conversation goes on, and it has what was brought along.
+            # If the session cannot be resumed, at least the conversation continues. It has the initial messages.
             return replace(hello, conversation_id=self.session.conversation_id, initial_messages=())
         return hello
 
     def take(self, message: ServerMessage | SpeechFrame) -> Sequence[Incoming]:
-        """What to tell the caller now: nothing twice, and first of all whether the session was resumed."""
+        """Returns what to report now: nothing twice, and first whether the session was resumed."""
         match message:
-            case Session() if not self._greeted:
-                return self._greet(message)
+            case Session() if not self._introduced:
+                return self._introduce(message)
             case Session() if self.session is not None and message.n < self.session.n:
-                # Repeated from an earlier connection: its handle was used up.
+                # A repeated message of an earlier connection, whose handle is used up.
                 self.last_n = max(self.last_n, message.n)
                 return ()
             case Session():
@@ -82,7 +84,7 @@ class Bookmark:
                 self.handle = handle
             case Transcript(is_final=True) | History():
                 self._is_stored = True
-        if not self._greeted:
+        if not self._introduced:
             return self._hold(message)
         if 0 < message.n <= self.last_n:
             return ()
@@ -90,23 +92,23 @@ class Bookmark:
         return (message,)
 
     def close(self) -> Sequence[Incoming]:
-        """What was held back when the connection went."""
+        """Returns what was held back when the connection was lost."""
         held, self._held = self._held, []
         return held
 
     def _hold(self, message: Incoming) -> Sequence[Incoming]:
-        """Before the introduction, numbers say nothing: they may be those of a new session."""
+        """Holds messages back until the `session` message: their numbers may belong to a new session."""
         if self.handle is None:
             return (message,)
         self._held.append(message)
         return ()
 
-    def _greet(self, session: Session) -> Sequence[Incoming]:
+    def _introduce(self, session: Session) -> Sequence[Incoming]:
         held, self._held = self._held, []
-        self._greeted = True
+        self._introduced = True
         self.session, self.handle = session, session.resume
         if session.resumed:
-            # Its number is ahead of what is repeated after it, so it counts only with the message that follows that.
+            # Its number is higher than those of the repeated messages that follow, so it is not counted yet.
             return (Resumed(session.session_id, session.n), *held, session)
         self.last_n = session.n
         self._is_stored = any(isinstance(each, History) for each in held)
@@ -125,10 +127,12 @@ OF_OTHER_THINGS: Final = (
     ErrorCode.BAD_SETTINGS,
     ErrorCode.BAD_AUDIO,
 )
-"""Errors that no typed message can cause."""
+"""Errors that a typed message cannot cause."""
 
 
-class Turn:
+class TypedTurn:
+    """Follows one typed message to the end of its answer."""
+
     def __init__(self) -> None:
         self.over = False
         self._begun = False
@@ -136,7 +140,7 @@ class Turn:
         self._older_n = 0
 
     def follow(self, incoming: Incoming, *, came_back: bool) -> None:
-        """`came_back`: over a later connection than the one that the message was sent on. Raises `TurnLost`."""
+        """`came_back` means on a later connection than the one the message was sent on. Raises `TurnLost`."""
         match incoming:
             case StateChanged(n=n) | Error(n=n) if n <= self._older_n:
                 return
@@ -145,15 +149,15 @@ class Turn:
             case StateChanged() if self._begun:
                 self.over = True
             case StateChanged(n=n) if self._resumed_n is not None and n > self._resumed_n:
-                # All that was missed has been repeated, and the server has never begun to answer.
+                # All missed messages were repeated, and the server has never begun to answer.
                 raise TurnLost
             case Error(code=code) if not self._begun:
-                # Once the answer has begun, the state says when it is over, after an error too.
+                # Once the answer has begun, the state tells when it is over, also after an error.
                 self.over = code not in OF_OTHER_THINGS
             case Resumed(n=n) if came_back:
                 self._resumed_n = n
             case Resumed(n=n):
-                # Sent in the first moment of this connection: what is repeated now was said before.
+                # Sent before the session was resumed on this connection: the repeated messages are older.
                 self._older_n = n
             case NewSession() if came_back:
                 raise TurnLost

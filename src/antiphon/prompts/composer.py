@@ -1,4 +1,4 @@
-"""The system prompt: who the assistant is, what it can call, and how it works, in the order that models follow best."""
+"""Composes the system prompt: who the assistant is, which tools it has, and how it works."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -30,7 +30,7 @@ class Composer:
     """Reads the parts of the prompt once. Raises `PromptError` if one of them cannot be read."""
 
     def __init__(self, assistant: Assistant | None = None, folder: Traversable | None = None) -> None:
-        """`assistant` is who the settings make it; `folder` has the parts, and is the package's own by default."""
+        """`assistant` is the persona of the settings. `folder` has the parts; the default is this package."""
         self.assistant = assistant or Assistant()
         folder = folder or files(__package__)
         parts = {name: _read(folder / name) for name in (CORE, VOICE, *LOOPS.values())}

@@ -168,7 +168,7 @@ async def test_an_error_is_the_end_when_the_session_listens_again() -> None:
 async def test_words_that_nobody_understood_have_no_answer() -> None:
     session = ScriptedSession()
     began_s = asyncio.get_running_loop().time()
-    with pytest.raises(NoAnswer, match="No words"):
+    with pytest.raises(NoAnswer, match="No speech"):
         await say(session, speech(1))
     assert asyncio.get_running_loop().time() - began_s == about(1 + MAX_HEARING_S)
 
