@@ -1,4 +1,4 @@
-"""The settings: `antiphon.toml`, overridden by the environment. All mistakes are reported at once, with their places."""
+"""The settings: `antiphon.toml`, overridden by the environment. All mistakes are reported at once."""
 
 import json
 import os

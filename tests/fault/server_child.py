@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from antiphon.clock import SystemClock
-from antiphon.compose import open_house
+from antiphon.compose import open_app
 from antiphon.config import Settings
 from antiphon.models.base import CallRequested, Event, OutputText, Prompt, StopReason, TextProfile, TurnComplete
 from antiphon.security.origin import own_origins
@@ -53,10 +53,10 @@ class Storyteller:
 
 async def main(folder: Path, drain_s: float, model_name: str) -> None:
     log.configure(json=True, level="info")
-    async with open_house(Settings(project_dir=folder, data_dir=folder)) as house:
+    async with open_app(Settings(project_dir=folder, data_dir=folder)) as app:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
-        model = Paced(Storyteller() if model_name == "storyteller" else await house.assistant())
+        model = Paced(Storyteller() if model_name == "storyteller" else await app.assistant())
         voice = SpellingVoice()
         body = Body()
         body.words.say(" ".join(QUESTION_WORDS))
@@ -64,9 +64,9 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         async def make_sample(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        hub = house.hub(model, lambda: body.cascade(model, voice), make_sample)
-        authenticator = Authenticator(house.database.tokens, house.database.blocks, SystemClock(), required=False)
-        app = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
+        hub = app.hub(model, lambda: body.cascade(model, voice), make_sample)
+        authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
+        asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
         async def drain() -> None:
             await hub.drain(drain_s, RESTARTING)
@@ -74,7 +74,7 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         def started() -> None:
             os.write(1, f"{port}\n".encode())
 
-        await Server(app, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
+        await Server(asgi, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from antiphon.tools.spec import Mode
 VERSION = "1.0.0a1b2c3d"
 SUMMARIES = "**tell_joke** (utility): Tells a joke.\n\n**open_url** (action): Opens a page."
 POLICY_TOOLS = {"ignore_user", "start_voice_session", "end_voice_session"}
-"""Their policy is the house's, not the tool's, so it stands in core.md."""
+"""Their policy belongs to the server, not to the tool, so it is in core.md."""
 
 PARTS = ("core.md", "voice-behavior.md", "loop-text.md", "loop-voice.md")
 

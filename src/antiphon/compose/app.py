@@ -1,4 +1,4 @@
-"""The house without its voice: settings, tools, stores, text model and sessions."""
+"""The application without its voice: settings, tools, stores, text model and sessions."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ TOOLKIT: Final = Path(toolkit.__path__[0])
 
 
 class Database(Protocol):
-    """The stores of a process, wherever they are kept."""
+    """The stores of a process, in whichever backend."""
 
     @property
     def calls(self) -> CallStore: ...
@@ -84,8 +84,8 @@ class Database(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """A running Antiphon without a server around it."""
+class App:
+    """A running Antiphon without a server."""
 
     settings: Settings
     registry: Registry
@@ -95,7 +95,7 @@ class House:
     composer: Composer
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
-        """A new session of the local user."""
+        """Makes a new session of the local user."""
         session = ToolSession(
             id=uuid4().hex,
             user=LOCAL_USER,
@@ -108,15 +108,15 @@ class House:
         return session
 
     async def assistant(self) -> BuiltinModel:
-        """The offline assistant, ready to answer."""
+        """Makes the offline assistant, ready to answer."""
         builtin = BuiltinModel(self.registry.snapshot())
-        # Beside the event loop: compiling the grammar takes a fifth of a second.
+        # In a thread, since compiling the grammar takes 0.2 s.
         await asyncio.to_thread(builtin.compile)
         return builtin
 
     @asynccontextmanager
     async def text_model(self) -> AsyncIterator[TextModel]:
-        """The model of the settings, ready to answer."""
+        """Opens the text model of the settings."""
         reference = parse(self.settings.model.text)
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
@@ -133,7 +133,7 @@ class House:
         make_voice: Callable[[], LiveModel] | None = None,
         make_sample: MakeSample | None = None,
     ) -> Hub:
-        """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
+        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice."""
 
         def make_model(mode: Mode) -> LiveModel | None:
             if mode is Mode.TEXT:
@@ -155,19 +155,17 @@ class House:
 
 
 def build_tools(settings: Settings) -> build.Built:
-    """Compiles the built-in tools and the project's own, without writing anything."""
+    """Compiles the built-in tools and the project's own tools, without writing anything."""
     return build.build([TOOLKIT, *settings.tool_paths], disable=settings.tools.disable)
 
 
 def load_tools(settings: Settings) -> Registry:
-    """The registry, built first unless `tools.build` is off; then a stale artifact is an error."""
+    """Loads the registry. It is built first unless `tools.build` is off; then a stale artifact is an error."""
     if settings.tools.build:
         built = build_tools(settings)
         if not built.ok:
             count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
-            raise BuildError(
-                f"the tools have {count}: {built.errors[0]}. Run `antiphon tools build` to see all that is wrong."
-            )
+            raise BuildError(f"the tools have {count}: {built.errors[0]}. Run `antiphon tools build` to see them all.")
         build.write(built, settings.artifact_path)
     elif not settings.artifact_path.exists():
         raise RegistryError(f"{settings.artifact_path} is missing. Run `antiphon tools build` first.")
@@ -183,7 +181,7 @@ async def open_stores(settings: Settings) -> Database:
 
 
 @asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
+async def open_app(settings: Settings) -> AsyncIterator[App]:
     composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
@@ -198,7 +196,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield House(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
+            yield App(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
         finally:
             await executor.aclose()
     finally:
