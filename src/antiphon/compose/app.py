@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from uuid import uuid4
 
 import tzlocal
@@ -29,12 +29,8 @@ from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.keeper import Stores
 from antiphon.session.sampler import MakeSample
-from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
-from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.storage import sql
 from antiphon.storage.memory import MemoryDatabase
-from antiphon.storage.people import BlockStore, TokenStore
-from antiphon.storage.sessions import MessageStore, SessionStore
-from antiphon.storage.sql import open_database
 from antiphon.tools import build
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import BuildError, RegistryError
@@ -46,41 +42,8 @@ from antiphon.tools.spec import Mode
 TOOLKIT: Final = Path(toolkit.__path__[0])
 
 
-class Database(Protocol):
-    """The stores of a process, in whichever backend."""
-
-    @property
-    def calls(self) -> CallStore: ...
-
-    @property
-    def confirmations(self) -> ConfirmationStore: ...
-
-    @property
-    def audit(self) -> AuditStore: ...
-
-    @property
-    def conversations(self) -> ConversationStore: ...
-
-    @property
-    def voice_calls(self) -> VoiceCallStore: ...
-
-    @property
-    def sessions(self) -> SessionStore: ...
-
-    @property
-    def messages(self) -> MessageStore: ...
-
-    @property
-    def blocks(self) -> BlockStore: ...
-
-    @property
-    def tokens(self) -> TokenStore: ...
-
-    async def check(self) -> None:
-        """Raises `StoreUnavailable` if nothing can be stored now."""
-        ...
-
-    async def aclose(self) -> None: ...
+Database = MemoryDatabase | sql.Database
+"""The stores of a process, in whichever backend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +140,7 @@ def load_tools(settings: Settings) -> Registry:
 
 async def open_stores(settings: Settings) -> Database:
     path = settings.database_path
-    return MemoryDatabase() if path is None else await open_database(path)
+    return MemoryDatabase() if path is None else await sql.open_database(path)
 
 
 @asynccontextmanager
