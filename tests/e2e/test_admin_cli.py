@@ -364,7 +364,7 @@ def test_tokens_that_are_over_do_not_count(terminal: Terminal, free_port: str) -
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
     shown = terminal.run("doctor", ANTIPHON_SERVER__AUTH="required", ANTIPHON_SERVER__PORT=free_port)
-    assert "there is none" in problems(shown)[0]
+    assert "there are none" in problems(shown)[0]
 
 
 @pytest.mark.parametrize(
