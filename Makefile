@@ -8,7 +8,7 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test soak check models system bench web screenshots clean
+.PHONY: help serve test soak check models system bench web reference screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench: system models ## measure every figure that the README claims
 
 web: $(NODE_INSTALLED) ## check, test and build the page
 	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent build
+
+reference: $(INSTALLED) ## write what is generated from the code: docs/reference and the page's types of the wire
+	$(BIN)/python -m antiphon.server.reference
 
 screenshots: system $(INSTALLED) ## make the pictures of the page in docs/images
 	$(BIN)/python -m tests.browser.screenshots

@@ -41,7 +41,7 @@ from pipecat.utils.time import time_now_iso8601
 from pipecat.workers.runner import WorkerRunner
 
 from antiphon.client import Incoming
-from antiphon.compose import House, open_house
+from antiphon.compose import App, open_app
 from antiphon.config import Settings, Storage
 from antiphon.models.base import CallRequested, Prompt, TextDelta
 from antiphon.models.builtin import BuiltinModel
@@ -80,9 +80,9 @@ class Recognition(SegmentedSTTService):
 class Assistant(FrameProcessor):
     """The offline assistant in the place of a language model, its tools included."""
 
-    def __init__(self, house: House, model: BuiltinModel, line: "Line") -> None:
+    def __init__(self, app: App, model: BuiltinModel, line: "Line") -> None:
         super().__init__()
-        self._house = house
+        self._app = app
         self._model = model
         self._line = line
 
@@ -103,8 +103,8 @@ class Assistant(FrameProcessor):
         text, calls = await self._reply(UserMessage(said))
         if not calls:
             return text
-        session = self._house.session(mode=Mode.VOICE)
-        results = [await self._house.executor.execute(call, session) for call in calls]
+        session = self._app.session(mode=Mode.VOICE)
+        results = [await self._app.executor.execute(call, session) for call in calls]
         told = [
             ToolMessage(str(place), call.name, result.for_model(), result.spoken, result.ok)
             for place, (call, result) in enumerate(zip(calls, results, strict=True))
@@ -200,11 +200,11 @@ async def main(models_dir: Path, folder: Path) -> None:
     recognizer.load()
     synthesizer.load()
     line = Line()
-    async with open_house(Settings(project_dir=folder, data_dir=folder, storage=Storage(url="memory"))) as house:
+    async with open_app(Settings(project_dir=folder, data_dir=folder, storage=Storage(url="memory"))) as app:
         aggregators = LLMContextAggregatorPair(
             LLMContext(), user_params=LLMUserAggregatorParams(vad_analyzer=SileroVADAnalyzer())
         )
-        assistant = Assistant(house, await house.assistant(), line)
+        assistant = Assistant(app, await app.assistant(), line)
         stages = [aggregators.user(), assistant, Speech(synthesizer), Outlet(line), aggregators.assistant()]
         line.worker = PipelineWorker(
             Pipeline([Recognition(recognizer), *stages]),

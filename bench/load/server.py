@@ -17,7 +17,7 @@ from typing import Final
 from antiphon.config import Settings, Storage, load
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
-from antiphon.server import loop
+from antiphon.server.serving import run_loop
 from antiphon.telemetry import log
 from bench.load.model import LOAD_MODEL
 
@@ -69,8 +69,8 @@ if __name__ == "__main__":
     log.configure(json=True, level="warning")
     run = main(options.folder, options.storage, options.ears)
     if options.profile is None:
-        loop.run(run)
+        run_loop(run)
     else:
         with cProfile.Profile() as profile:
-            loop.run(run)
+            run_loop(run)
         profile.dump_stats(options.profile)

@@ -1,4 +1,4 @@
-"""Time as an argument: whoever needs the time is given a `Clock`."""
+"""Time as an argument: code that needs the time takes a `Clock`."""
 
 import time
 from datetime import datetime, tzinfo
@@ -7,20 +7,20 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self, zone: tzinfo) -> datetime:
-        """The time of day in a zone, aware."""
+        """Returns the aware date and time in a zone."""
         ...
 
     def now_ms(self) -> int:
-        """Unix time in milliseconds, for what is stored and compared between machines."""
+        """Returns Unix time in milliseconds, for times that are stored or compared between machines."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that only ever grow, for measuring how long something took."""
+        """Returns monotonic seconds, for measuring durations."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of the machine."""
 
     def now(self, zone: tzinfo) -> datetime:
         return datetime.now(zone)
@@ -28,5 +28,5 @@ class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    # The bare built-in: the gate reads it twice a call.
+    # The built-in itself, since the gate reads it twice per call.
     monotonic = staticmethod(time.perf_counter)

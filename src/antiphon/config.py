@@ -1,4 +1,4 @@
-"""Settings: `antiphon.toml`, then the environment, which wins. All mistakes are told at once, each with its place."""
+"""The settings: `antiphon.toml`, overridden by the environment. All mistakes are reported at once."""
 
 import json
 import os
@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
@@ -23,15 +24,15 @@ DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
 MAX_INSTRUCTIONS_CHARS: Final = 20_000
-"""A model reads them with every message. What is longer belongs into a tool that finds it."""
+"""A model reads them with every message. Longer texts belong in a tool that searches them."""
 MAX_GREETING_CHARS: Final = 300
 MAX_QUOTE_CHARS: Final = 200
-"""How much of a wrong value an error shows."""
+"""How much of an invalid value an error shows."""
 _SILENCES: Final = ("speech.short_silence_ms", "speech.middle_silence_ms", "speech.long_silence_ms")
 
 
 class ConfigError(AntiphonError):
-    """The settings cannot be used; `problems` has a sentence for each mistake."""
+    """The settings are invalid; `problems` has a sentence for each mistake."""
 
     code = "config"
 
@@ -41,13 +42,22 @@ class ConfigError(AntiphonError):
         super().__init__(several if len(problems) > 1 else problems[0])
 
 
-# A description ends the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
+def _check_network(text: str) -> str:
+    ip_network(text)
+    return text
+
+
+# A description completes the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
 Switch = Annotated[bool, Field(description="true or false")]
 Environment = Annotated[Literal["production", "development"], Field(description='"production" or "development"')]
 Host = Annotated[str, Field(min_length=1, description='a host name or address, such as "127.0.0.1"')]
-Port = Annotated[int, Field(ge=0, le=65535, description="a number from 0 to 65535; 0 takes any that is free")]
+Port = Annotated[int, Field(ge=0, le=65535, description="a number from 0 to 65535; 0 means any free port")]
 Origins = Annotated[
     tuple[str, ...], Field(strict=False, description='a list of page addresses, such as ["https://example.org"]')
+]
+Proxies = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_network)], ...],
+    Field(strict=False, description='a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
 ]
 Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
 ModelName = Annotated[
@@ -55,14 +65,14 @@ ModelName = Annotated[
 ]
 VoiceName = Annotated[Literal["cascade", "none"], Field(description='"cascade" or "none"')]
 When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
-Ears = Annotated[
+SttReference = Annotated[
     str,
     Field(
         pattern=r"^(moonshine|wyoming:.+|openai:.+)$",
         description='"moonshine", "wyoming:tcp://HOST:PORT", "openai:MODEL" or "openai:URL#MODEL"',
     ),
 ]
-Mouth = Annotated[
+TtsReference = Annotated[
     str,
     Field(
         pattern=r"^(piper|none|wyoming:.+|openai:.+)$",
@@ -95,7 +105,7 @@ Greeting = Annotated[
     str,
     Field(
         max_length=MAX_GREETING_CHARS,
-        description=f'a text of at most {MAX_GREETING_CHARS} characters; "" says nothing at the beginning of a call',
+        description=f'a text of at most {MAX_GREETING_CHARS} characters; "" means no greeting',
     ),
 ]
 
@@ -110,16 +120,17 @@ class Server(Section):
     host: Host = "127.0.0.1"
     port: Port = 8000
     origins: Origins = ()
+    proxies: Proxies = ()
     auth: Auth = "auto"
     environment: Environment = "production"
 
 
 class Assistant(Section):
-    """Who the assistant is: it reaches the prompt of every model."""
+    """The persona of the assistant, which is in the prompt of every model."""
 
     name: AssistantName = "Antiphon"
     instructions: Instructions = ""
-    """What it is to know and to heed on this server. `load` has read it, if it is in a file."""
+    """What the assistant should know and follow on this server. `load` reads it if it is in a file."""
     instructions_file: FileName = ""
     greeting: Greeting = "Hello! What can I do for you?"
 
@@ -131,8 +142,8 @@ class Model(Section):
 
 
 class Speech(Section):
-    stt: Ears = "moonshine"
-    tts: Mouth = "piper"
+    stt: SttReference = "moonshine"
+    tts: TtsReference = "piper"
     voice: VoiceId = "joe"
     interim_captions: When = "auto"
     short_silence_ms: Silence = 225
@@ -141,7 +152,7 @@ class Speech(Section):
 
     @property
     def silences_ms(self) -> tuple[int, int, int]:
-        """After a whole request, after what could go on, and after anything else."""
+        """The silences after a complete request, after a possible end, and after anything else."""
         return self.short_silence_ms, self.middle_silence_ms, self.long_silence_ms
 
 
@@ -161,7 +172,7 @@ class Audit(Section):
 
 
 class _Document(BaseSettings):
-    """The shape of all settings. It is never made: its sections are, one by one, so that each value has an origin."""
+    """The structure of all settings. Only its sections are created, one by one, so that each value has an origin."""
 
     model_config = SettingsConfigDict(
         case_sensitive=True, strict=True, env_prefix=VARIABLE_PREFIX.lower(), env_nested_delimiter="__"
@@ -184,7 +195,7 @@ class _Environment(EnvSettingsSource):
         }
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        """A list: JSON, or names separated by commas. What is no JSON stays a string, and fails with the others."""
+        """Decodes a list: JSON, or names separated by commas. Invalid JSON stays a string, and fails validation."""
         if not value.startswith("["):
             return [name.strip() for name in value.split(",")]
         try:
@@ -205,7 +216,7 @@ _FOLDERS: Final = {"data_dir": DATA_DIR_VARIABLE, "models_dir": MODELS_DIR_VARIA
 @dataclass(frozen=True, slots=True)
 class Settings:
     project_dir: Path
-    """Relative paths in the settings start here: the folder of the settings file, else the current one."""
+    """The base of relative paths in the settings: the folder of the settings file, or the current folder."""
     data_dir: Path
     config_path: Path | None = None
     shared_models_dir: Path | None = None
@@ -217,16 +228,16 @@ class Settings:
     storage: Storage = field(default_factory=Storage)
     audit: Audit = field(default_factory=Audit)
     given: Mapping[str, str] = field(default_factory=dict)
-    """The keys that somebody set, and where."""
+    """The keys that were set, and where."""
 
     @property
     def models_dir(self) -> Path:
-        """Model files: beside the other data, or where all users and projects of a machine share them."""
+        """The folder of the model files: in the data folder, or shared by all users and projects of a machine."""
         return self.shared_models_dir or self.data_dir / "models"
 
     @property
     def artifact_path(self) -> Path:
-        """Beside the project's own tools, so that projects do not share it; without a project, in the data folder."""
+        """The tool registry: in the project's folder, so that projects do not share it, or else in the data folder."""
         is_project = self.config_path is not None or (self.project_dir / "tools").is_dir()
         return (self.project_dir if is_project else self.data_dir) / "tool_registry.json"
 
@@ -236,21 +247,21 @@ class Settings:
 
     @property
     def database_path(self) -> Path | None:
-        """The SQLite file; None if everything stays in memory."""
+        """The SQLite file; None if the data is in memory."""
         if self.storage.url == "memory":
             return None
         _, _, path = self.storage.url.partition("sqlite:///")
         return self.project_dir / Path(path).expanduser() if path else self.data_dir / "antiphon.db"
 
     def origins(self) -> Mapping[str, str]:
-        """Where the value of each key came from: "default", the file's name, or the variable's."""
+        """Returns where the value of each key came from: "default", the file, or the variable."""
         return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, *_FOLDERS)}
 
 
 def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
-    """The settings in force. Without `config_path`, `antiphon.toml` is read if the current folder has one.
+    """Loads the settings. Without `config_path`, `antiphon.toml` is read if it is in the current folder.
 
-    An empty variable counts as not set. Raises `ConfigError` with every mistake of the file and the environment.
+    An empty variable counts as not set. Raises `ConfigError` with every mistake in the file and the environment.
     """
     env = os.environ if env is None else env
     cwd = Path.cwd() if cwd is None else cwd.absolute()
@@ -288,13 +299,13 @@ def _find(config_path: Path | None, cwd: Path) -> Path | None:
         return path
     if config_path is None:
         return None
-    raise ConfigError([f"there is no settings file {path}. Give --config the path of an {FILE_NAME}, or leave it out."])
+    raise ConfigError([f"there is no settings file {path}. Give --config the path of an {FILE_NAME}, or omit it."])
 
 
 def _read(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
-    """The known part of the file; what is wrong with the rest is added to the problems."""
+    """Reads the known settings of the file, and adds a problem for each mistake in the rest."""
     try:
-        text = path.read_text("utf-8-sig")  # Windows editors begin a file with a mark
+        text = path.read_text("utf-8-sig")  # Windows editors may begin a file with a byte order mark
         document = tomllib.loads(text)
     except OSError as error:
         problems.append(f"{path} cannot be read: {error.strerror}.")
@@ -342,7 +353,7 @@ def _validate(name: str, table: Mapping[str, Any], given: Mapping[str, str], pro
     try:
         return _SECTIONS[name].model_validate(table)
     except ValidationError as error:
-        # A list with two wrong items is two errors to pydantic and one mistake to its author.
+        # pydantic reports an error for each invalid item of a list, but a list is one setting.
         for key in dict.fromkeys(str(each["loc"][0]) for each in error.errors()):
             dotted = f"{name}.{key}"
             problems.append(
@@ -352,7 +363,7 @@ def _validate(name: str, table: Mapping[str, Any], given: Mapping[str, str], pro
 
 
 def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str]:
-    """Values that are right by themselves, and not together."""
+    """Finds values that are valid alone but contradict each other."""
     if speech is None:
         return []
     silences = list(zip(_SILENCES, speech.silences_ms, strict=True))
@@ -367,7 +378,7 @@ def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str
 
 
 def _between(speech: Speech, given: Mapping[str, str]) -> Speech:
-    """Who has set the outer silences need not think of the middle one."""
+    """Fits the middle silence between the outer ones, unless it was set."""
     short_ms, middle_ms, long_ms = speech.silences_ms
     fitting = middle_ms if _SILENCES[1] in given else min(max(short_ms, middle_ms), long_ms)
     return speech.model_copy(update={"middle_silence_ms": fitting})
@@ -376,7 +387,7 @@ def _between(speech: Speech, given: Mapping[str, str]) -> Speech:
 def _with_instructions(
     assistant: Assistant, project_dir: Path, given: dict[str, str], problems: list[str]
 ) -> Assistant:
-    """The section with the text of the file that it names, if it names one."""
+    """Returns the section with the text of its instructions file, if it has one."""
     if not assistant.instructions_file:
         return assistant
     key = "assistant.instructions_file"
@@ -402,20 +413,20 @@ def _with_instructions(
 
 
 def _place(key: str, given: Mapping[str, str]) -> str:
-    """Where somebody has set it, and under which name."""
+    """Returns where a key was set, and its name there."""
     origin = given[key]
     return origin if origin.startswith(VARIABLE_PREFIX) else f"{origin}: {key}"
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    """A key of that name in another section comes first: it was put into the wrong place."""
+    """Finds the nearest known name. A key of the same name in another section comes first."""
     bare = re.split(r"\.|__", name)[-1]
     misplaced = [key for key in known if re.split(r"\.|__", key)[-1] == bare and key != bare]
     return misplaced[0] if misplaced else get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
 def _quote(value: Any) -> str:
-    """The value as JSON. A URL of a database may hold a password, which an error must not print."""
+    """Formats a value as JSON, without the password that the URL of a database may contain."""
     quoted = re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
     return quoted if len(quoted) <= MAX_QUOTE_CHARS else f"{quoted[:MAX_QUOTE_CHARS]}…"
 
@@ -425,7 +436,7 @@ def _variable(key: str) -> str:
 
 
 def _user_data_dir() -> Path:
-    # Imported here: most installations of a server set the folder, and 15 ms of start are 15 ms.
+    # Imported here, since it takes 15 ms, and most servers set the folder.
     from platformdirs import user_data_path
 
     return user_data_path("antiphon", appauthor=False)

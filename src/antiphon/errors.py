@@ -1,9 +1,9 @@
-"""The one tree of errors that people are meant to read: a code for programs, a sentence for people."""
+"""The base class of all errors that people read: a code for programs, and a sentence for people."""
 
 from typing import ClassVar
 
 
 class AntiphonError(Exception):
-    """Its text is one sentence that says what was wrong, where, and what to do. The CLI prints it as it is."""
+    """The text is one sentence that says what is wrong, where, and what to do. The CLI prints it unchanged."""
 
     code: ClassVar[str] = "error"

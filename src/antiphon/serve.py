@@ -1,4 +1,4 @@
-"""The server as a whole: stores, tools, model, sessions and sockets, from the first to the last."""
+"""The whole server: stores, tools, models, sessions and sockets."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from antiphon.clock import SystemClock
-from antiphon.compose import House, Voice, open_house, open_voice, watch_tools
+from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
@@ -22,12 +22,10 @@ from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, o
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
-from antiphon.server.desk import HttpDesk, Model, ModelFailure, ModelState
-from antiphon.server.door import Caller, Door
+from antiphon.server.authenticator import Authenticator, Caller, end_revoked
+from antiphon.server.deps import HttpDeps, Model, ModelFailure, ModelState
+from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
-from antiphon.server.lag import LagCollector, LagMonitor
-from antiphon.server.readiness import Readiness
-from antiphon.server.revocation import end_revoked
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
 from antiphon.speech.base import SpeechUnreachable
@@ -38,18 +36,18 @@ from antiphon.words import dates
 
 RESTARTING: Final = "The server restarts."
 SWITCH_S: Final = 0.001
-"""How long a thread waits for another that is at work in Python. By Python's usual 5 ms, each hop to a model or to the
-database costs a busy server that much."""
-HOUSEKEEPING_S: Final = 3_600.0
-VOICE_WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""After a power cut, an engine on another machine may start later than this: it is tried again."""
+"""How long a thread may run Python code before another one gets its turn. With Python's default of 5 ms, each hop to a
+model or to the database costs a busy server that much."""
+CLEANUP_INTERVAL_S: Final = 3_600.0
+VOICE_RETRY_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""The waits between attempts to reach a speech engine, which may start later than this server after a power cut."""
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = get_logger(__name__)
 
 
 class InsecureError(AntiphonError):
-    """The server would be open to strangers."""
+    """The server would be open to everybody."""
 
     code = "insecure"
 
@@ -60,10 +58,10 @@ class OriginError(AntiphonError):
     code = "origin"
 
 
-class VoicelessError(AntiphonError):
-    """A voice is needed where the settings have none."""
+class NoVoiceError(AntiphonError):
+    """A voice is required, and the settings have none."""
 
-    code = "voiceless"
+    code = "no_voice"
 
 
 async def run_server(
@@ -76,58 +74,87 @@ async def run_server(
     voice_model: ModelFactory | None = None,
     needs_voice: bool = False,
     quota: Quota | None = None,
-    obeys_signals: bool = True,
+    handles_signals: bool = True,
     stop: asyncio.Event | None = None,
+    on_started: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serves until a signal ends it, or `stop` is set.
 
-    `announce` is told in plain words what is used, and where to go. `quota` takes the place of the usual limits. With
-    `needs_voice` a voice that cannot be had is an error; else the server goes on in text, and says why.
+    `announce` is called with lines for people: what is used, and the address. `on_started` is called with the address
+    of the WebSocket once connections are accepted. `quota` replaces the default limits. With `needs_voice`, a missing
+    voice is an error; otherwise the server continues in text, and announces why.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     _check_origins(settings.server.origins)
     async with AsyncExitStack() as stack:
-        house = await stack.enter_async_context(open_house(settings))
-        model = await stack.enter_async_context(house.text_model())
-        required = await _asks_for_tokens(house, host, insecure)
+        app = await stack.enter_async_context(open_app(settings))
+        model = await stack.enter_async_context(app.text_model())
+        required = await _requires_token(app, host, insecure)
         sockets = listen(host, port)
         bound = int(sockets[0].getsockname()[1])
-        voice = None if voice_model else await _find_voice(house, model, stack, announce, needs_voice)
+        voice = None
+        if voice_model is None:
+            voice = await _find_voice(app, model, stack, announce=announce, is_needed=needs_voice)
         if voice is not None:
-            hub = house.hub(model, voice.factory, voice.synthesize if voice.speech.synthesizer else None)
+            hub = app.hub(model, voice.factory, voice.synthesize if voice.speech.synthesizer else None)
         else:
-            hub = house.hub(model, voice_model)
-        stores = house.database
+            hub = app.hub(model, voice_model)
+        stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
-        door = Door(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
+        authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
-        desk = _desk(house, hub, door, model.profile, voice, quota=quota, lag=lag)
-        app = make_app(hub, door, routes(desk), origins={*own, *settings.server.origins}, quota=quota)
+        deps = _make_deps(
+            app,
+            hub=hub,
+            authenticator=authenticator,
+            profile=model.profile,
+            voice=voice,
+            quota=quota,
+            lag=lag,
+        )
+        asgi = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
 
         def started() -> None:
-            # What is there now stays: left to the collector, each of its full rounds would stop all callers for 0.1 s.
+            # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
             gc.collect()
             gc.freeze()
             sys.setswitchinterval(SWITCH_S)
-            for line in _describe(house, host, bound, addresses, model.profile.name, voice, required):
+            lines = _describe(
+                app,
+                host=host,
+                port=bound,
+                addresses=addresses,
+                model=model.profile.name,
+                voice=voice,
+                required=required,
+            )
+            for line in lines:
                 announce(line)
-            # Beside the event loop, and after the start, which does not need it.
+            on_started(f"ws://{own_authority(host, bound)}/ws")
+            # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
         async def drain() -> None:
-            desk.stopping.set()
+            deps.stopping.set()
             try:
                 await hub.drain(DRAIN_S - 1, RESTARTING)
             finally:
-                desk.must_end.set()
+                deps.must_end.set()
 
         server = Server(
-            app, host=host, port=bound, on_drain=drain, on_started=started, obeys_signals=obeys_signals, lag=lag
+            asgi,
+            host=host,
+            port=bound,
+            on_drain=drain,
+            on_started=started,
+            proxies=settings.server.proxies,
+            handles_signals=handles_signals,
+            lag=lag,
         )
-        running = [_keep_house(house), end_revoked(hub, stores.tokens), _stop_when(stop, server)]
-        if not house.registry.locked:
-            running.append(watch_tools(settings, house.executor))
+        running = [_clean_up(app), end_revoked(hub, stores.tokens), _stop_when(stop, server)]
+        if not app.registry.locked:
+            running.append(watch_tools(settings, app.executor))
         tasks = [asyncio.create_task(each) for each in running]
         try:
             await server.serve(sockets)
@@ -144,23 +171,23 @@ def _check_origins(origins: Sequence[str]) -> None:
 
 
 async def _find_voice(
-    house: House, model: TextModel, stack: AsyncExitStack, announce: Callable[[str], None], is_needed: bool
+    app: App, model: TextModel, stack: AsyncExitStack, *, announce: Callable[[str], None], is_needed: bool
 ) -> Voice | None:
-    """The voice of the settings. If it cannot be had, that is announced, or raised if it is needed."""
-    if house.settings.model.voice == "none":
+    """Opens the voice of the settings. If that fails, the reason is announced, or raised if the voice is needed."""
+    if app.settings.model.voice == "none":
         if is_needed:
-            raise VoicelessError('there is no voice, since model.voice is "none" in the settings.')
+            raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
     announce("Loading the voice…")
-    assistant = model if isinstance(model, BuiltinModel) else await house.assistant()
-    for wait_s in (*VOICE_WAITS_S, None):
+    assistant = model if isinstance(model, BuiltinModel) else await app.assistant()
+    for wait_s in (*VOICE_RETRY_S, None):
         try:
             return await stack.enter_async_context(
                 open_voice(
-                    house.settings,
+                    app.settings,
                     model,
                     lambda text: assistant.completeness(text, Mode.VOICE),
-                    house.model_health,
+                    app.model_health,
                 )
             )
         except AntiphonError as error:
@@ -174,41 +201,41 @@ async def _find_voice(
     return None
 
 
-def _desk(
-    house: House,
+def _make_deps(
+    app: App,
+    *,
     hub: Hub,
-    door: Door,
+    authenticator: Authenticator,
     profile: TextProfile,
     voice: Voice | None,
-    *,
     quota: Quota,
     lag: LagMonitor,
-) -> HttpDesk:
-    stores, stopping = house.database, asyncio.Event()
+) -> HttpDeps:
+    stores, stopping = app.database, asyncio.Event()
 
     async def identify(request: Request) -> Caller | None:
         address = request.client.host if request.client is not None else None
         token = bearer(request.headers.get("authorization"))
-        return await door.identify(token, address=address, route=request.url.path)
+        return await authenticator.identify(token, address=address, route=request.url.path)
 
     def model_state() -> ModelState:
-        failure = house.model_health.last_failure
+        failure = app.model_health.last_failure
         told = None if failure is None else ModelFailure(failure.kind, failure.at_ms, failure.status)
-        return ModelState(parse(house.settings.model.text).public_name, told)
+        return ModelState(parse(app.settings.model.text).public_name, told)
 
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
         speaker = voice.factory.profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
     synthesizer = voice.speech.synthesizer if voice else None
-    return HttpDesk(
-        hub,
-        stores.conversations,
-        stores.voice_calls,
-        house.registry,
-        identify,
-        Readiness(stores.check, stopping).find_problems,
-        SystemClock(),
+    return HttpDeps(
+        hub=hub,
+        conversations=stores.conversations,
+        voice_calls=stores.voice_calls,
+        registry=app.registry,
+        identify=identify,
+        ready=Readiness(stores.check, stopping).find_problems,
+        clock=SystemClock(),
         quota=quota,
         models=lambda: models,
         voices=lambda: synthesizer.voices if synthesizer else (),
@@ -224,42 +251,42 @@ async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:
         server.should_exit = True
 
 
-async def _keep_house(house: House) -> None:
-    """Ends what nobody can come back to, and forgets what is older than `storage.retention_days`."""
-    clock, stores = SystemClock(), house.database
-    days = house.settings.storage.retention_days
+async def _clean_up(app: App) -> None:
+    """Periodically ends sessions that nobody can resume, and deletes data older than `storage.retention_days`."""
+    clock, stores = SystemClock(), app.database
+    days = app.settings.storage.retention_days
     while True:
         now_ms = clock.now_ms()
         try:
             ended = await stores.sessions.sweep(now_ms)
             await stores.confirmations.sweep(now_ms)
-            forgotten = 0
+            deleted = 0
             if days:
                 before_ms = now_ms - days * DAY_MS
-                forgotten = await stores.conversations.delete_before(before_ms)
-                forgotten += await stores.voice_calls.delete_before(before_ms)
-                forgotten += await stores.calls.delete_before(before_ms)
-                forgotten += await stores.audit.delete_before(before_ms)
-            if ended or forgotten:
-                log.info("house_kept", sessions_ended=ended, forgotten=forgotten)
+                deleted = await stores.conversations.delete_before(before_ms)
+                deleted += await stores.voice_calls.delete_before(before_ms)
+                deleted += await stores.calls.delete_before(before_ms)
+                deleted += await stores.audit.delete_before(before_ms)
+            if ended or deleted:
+                log.info("cleanup_done", sessions_ended=ended, records_deleted=deleted)
         except StorageError as error:
-            log.error("house_not_kept", error=str(error))
-        await asyncio.sleep(HOUSEKEEPING_S)
+            log.error("cleanup_failed", error=str(error))
+        await asyncio.sleep(CLEANUP_INTERVAL_S)
 
 
-async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
-    auth = house.settings.server.auth
+async def _requires_token(app: App, host: str, insecure: bool) -> bool:
+    auth = app.settings.server.auth
     if insecure or auth == "off":
         if not is_loopback(host) and not insecure:
             raise InsecureError(
                 f'server.auth is "off" and {host} can be reached from other machines. '
-                "Use --insecure if that is meant, or leave auth at its default."
+                "Use --insecure if this is intended, or leave auth at its default."
             )
         return False
     required = auth == "required" or not is_loopback(host)
-    if required and not await house.database.tokens.list():
+    if required and not await app.database.tokens.list():
         raise InsecureError(
-            f"{host} asks for tokens, and there are none yet. Make one with `antiphon token new`, "
+            f"{host} requires tokens, and there are none yet. Create one with `antiphon token new`, "
             "or listen on 127.0.0.1 only."
         )
     return required
@@ -269,22 +296,26 @@ async def _asks_for_tokens(house: House, host: str, insecure: bool) -> bool:
 async def serving(
     settings: Settings, *, voice: bool = False, announce: Callable[[str], None] = lambda line: None
 ) -> AsyncIterator[str]:
-    """A server of this program's own, as long as the block lasts: gives the address of its socket.
+    """Runs a server inside this program for the duration of the block, and gives the address of its WebSocket.
 
-    It is for text, unless a voice is wanted. Then it has one, or an `AntiphonError` says why it cannot be had.
+    The server is for text, unless `voice` is set. Then it has a voice, or an `AntiphonError` says why not.
     """
     if not voice:
         settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
 
-    def hear(line: str) -> None:
-        if "WebSocket: " in line:
-            address.set_result(line.rpartition("WebSocket: ")[2].rstrip(")."))
-        announce(line)
-
     running = asyncio.create_task(
-        run_server(settings, host="127.0.0.1", port=0, announce=hear, needs_voice=voice, obeys_signals=False, stop=stop)
+        run_server(
+            settings,
+            host="127.0.0.1",
+            port=0,
+            announce=announce,
+            needs_voice=voice,
+            handles_signals=False,
+            stop=stop,
+            on_started=address.set_result,
+        )
     )
     try:
         first: list[asyncio.Future[Any]] = [running, address]
@@ -297,25 +328,32 @@ async def serving(
         if address.done():
             await running
         else:
-            # It has failed, or nobody wants it any more: what it is loading is not waited for.
+            # It has failed, or it is no longer wanted: do not wait for what it is loading.
             running.cancel()
             await asyncio.wait([running])
 
 
 def _describe(
-    house: House, host: str, port: int, addresses: Sequence[str], model: str, voice: Voice | None, required: bool
+    app: App,
+    *,
+    host: str,
+    port: int,
+    addresses: Sequence[str],
+    model: str,
+    voice: Voice | None,
+    required: bool,
 ) -> Iterator[str]:
-    snapshot = house.registry.snapshot()
+    snapshot = app.registry.snapshot()
     here = own_authority(host, port)
     yield f"Antiphon listens on http://{here} (WebSocket: ws://{here}/ws)."
     outside = [own_authority(each, port) for each in addresses if not is_loopback(each)]
     if is_wildcard(host) and outside:
         yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
-    kept = house.settings.database_path or "memory only"
+    kept = app.settings.database_path or "memory only"
     yield f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voice is not None:
-        mouth = voice.speech.synthesizer.name if voice.speech.synthesizer else "nothing"
-        yield f"Voice: {voice.speech.recognizer.name} listens, {mouth} speaks."
+        speaker = voice.speech.synthesizer.name if voice.speech.synthesizer else "nothing"
+        yield f"Voice: {voice.speech.recognizer.name} listens, {speaker} speaks."
     if required:
         yield "Clients must show a token."
     else:

@@ -39,6 +39,20 @@ async def test_of_50_blocks_at_once_the_longest_holds(blocks: BlockStore) -> Non
     assert await blocks.blocked_until("ann", 0) == 50
 
 
+async def test_a_block_is_taken_once_and_only_when_it_has_expired(blocks: BlockStore) -> None:
+    await blocks.block("ann", 1_000, "rude")
+    assert await blocks.take_expired("ann", 999) is None
+    taken = await asyncio.gather(*(blocks.take_expired("ann", 1_000) for _ in range(10)))
+    assert [block for block in taken if block is not None] == [Block("ann", 1_000, "rude")]
+    assert await blocks.unblock("ann") is False
+
+
+async def test_the_block_of_another_user_is_not_taken(blocks: BlockStore) -> None:
+    await blocks.block("ann", 1_000, "rude")
+    assert await blocks.take_expired("bob", 2_000) is None
+    assert await blocks.unblock("ann") is True
+
+
 async def test_a_lifted_block_is_over(blocks: BlockStore) -> None:
     await blocks.block("ann", 1_000, "rude")
     assert await blocks.unblock("ann") is True

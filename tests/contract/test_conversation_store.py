@@ -26,6 +26,9 @@ def stored(seq: int, turn: Turn, conversation_id: str = "c1") -> StoredTurn:
     return StoredTurn(conversation_id, seq, **asdict(turn))
 
 
+OTHER_SESSION = SessionRecord("s2", "ann", "c1", "voice", "v1", 0, b"{}", "h2", 9_000, "node a", 1, 5_000, 1_000)
+
+
 @pytest.fixture
 def conversations(database: MemoryDatabase | Database) -> ConversationStore:
     return database.conversations
@@ -58,22 +61,22 @@ async def test_one_conversation_cannot_be_created_twice(conversations: Conversat
 
 async def test_turns_are_numbered_from_one_and_come_in_order(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
-    assert [await conversations.append("c1", turn, None) for turn in (TURN, ANSWER, TURN)] == [1, 2, 3]
+    assert [await conversations.append_many("c1", [turn], None) for turn in (TURN, ANSWER, TURN)] == [[1], [2], [3]]
     assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, ANSWER), stored(3, TURN)]
 
 
 async def test_each_conversation_has_its_own_turns_and_numbers(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     await conversations.create(conversation("c2"))
-    await conversations.append("c1", TURN, None)
-    assert await conversations.append("c2", ANSWER, None) == 1
+    await conversations.append_many("c1", [TURN], None)
+    assert await conversations.append_many("c2", [ANSWER], None) == [1]
     assert list(await conversations.turns("c2")) == [stored(1, ANSWER, "c2")]
 
 
 async def test_reading_goes_on_after_a_number(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     for _ in range(5):
-        await conversations.append("c1", TURN, None)
+        await conversations.append_many("c1", [TURN], None)
     assert [turn.seq for turn in await conversations.turns("c1", after_seq=2)] == [3, 4, 5]
     assert [turn.seq for turn in await conversations.turns("c1", after_seq=1, limit=2)] == [2, 3]
 
@@ -97,7 +100,8 @@ async def test_turns_that_belong_together_are_all_stored_or_none(
 async def test_100_turns_at_once_get_100_numbers(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     turns = [replace(TURN, text=str(number)) for number in range(100)]
-    numbers = await asyncio.gather(*(conversations.append("c1", turn, None) for turn in turns))
+    numbered = await asyncio.gather(*(conversations.append_many("c1", [turn], None) for turn in turns))
+    numbers = [number for (number,) in numbered]
     assert sorted(numbers) == list(range(1, 101))
     texts = {turn.seq: turn.text for turn in await conversations.turns("c1")}
     assert [texts[number] for number in numbers] == [turn.text for turn in turns]
@@ -105,20 +109,20 @@ async def test_100_turns_at_once_get_100_numbers(conversations: ConversationStor
 
 async def test_a_turn_updates_its_conversation(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", TURN, None)
+    await conversations.append_many("c1", [TURN], None)
     assert await conversations.get("c1", "ann") == conversation(updated_ms=TURN.at_ms)
 
 
 async def test_a_conversation_that_is_not_there_takes_no_turn(conversations: ConversationStore) -> None:
     with pytest.raises(ConversationGone, match="no conversation c1 any more"):
-        await conversations.append("c1", TURN, None)
+        await conversations.append_many("c1", [TURN], None)
     assert list(await conversations.turns("c1")) == []
 
 
 async def test_an_amended_turn_keeps_its_place(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     for turn in (TURN, ANSWER, TURN):
-        await conversations.append("c1", turn, None)
+        await conversations.append_many("c1", [turn], None)
     heard = replace(ANSWER, text="I will remind", body=b"{}")
     assert await conversations.amend("c1", 2, heard, None) is True
     assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, heard), stored(3, TURN)]
@@ -126,7 +130,7 @@ async def test_an_amended_turn_keeps_its_place(conversations: ConversationStore)
 
 async def test_a_turn_that_was_cleared_is_not_amended(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", ANSWER, None)
+    await conversations.append_many("c1", [ANSWER], None)
     await conversations.clear("c1", None)
     assert await conversations.amend("c1", 1, TURN, None) is False
     assert list(await conversations.turns("c1")) == []
@@ -135,7 +139,7 @@ async def test_a_turn_that_was_cleared_is_not_amended(conversations: Conversatio
 async def test_clearing_leaves_the_conversation_and_other_turns(conversations: ConversationStore) -> None:
     for id in ("c1", "c2"):
         await conversations.create(conversation(id))
-        await conversations.append(id, TURN, None)
+        await conversations.append_many(id, [TURN], None)
     await conversations.clear("c1", None)
     assert await conversations.get("c1", "ann") is not None
     assert list(await conversations.turns("c1")) == []
@@ -144,9 +148,9 @@ async def test_clearing_leaves_the_conversation_and_other_turns(conversations: C
 
 async def test_numbers_go_on_after_clearing(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", TURN, None)
+    await conversations.append_many("c1", [TURN], None)
     await conversations.clear("c1", None)
-    assert await conversations.append("c1", ANSWER, None) == 2
+    assert await conversations.append_many("c1", [ANSWER], None) == [2]
 
 
 async def test_conversations_are_listed_last_updated_first(conversations: ConversationStore) -> None:
@@ -187,7 +191,7 @@ async def test_a_list_goes_on_from_one_that_was_deleted_since(conversations: Con
 
 async def test_a_deleted_conversation_is_gone_with_its_turns(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", TURN, None)
+    await conversations.append_many("c1", [TURN], None)
     assert await conversations.delete("c1", "ann") is True
     assert await conversations.get("c1", "ann") is None
     assert list(await conversations.turns("c1")) == []
@@ -203,7 +207,7 @@ async def test_another_users_conversation_is_not_deleted(conversations: Conversa
 async def test_what_had_no_turn_for_long_is_deleted_and_counted(conversations: ConversationStore) -> None:
     for id, updated_ms in (("c1", 99), ("c2", 100), ("c3", 50)):
         await conversations.create(conversation(id, updated_ms=updated_ms))
-    await conversations.append("c3", TURN, None)
+    await conversations.append_many("c3", [TURN], None)
     assert await conversations.delete_before(100) == 1
     assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c2"]
 
@@ -211,35 +215,49 @@ async def test_what_had_no_turn_for_long_is_deleted_and_counted(conversations: C
 async def test_any_number_of_old_conversations_is_deleted_with_their_turns(conversations: ConversationStore) -> None:
     for number in range(45):
         await conversations.create(conversation(f"c{number}"))
-        await conversations.append(f"c{number}", TURN, None)
+        await conversations.append_many(f"c{number}", [TURN], None)
     assert await conversations.delete_before(TURN.at_ms + 1) == 45
     assert list(await conversations.turns("c7")) == []
 
 
 async def test_the_owner_of_the_lease_writes(conversations: ConversationStore, sessions: SessionStore) -> None:
     await conversations.create(conversation())
-    assert await conversations.append("c1", TURN, MINE) == 1
+    assert await conversations.append_many("c1", [TURN], MINE) == [1]
     assert await conversations.amend("c1", 1, ANSWER, MINE) is True
     await conversations.clear("c1", MINE)
     assert list(await conversations.turns("c1")) == []
 
 
+async def test_clearing_forgets_what_the_client_of_the_session_was_told(
+    conversations: ConversationStore, sessions: SessionStore, database: MemoryDatabase | Database
+) -> None:
+    await conversations.create(conversation())
+    await sessions.begin(OTHER_SESSION)
+    for session in ("s1", "s2"):
+        await database.messages.append_many(session, [(1, "a"), (2, "b")], 1)
+    await conversations.clear("c1", MINE)
+    assert list(await database.messages.after("s1", 0)) == []
+    assert list(await database.messages.after("s2", 0)) == [(1, "a"), (2, "b")]
+    await database.messages.append_many("s1", [(3, "c")], 1)
+    assert list(await database.messages.after("s1", 0)) == [(3, "c")]
+
+
 async def test_a_fenced_append_stores_nothing(conversations: ConversationStore, sessions: SessionStore) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", TURN, MINE)
+    await conversations.append_many("c1", [TURN], MINE)
     await sessions.take_lease("s1", "node b", 2_000, 6_000)
     with pytest.raises(Fenced, match="s1 has ended or goes on in another process"):
-        await conversations.append("c1", replace(ANSWER, at_ms=9_000), MINE)
+        await conversations.append_many("c1", [replace(ANSWER, at_ms=9_000)], MINE)
     assert list(await conversations.turns("c1")) == [stored(1, TURN)]
     assert await conversations.get("c1", "ann") == conversation(updated_ms=TURN.at_ms)
-    assert await conversations.append("c1", ANSWER, Fence("s1", 2)) == 2
+    assert await conversations.append_many("c1", [ANSWER], Fence("s1", 2)) == [2]
 
 
 async def test_a_fenced_writer_neither_amends_nor_clears(
     conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
-    await conversations.append("c1", TURN, MINE)
+    await conversations.append_many("c1", [TURN], MINE)
     await sessions.take_lease("s1", "node b", 2_000, 6_000)
     with pytest.raises(Fenced):
         await conversations.amend("c1", 1, ANSWER, MINE)
@@ -252,7 +270,7 @@ async def test_an_ended_session_writes_no_more(conversations: ConversationStore,
     await conversations.create(conversation())
     await sessions.end("s1")
     with pytest.raises(Fenced):
-        await conversations.append("c1", TURN, MINE)
+        await conversations.append_many("c1", [TURN], MINE)
     assert list(await conversations.turns("c1")) == []
 
 
@@ -260,12 +278,12 @@ async def test_of_writes_that_race_with_a_takeover_none_comes_after_it(
     conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
-    writes = [asyncio.create_task(conversations.append("c1", TURN, MINE)) for _ in range(50)]
+    writes = [asyncio.create_task(conversations.append_many("c1", [TURN], MINE)) for _ in range(50)]
     await asyncio.wait([writes[10]])
     await sessions.take_lease("s1", "node b", 2_000, 6_000)
     seen = len(await conversations.turns("c1"))
     results = await asyncio.gather(*writes, return_exceptions=True)
-    assert [each for each in results if not isinstance(each, Fenced)] == list(range(1, seen + 1))
+    assert [each for each in results if not isinstance(each, Fenced)] == [[number] for number in range(1, seen + 1)]
     assert len(await conversations.turns("c1")) == seen
 
 

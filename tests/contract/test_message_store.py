@@ -33,7 +33,7 @@ def messages(database: MemoryDatabase | Database, sessions: SessionStore) -> Mes
 
 
 async def test_messages_come_in_order_after_a_number(messages: MessageStore) -> None:
-    await messages.append("s1", 1, "a", 1)
+    await messages.append_many("s1", [(1, "a")], 1)
     await messages.append_many("s1", [(2, "b"), (3, "ç")], 1)
     assert list(await messages.after("s1", 0)) == [(1, "a"), (2, "b"), (3, "ç")]
     assert list(await messages.after("s1", 1)) == [(2, "b"), (3, "ç")]
@@ -41,8 +41,8 @@ async def test_messages_come_in_order_after_a_number(messages: MessageStore) -> 
 
 
 async def test_sessions_have_their_own_messages(messages: MessageStore) -> None:
-    await messages.append("s1", 1, "a", 1)
-    await messages.append("s2", 1, "b", 1)
+    await messages.append_many("s1", [(1, "a")], 1)
+    await messages.append_many("s2", [(1, "b")], 1)
     assert list(await messages.after("s2", 0)) == [(1, "b")]
 
 
@@ -50,34 +50,26 @@ async def test_an_unknown_session_has_no_messages(messages: MessageStore) -> Non
     assert list(await messages.after("unknown", 0)) == []
 
 
-async def test_trimming_forgets_what_the_client_has(messages: MessageStore) -> None:
-    await messages.append_many("s1", [(1, "a"), (2, "b"), (3, "c")], 1)
-    await messages.append("s2", 1, "a", 1)
-    await messages.trim("s1", 2)
-    assert list(await messages.after("s1", 0)) == [(3, "c")]
-    assert list(await messages.after("s2", 0)) == [(1, "a")]
-
-
 async def test_a_batch_with_a_taken_number_is_refused_whole(messages: MessageStore) -> None:
-    await messages.append("s1", 2, "b", 1)
+    await messages.append_many("s1", [(2, "b")], 1)
     with pytest.raises(StorageError):
         await messages.append_many("s1", [(1, "a"), (2, "other")], 1)
     assert list(await messages.after("s1", 0)) == [(2, "b")]
 
 
 async def test_a_fenced_batch_stores_nothing(messages: MessageStore, sessions: SessionStore) -> None:
-    await messages.append("s1", 1, "a", 1)
+    await messages.append_many("s1", [(1, "a")], 1)
     await sessions.take_lease("s1", "node b", 2_000, 6_000)
     with pytest.raises(Fenced):
         await messages.append_many("s1", [(2, "late"), (3, "later")], 1)
     assert list(await messages.after("s1", 0)) == [(1, "a")]
-    await messages.append("s1", 2, "b", 2)
+    await messages.append_many("s1", [(2, "b")], 2)
     assert list(await messages.after("s1", 1)) == [(2, "b")]
 
 
 async def test_a_session_that_never_began_takes_no_message(messages: MessageStore) -> None:
     with pytest.raises(Fenced):
-        await messages.append("unknown", 1, "a", 1)
+        await messages.append_many("unknown", [(1, "a")], 1)
 
 
 async def test_an_empty_batch_changes_nothing(messages: MessageStore) -> None:
@@ -86,7 +78,7 @@ async def test_an_empty_batch_changes_nothing(messages: MessageStore) -> None:
 
 
 async def test_messages_end_with_their_session(messages: MessageStore, sessions: SessionStore) -> None:
-    await messages.append("s1", 1, "a", 1)
+    await messages.append_many("s1", [(1, "a")], 1)
     await sessions.end("s1")
     assert list(await messages.after("s1", 0)) == []
 
@@ -103,7 +95,7 @@ async def test_the_newest_messages_are_kept_and_the_oldest_are_not_kept_for_ever
 async def test_long_messages_are_fewer(messages: MessageStore) -> None:
     text = "x" * (CHARACTERS_KEPT // 16)
     for n in range(1, 65):
-        await messages.append("s1", n, text, 1)
+        await messages.append_many("s1", [(n, text)], 1)
     kept = [n for n, _ in await messages.after("s1", 0)]
     assert kept == list(range(65 - len(kept), 65))
     assert 16 <= len(kept) <= 32
@@ -111,6 +103,6 @@ async def test_long_messages_are_fewer(messages: MessageStore) -> None:
 
 async def test_one_message_beyond_every_limit_is_kept_while_it_is_the_newest(messages: MessageStore) -> None:
     long = "x" * (CHARACTERS_KEPT + 1)
-    await messages.append("s1", 1, "short", 1)
-    await messages.append("s1", 2, long, 1)
+    await messages.append_many("s1", [(1, "short")], 1)
+    await messages.append_many("s1", [(2, long)], 1)
     assert list(await messages.after("s1", 1)) == [(2, long)]

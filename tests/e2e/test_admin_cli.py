@@ -51,7 +51,7 @@ async def fill(terminal: Terminal, user: str = "local", conversations: int = 2) 
             await database.conversations.create(Conversation(id, user, "Tea", 1_000, 1_000))
             for role, text in (("user", "Tea?"), ("assistant", "Yes, “green”.")):
                 body = json.dumps({"text": text}).encode()
-                await database.conversations.append(id, Turn(role, text, False, 2_000, body), None)  # type: ignore[arg-type]
+                await database.conversations.append_many(id, [Turn(role, text, False, 2_000, body)], None)  # type: ignore[arg-type]
         await database.voice_calls.begin(VoiceCall(f"{user}-call", f"{user}-0", user, 1, None, "", (), 1, None), None)
 
 
@@ -69,7 +69,7 @@ async def test_a_new_token_is_shown_once_and_kept_as_a_hash(terminal: Terminal) 
     shown = terminal.run("token", "new", "--user", "ada", "--name", "phone", "--days", "7")
     token = shown.out.strip()
     assert re.fullmatch(r"apn_[\w-]{43}", token)
-    assert "shown only now" in shown.err
+    assert "shown only once" in shown.err
     async with stores(terminal) as database:
         record = await database.tokens.find(hash_token(token), 0)
     assert record is not None
@@ -105,7 +105,7 @@ def test_a_token_that_is_over_is_listed_as_such(terminal: Terminal) -> None:
     terminal.run("token", "new", "--days", "1")
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
-    assert "(over)" in terminal.run("token", "list").out
+    assert "(expired)" in terminal.run("token", "list").out
 
 
 # users
@@ -156,7 +156,7 @@ async def test_an_export_has_conversations_with_their_turns_and_calls(terminal: 
     assert {line["user"] for line in lines} == {"local"}
     assert [turn["text"] for turn in lines[0]["turns"]] == ["Tea?", "Yes, “green”."]
     assert lines[0]["turns"][0]["body"] == {"text": "Tea?"}
-    assert "2 conversations and 1 call" in shown.err
+    assert shown.err == "Exported 2 conversations, 1 call and 0 typed lines.\n"
 
 
 async def test_an_export_into_a_file_is_for_its_owner_alone(terminal: Terminal) -> None:
@@ -174,10 +174,22 @@ async def test_deleting_a_user_leaves_the_others(terminal: Terminal) -> None:
     terminal.run("token", "new", "--user", "ada")
     terminal.run("token", "new", "--user", "bob")
     shown = terminal.run("data", "delete", "--user", "ada", "--yes")
-    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks.\n"
+    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks and 0 typed lines.\n"
     assert terminal.run("data", "export", "--user", "ada").out == ""
     assert len(terminal.run("data", "export", "--user", "bob").out.splitlines()) == 3
     assert "bob" in terminal.run("token", "list").out
+
+
+async def test_what_the_local_user_typed_is_exported_and_deleted_with_the_rest(terminal: Terminal) -> None:
+    await fill(terminal, conversations=1)
+    history = terminal.folder / "data" / "chat_history"
+    history.write_text("\n# 2026-01-31 10:00:00\n+Is there tea?\n\n# 2026-01-31 10:01:00\n+Thanks.\n")
+    lines = [json.loads(line) for line in terminal.run("data", "export").out.splitlines()]
+    assert [line["text"] for line in lines if line["kind"] == "typed"] == ["Is there tea?", "Thanks."]
+    assert "0 typed lines" in terminal.run("data", "delete", "--user", "other", "--yes").out
+    assert history.exists()
+    assert "2 typed lines" in terminal.run("data", "delete", "--user", "local", "--yes").out
+    assert not history.exists()
 
 
 async def test_nothing_is_deleted_without_a_yes(terminal: Terminal) -> None:
@@ -221,7 +233,7 @@ async def test_a_backup_cannot_take_the_place_of_the_database(terminal: Terminal
     ("words", "told"),
     [
         (["token", "revoke", "nonesuch"], "antiphon token list"),
-        (["token", "new", "--user", " "], "no name of a user"),
+        (["token", "new", "--user", " "], "not a valid user name"),
         (["users", "unblock", "nobody"], "antiphon users list"),
         (["data", "backup", "copy.db"], "nothing to back up"),
         (["data", "export", "--out", "nowhere/x.jsonl"], "cannot be written"),
@@ -277,7 +289,7 @@ def test_a_fresh_installation_is_well(terminal: Terminal, free_port: str) -> Non
     shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert shown.code == 0
     assert all(line.startswith("ok ") for line in shown.out.splitlines()[:-1])
-    assert shown.out.endswith("All is well.\n")
+    assert shown.out.endswith("Everything is fine.\n")
 
 
 def test_looking_changes_nothing(terminal: Terminal, free_port: str) -> None:
@@ -352,7 +364,7 @@ def test_tokens_that_are_over_do_not_count(terminal: Terminal, free_port: str) -
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
     shown = terminal.run("doctor", ANTIPHON_SERVER__AUTH="required", ANTIPHON_SERVER__PORT=free_port)
-    assert "there is none" in problems(shown)[0]
+    assert "there are none" in problems(shown)[0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.audio.wav import read_wav
-from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ
+from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.sound_format import write_wav
 from tests.e2e.terminal import COMMAND, Shown, Terminal, heed_ctrl_c
 from tests.e2e.voices import JOE, SLT, VoiceServer, make_clips
@@ -31,8 +31,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Pa
     """A folder with question.wav, wish.wav and farewell.pcm."""
     folder = tmp_path_factory.mktemp("recordings")
     clips = make_clips(models_dir, [(SLT, QUESTION), (JOE, WISH), (SLT, FAREWELL)])
-    (folder / "question.wav").write_bytes(write_wav(clips[SLT, QUESTION], INPUT_HZ))
-    (folder / "wish.wav").write_bytes(write_wav(clips[JOE, WISH], INPUT_HZ))
+    (folder / "question.wav").write_bytes(write_wav(clips[SLT, QUESTION], MICROPHONE_HZ))
+    (folder / "wish.wav").write_bytes(write_wav(clips[JOE, WISH], MICROPHONE_HZ))
     (folder / "farewell.pcm").write_bytes(clips[SLT, FAREWELL])
     return folder
 
@@ -67,14 +67,14 @@ def test_a_recording_is_answered_and_its_time_is_drawn(
     ]
     assert "you stopped → it spoke: " in shown.out
     pcm, hz = read_wav(terminal.folder / "answer.wav")
-    assert hz == OUTPUT_HZ
+    assert hz == SPEECH_HZ
     assert 1 < len(pcm) / 2 / hz < 6
     assert lines[-1] == f"Saved {len(pcm) / 2 / hz:.1f} seconds as answer.wav."
 
 
 def test_what_is_asked_first_is_shown(terminal: Terminal, voice_server: VoiceServer, recordings: Path) -> None:
     shown = terminal.run("talk", str(recordings / "wish.wav"), "--url", voice_server.url)
-    assert "It asks first: Water the garden?" in shown.out
+    assert "Please confirm: Water the garden?" in shown.out
     assert "Nothing was done" in shown.out
 
 
@@ -153,7 +153,7 @@ def test_a_conversation_lasts_until_somebody_says_goodbye(
     assert "Talk to it. Ctrl-C ends the call." in shown.out
     assert "it   Goodbye." in shown.out
     played = (terminal.folder / "played.pcm").read_bytes()
-    assert 0.3 < len(played.replace(b"\0\0", b"")) / 2 / OUTPUT_HZ < 3
+    assert 0.3 < len(played.replace(b"\0\0", b"")) / 2 / SPEECH_HZ < 3
 
 
 def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServer) -> None:

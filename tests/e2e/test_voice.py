@@ -11,11 +11,12 @@ from statistics import median
 import pytest
 
 from antiphon.client import Incoming, Mode, connect
-from antiphon.client.speaking import FRAME_BYTES, OUTPUT_HZ, QUIET, Exchange
+from antiphon.client.speaking import FRAME_BYTES, QUIET, Exchange
 from antiphon.config import Speech
 from antiphon.models.cascade.endpointer import FRAME_MS, enough_frames
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
+from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.spoken import speakable
 from tests.e2e.questions import CHRISTMAS, LATER, PRODUCT, QUESTIONS, ROOT, TOKYO, UPTIME, Question
 from tests.e2e.voices import (
@@ -108,7 +109,7 @@ async def test_the_answer_is_what_is_heard(talks: list[Talk], models_dir: Path) 
     # Each answer once: what was said before sounds the same again, and is misheard in the same way.
     sounds = {speakable(talk.exchange.response): talk.exchange.pcm for talk in talks}
     async with engines(models_dir) as (_, moonshine):
-        heard = await asyncio.gather(*(moonshine.recognize(for_ears(pcm, OUTPUT_HZ)) for pcm in sounds.values()))
+        heard = await asyncio.gather(*(moonshine.recognize(for_ears(pcm, SPEECH_HZ)) for pcm in sounds.values()))
     said = [
         (text, re.sub(r"\b([ap])\. ?m\.", r"\1m", each, flags=re.IGNORECASE))
         for text, each in zip(sounds, heard, strict=True)
@@ -162,7 +163,7 @@ async def test_a_sample_of_the_voice_changes_no_state(voice_server: VoiceServer,
         assert isinstance(sample, s.SpeechFrame)
         assert sample.turn == 0
         async with engines(models_dir) as (_, moonshine):
-            heard = await moonshine.recognize(for_ears(sample.pcm, OUTPUT_HZ))
+            heard = await moonshine.recognize(for_ears(sample.pcm, SPEECH_HZ))
         assert error_rate([("Hello, this is how I sound.", heard)]) < 0.4
 
 

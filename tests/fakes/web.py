@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from antiphon.models.text_live import text_factory
-from antiphon.server.desk import HttpDesk
-from antiphon.server.door import Caller
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDeps
 from antiphon.server.http import routes
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
@@ -23,10 +23,10 @@ from tests.fakes.scripted import ScriptedModel
 class Web:
     """Whoever comes in the header X-User is known by that name; "stranger" is not let in."""
 
-    def __init__(self, server: Server, **desk: Any) -> None:
+    def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
         self.problems: list[str] = []
-        self.desk = HttpDesk(
+        self.deps = HttpDeps(
             hub=server.hub,
             conversations=server.database.conversations,
             voice_calls=server.database.voice_calls,
@@ -34,9 +34,9 @@ class Web:
             identify=self._identify,
             ready=self._ready,
             clock=LoopClock(),
-            **desk,
+            **deps,
         )
-        self.app = Starlette(routes=routes(self.desk))
+        self.app = Starlette(routes=routes(self.deps))
         self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.app), base_url="http://test")
 
     async def chat(self, message: str = "", *, user: str = "ann", **fields: Any) -> httpx2.Response:
@@ -69,11 +69,11 @@ class Houses:
         self.script = ScriptedModel([])
         """The model of the server that was opened last, if it is scripted."""
 
-    def open(self, *tools: Tool, text: Any, desk: dict[str, Any] | None = None, **rest: Any) -> Web:
+    def open(self, *tools: Tool, text: Any, deps: dict[str, Any] | None = None, **rest: Any) -> Web:
         """`text` is a text model, or the script of one."""
         if isinstance(text, list):
             text = self.script = ScriptedModel(text)
-        web = Web(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(desk or {}))
+        web = Web(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(deps or {}))
         self.webs.append(web)
         return web
 

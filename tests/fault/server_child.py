@@ -15,15 +15,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from antiphon.clock import SystemClock
-from antiphon.compose import open_house
+from antiphon.compose import open_app
 from antiphon.config import Settings
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
-from antiphon.server import loop
 from antiphon.server.app import make_app
-from antiphon.server.door import Door
-from antiphon.server.serving import Server, listen
+from antiphon.server.authenticator import Authenticator
+from antiphon.server.serving import Server, listen, run_loop
 from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
@@ -54,10 +53,10 @@ class Storyteller:
 
 async def main(folder: Path, drain_s: float, model_name: str) -> None:
     log.configure(json=True, level="info")
-    async with open_house(Settings(project_dir=folder, data_dir=folder)) as house:
+    async with open_app(Settings(project_dir=folder, data_dir=folder)) as app:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
-        model = Paced(Storyteller() if model_name == "storyteller" else await house.assistant())
+        model = Paced(Storyteller() if model_name == "storyteller" else await app.assistant())
         voice = SpellingVoice()
         body = Body()
         body.words.say(" ".join(QUESTION_WORDS))
@@ -65,9 +64,9 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        hub = house.hub(model, body.factory(model, voice), synthesize)
-        door = Door(house.database.tokens, house.database.blocks, SystemClock(), required=False)
-        app = make_app(hub, door, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
+        hub = app.hub(model, body.factory(model, voice), synthesize)
+        authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
+        asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
         async def drain() -> None:
             await hub.drain(drain_s, RESTARTING)
@@ -75,8 +74,8 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         def started() -> None:
             os.write(1, f"{port}\n".encode())
 
-        await Server(app, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
+        await Server(asgi, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
 
 
 if __name__ == "__main__":
-    loop.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))
+    run_loop(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

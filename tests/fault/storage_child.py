@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Turn
@@ -78,7 +79,8 @@ async def take(database: Database, name: str) -> Fence:
 
 
 async def append(database: Database, name: str, fence: Fence) -> int:
-    return await database.conversations.append("c1", Turn("user", f"By {name}.", False, 2_000, b"{}"), fence)
+    (seq,) = await database.conversations.append_many("c1", [Turn("user", f"By {name}.", False, 2_000, b"{}")], fence)
+    return seq
 
 
 async def resume_100(database: Database, name: str) -> None:
@@ -111,7 +113,7 @@ async def hear() -> None:
     await asyncio.to_thread(sys.stdin.readline)
 
 
-async def main(path: str, task: str, name: str) -> None:
+async def main(path: Path, task: str, name: str) -> None:
     say("ready")
     await hear()
     database = await open_database(path)
@@ -122,4 +124,4 @@ async def main(path: str, task: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -153,7 +153,7 @@ async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(tmp_path
         earlier.go()
         assert await earlier.hear() == "fenced"
         turn = Turn("user", "By test.", False, 4_000, b"{}")
-        assert await database.conversations.append("c1", turn, Fence("s1", taken.lease_token)) == 2
+        assert await database.conversations.append_many("c1", [turn], Fence("s1", taken.lease_token)) == [2]
         assert [each.text for each in await database.conversations.turns("c1")] == ["By child0.", "By test."]
 
 

@@ -249,6 +249,14 @@ def test_a_storage_url_names_a_database_file(tmp_path: Path, url: str, path: str
     assert settings.database_path == (None if path is None else tmp_path / path)
 
 
+def test_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
+    env = {"ANTIPHON_SERVER__PROXIES": "127.0.0.1, 10.0.0.0/8, ::1"}
+    assert load(None, env, tmp_path).server.proxies == ("127.0.0.1", "10.0.0.0/8", "::1")
+    for wrong in ("*", "proxy.example", "10.0.0.1/8"):
+        with pytest.raises(ConfigError, match=r"ANTIPHON_SERVER__PROXIES is .*; it must be a list of IP addresses"):
+            load(None, {"ANTIPHON_SERVER__PROXIES": wrong}, tmp_path)
+
+
 def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
     write(tmp_path, '[tools]\npaths = ["tools"]\nbuild = true')
     env = {"ANTIPHON_TOOLS__BUILD": "true", "ANTIPHON_DATA_DIR": "data"}
@@ -256,6 +264,7 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
         "server.host": "default",
         "server.port": "default",
         "server.origins": "default",
+        "server.proxies": "default",
         "server.auth": "default",
         "server.environment": "default",
         "assistant.name": "default",

@@ -10,7 +10,7 @@ from antiphon.models import bounded
 from antiphon.models.live import ModelFactory
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
-from antiphon.server import loop
+from antiphon.server.serving import run_loop
 from antiphon.telemetry import log
 from tests.fakes.scripted_live import PROFILE, ScriptedLive
 from tests.wire.served import Plan
@@ -33,7 +33,7 @@ def main(serve: Callable[[Plan], Coroutine[Any, Any, None]] = run) -> None:
     if plan.max_file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan.max_file_bytes, resource.RLIM_INFINITY))
     log.configure(json=True, level="info")
-    loop.run(serve(plan))
+    run_loop(serve(plan))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from antiphon.security.origin import own_origins
-from antiphon.server import loop
 from antiphon.server.guard import Guard
-from antiphon.server.serving import Server, listen
+from antiphon.server.serving import Server, listen, run_loop
 
 
 class House:
@@ -61,4 +60,4 @@ async def main(drain_s: float) -> None:
 
 
 if __name__ == "__main__":
-    loop.run(main(float(sys.argv[1])))
+    run_loop(main(float(sys.argv[1])))

@@ -1,6 +1,7 @@
 """A real server on loopback, and everything that a hostile network sends it."""
 
 import asyncio
+import json
 import logging
 import socket
 import threading
@@ -20,10 +21,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 
 from antiphon.security.origin import own_origins
-from antiphon.server import loop
 from antiphon.server.connections import MAX_FRAGMENTS, MAX_HEADER_BYTES, Deadlines
 from antiphon.server.guard import MAX_BODY_BYTES, Guard
-from antiphon.server.serving import Server, listen
+from antiphon.server.serving import Server, listen, run_loop
 
 pytestmark = pytest.mark.real_time
 
@@ -108,7 +108,7 @@ def site() -> Iterator[Site]:
     )
     guard = Guard(app, origins=own_origins("127.0.0.1", site.port))
     server = Server(guard, host="127.0.0.1", port=site.port, deadlines=DEADLINES)
-    thread = threading.Thread(target=lambda: loop.run(server.serve(sockets)))
+    thread = threading.Thread(target=lambda: run_loop(server.serve(sockets)))
     thread.start()
     while not server.started:
         time.sleep(0.01)
@@ -176,8 +176,24 @@ async def test_our_own_names_are_answered(site: Site, host: str) -> None:
     assert status(await site.get(host=f"{host}:{site.port}")) == 200
 
 
-async def test_a_refusal_says_what_to_do(site: Site) -> None:
-    assert b"server.origins" in await site.handshake(origins=("https://evil.example",))
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ("host: evil.example", "wrong_host"),
+        ("host: localhost\r\norigin: https://evil.example", "wrong_origin"),
+        (f"host: localhost\r\ncontent-length: {MAX_BODY_BYTES + 1}", "too_large"),
+    ],
+)
+async def test_a_refusal_is_json_like_every_other(site: Site, headers: str, code: str) -> None:
+    answer = await site.send(f"POST /api/echo HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == code
+
+
+async def test_a_refused_handshake_says_what_to_do(site: Site) -> None:
+    answer = await site.handshake(origins=("https://evil.example",))
+    assert "server.origins" in json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "evil.example"])

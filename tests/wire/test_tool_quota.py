@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from antiphon.security.quota import Kind, Limit, Rate
 from tests.wire.caller import Caller, call
-from tests.wire.served import serve
+from tests.wire.served import make_known, serve
 
 pytestmark = pytest.mark.real_time
 
@@ -29,3 +30,19 @@ async def test_a_user_gets_no_more_tool_calls_than_the_limit_by_any_session(tmp_
         async with call(served.url, {"mode": "text"}) as second:
             assert await results_of(second) == [False, False]
             assert await second.is_answered()
+
+
+async def test_users_of_one_address_share_its_tool_calls_over_http(tmp_path: Path) -> None:
+    tokens = [await make_known(tmp_path, user) for user in ("ann", "bob")]
+    limits: dict[Kind, Limit] = {Kind.TOOL_CALL: Limit(address=Rate(per_s=0.001, burst=1))}
+    with serve(tmp_path, limits=limits, server={"auth": "required"}) as served:
+        async with httpx2.AsyncClient(base_url=served.http, timeout=20) as client:
+            answers = [
+                await client.post(
+                    "/api/chat", json={"message": "What is 2 plus 3?"}, headers={"Authorization": f"Bearer {token}"}
+                )
+                for token in tokens
+            ]
+    runs = [run for answer in answers for run in answer.json()["toolCalls"]]
+    assert [run["ok"] for run in runs] == [True, False]
+    assert runs[1]["result"]["error"]["type"] == "RATE_LIMIT"

@@ -1,4 +1,4 @@
-"""The command line. Each group of commands is a module; this one joins them and turns errors into one line."""
+"""The command line. Each group of commands is a module; this one combines them and prints errors as one line."""
 
 import sys
 from typing import Annotated
@@ -6,32 +6,32 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import chat, config, data, doctor, models, serve, speech, talk, token, tools, users
+from antiphon.cli import access, commands, config, data, doctor, models, speech, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
     name="antiphon",
     help=(
         "A self-hosted voice-and-text agent server. Try it with `antiphon chat`; `antiphon serve` keeps it running. "
-        "`antiphon doctor` tells what is wrong, and every command has a --help of its own."
+        "`antiphon doctor` finds problems, and every command has its own --help."
     ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # Rich would take [default: …] for markup and leave it out.
+    # Rich would take [default: …] for markup and drop it.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(tools.app, name="tools", help="Build, look at, run and test tools.")
-app.command(name="serve")(serve.serve)
-app.command(name="chat")(chat.chat)
-app.command(name="talk")(talk.talk)
+app.add_typer(tools.app, name="tools", help="Build, inspect, run and test tools.")
+app.command(name="serve")(commands.serve)
+app.command(name="chat")(commands.chat)
+app.command(name="talk")(commands.talk)
 app.command(name="doctor")(doctor.doctor)
 app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
 app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")
-app.add_typer(config.app, name="config", help="See the settings in force, and where each came from.")
-app.add_typer(token.app, name="token", help="Make, list and revoke access tokens, which let people and programs in.")
-app.add_typer(users.app, name="users", help="See who is blocked, and lift blocks.")
-app.add_typer(data.app, name="data", help="Export, delete and back up what is stored.")
+app.add_typer(config.app, name="config", help="Show the settings, and where each came from.")
+app.add_typer(access.token_app, name="token", help="Create, list and revoke access tokens.")
+app.add_typer(access.users_app, name="users", help="List blocked users, and unblock them.")
+app.add_typer(data.app, name="data", help="Export, delete and back up the stored data.")
 
 
 def _show_version(wanted: bool) -> None:
@@ -50,14 +50,14 @@ def _antiphon(
 
 
 def main() -> None:
-    """An expected error is one line on standard error and an exit code: 1, or 2 if the command was not understood."""
+    """Runs the command. An expected error is one line on standard error; the exit code is 1, or 2 for a usage error."""
     try:
         sys.exit(app(standalone_mode=False))
     except AntiphonError as error:
         typer.echo(f"antiphon: {error}", err=True)
         sys.exit(1)
     except typer.Abort:
-        typer.echo("antiphon: given up.", err=True)
+        typer.echo("antiphon: cancelled.", err=True)
         sys.exit(1)
     except typer.TyperException as error:
         typer.echo(_explain(error), err=True)
@@ -67,7 +67,7 @@ def main() -> None:
 def _explain(error: typer.TyperException) -> str:
     said = error.format_message()
     if "\n" in said:
-        return said  # the help of a group, named without any of its commands
+        return said  # the help of a group that was given without a command
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "antiphon"
     return f"antiphon: {said}{'' if said.endswith(('.', '?')) else '.'} See `{command} --help`."

@@ -9,15 +9,15 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
+from antiphon.cli.display import TurnDisplay, draw
 from antiphon.cli.options import UsageError
-from antiphon.cli.turn_display import TurnDisplay
-from antiphon.cli.waterfall import draw
 from antiphon.client import Disconnected, Incoming, Mode, Session, connect
 from antiphon.client.call import Call, SoundCard
-from antiphon.client.speaking import INPUT_HZ, OUTPUT_HZ, end_of_speech_ms, say
+from antiphon.client.speaking import end_of_speech_ms, say
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
+from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.security.origin import own_authority
 from antiphon.speech.base import needs_extra
 
@@ -61,7 +61,7 @@ def read_speech(file: Path) -> bytes:
     if duration_ms(sound, hz) > MAX_FILE_S * 1000:
         seconds = duration_ms(sound, hz) / 1000
         raise UsageError(f"{file} has {seconds:.0f} seconds of sound. At most {MAX_FILE_S} can be said at once.")
-    pcm = resample(sound, hz, INPUT_HZ)
+    pcm = resample(sound, hz, MICROPHONE_HZ)
     if not pcm:
         raise UsageError(f"{file} has no sound in it.")
     if not end_of_speech_ms(pcm):
@@ -165,7 +165,7 @@ def _save(pcm: bytes, save: Path, console: Console) -> None:
         console.print("The answer has no sound, so nothing was saved.")
         return
     try:
-        save.write_bytes(write_wav(pcm, OUTPUT_HZ))
+        save.write_bytes(write_wav(pcm, SPEECH_HZ))
     except OSError as error:
         raise UsageError(f"the answer cannot be saved as {save}: {error.strerror}.") from None
-    console.print(f"Saved {len(pcm) / 2 / OUTPUT_HZ:.1f} seconds as {escape(str(save))}.")
+    console.print(f"Saved {len(pcm) / 2 / SPEECH_HZ:.1f} seconds as {escape(str(save))}.")

@@ -1,4 +1,4 @@
-"""`antiphon config …`: the settings in force."""
+"""`antiphon config …`: shows the settings."""
 
 import json
 import re
@@ -16,20 +16,20 @@ app = typer.Typer(no_args_is_help=True)
 
 MASK: Final = "***"
 MAX_SHOWN_CHARS: Final = 100
-"""How much of a value is shown, except as JSON: instructions can be pages long."""
+"""How much of a value is shown, except as JSON: instructions can be several pages long."""
 _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 @app.callback()
 def _config() -> None:
-    """The settings in force."""
-    # Without this, a group that has one command is that command, and `show` need not be said.
+    """The settings."""
+    # Without this, typer turns a group with one command into that command, without `show`.
 
 
 @app.command()
 def show(as_json: JsonOption = False, config: ConfigOption = None) -> None:
-    """Show every setting, its value, and where that came from. Secrets are masked."""
+    """Show every setting, its value, and where the value came from. Secrets are masked."""
     settings = settings_for(config)
     origins = settings.origins()
     values = {key: mask(key, value_of(settings, key)) for key in origins}
@@ -49,7 +49,7 @@ def _shorten(value: str) -> str:
 
 
 def value_of(settings: "Settings", key: str) -> Any:
-    """As JSON has it."""
+    """Returns the value of a setting as JSON data."""
     value: Any = settings
     for name in key.split("."):
         value = getattr(value, name)
@@ -57,7 +57,7 @@ def value_of(settings: "Settings", key: str) -> Any:
 
 
 def mask(key: str, value: Any) -> Any:
-    """The value without secrets: those that have a name of their own, and user and password in an address."""
+    """Masks secrets: values of settings with a secret's name, and user and password in an address."""
     if _SECRET.search(key):
         return MASK if value else value
     match value:

@@ -1,4 +1,4 @@
-"""`antiphon data …`: take a user's data out, delete it, back up the database."""
+"""`antiphon data …`: exports and deletes a user's data, and backs up the database."""
 
 import asyncio
 import os
@@ -23,8 +23,10 @@ app = typer.Typer(no_args_is_help=True)
 
 ALL: Final = 2**31 - 1
 PAGE: Final = 100
+CHAT_HISTORY: Final = "chat_history"
+"""The file in the data folder with what the local user has typed into `antiphon chat`."""
 BACKUP_PAGES: Final = 2_000
-"""Pages of the database between two steps of the progress bar: 8 MB."""
+"""How many database pages are copied between two steps of the progress bar: 8 MB."""
 
 LocalUserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="The user. [default: local]")]
 
@@ -37,37 +39,40 @@ def export(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write out a user's conversations and calls. One JSON object a line."""
+    """Export a user's conversations and calls, and what the local user typed, as one JSON object per line."""
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
-        conversations, calls = asyncio.run(_export(settings, user or local_user(), file, progress))
-    typer.echo(f"Exported {_count(conversations, 'conversation')} and {_count(calls, 'call')}.", err=True)
+        exported = asyncio.run(_export(settings, user or local_user(), file, progress))
+    typer.echo(f"Exported {_list_counts(exported)}.", err=True)
 
 
 @app.command()
 def delete(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="The user.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Really do it. It cannot be undone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm the deletion, which cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete what is stored of a user: conversations, calls, tokens, a block. The audit of tool calls stays."""
+    """Delete the data of a user: conversations, calls, tokens, the block, and what the local user typed.
+
+    The audit of tool calls stays.
+    """
     settings = settings_for(config)
     if not yes:
         raise UsageError(
-            f"this deletes all conversations, calls and tokens of the user {user!r} for good. Say --yes if you mean it."
+            f"this permanently deletes all conversations, calls and tokens of the user {user!r}. Add --yes to confirm."
         )
     with progress_bar() as progress:
         deleted = asyncio.run(_delete(settings, user, progress))
-    typer.echo("Deleted " + ", ".join(_count(number, what) for what, number in deleted.items()) + ".")
+    typer.echo(f"Deleted {_list_counts(deleted)}.")
 
 
 @app.command()
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file. Its folder must exist.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the database into one file. The server may go on meanwhile; the copy is of one moment."""
+    """Copy the database into one file, as a consistent snapshot. The server may keep running."""
     source = database_file(settings_for(config))
     if not source.exists():
         raise UsageError(f"there is no database at {source} yet, so there is nothing to back up.")
@@ -81,12 +86,12 @@ def backup(
     typer.echo(f"Backed up {source} into {file} ({file.stat().st_size:,} bytes).")
 
 
-# What the other commands about stored things share.
+# Shared with the other commands that use the database.
 
 
 @asynccontextmanager
 async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
-    """The stores of the settings' database. Raises `UsageError` if nothing is kept."""
+    """Opens the database of the settings. Raises `UsageError` if it is in memory."""
     from antiphon.compose import open_stores
 
     database_file(settings)
@@ -100,44 +105,44 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
 def database_file(settings: "Settings") -> Path:
     path = settings.database_path
     if path is None:
-        raise UsageError('storage.url is "memory", so nothing is kept that this command could work on.')
+        raise UsageError('storage.url is "memory", so there is no stored data for this command.')
     return path
 
 
 def local_user() -> str:
-    from antiphon.server.door import LOCAL_USER
+    from antiphon.server.authenticator import LOCAL_USER
 
     return LOCAL_USER
 
 
 def tell_time(at_ms: int) -> str:
-    """In the zone of this machine, to the minute."""
+    """Formats a time in the local time zone, to the minute."""
     from datetime import UTC, datetime
 
     try:
         moment = datetime.fromtimestamp(at_ms / 1000, UTC)
     except (ValueError, OverflowError):
-        return "for ever"
+        return "forever"
     return moment.astimezone().isoformat(sep=" ", timespec="minutes")
 
 
 def plain(text: str) -> str:
-    """Without what a terminal would obey: names and reasons may come from a model or from another user."""
+    """Replaces control characters: names and reasons may come from a model or from another user."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def progress_bar() -> "Progress":
-    """On standard error, and only if somebody watches it."""
+    """Makes a progress bar on standard error, which is shown only at a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
     return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
-# How it is done.
+# The work of the commands.
 
 
-async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> tuple[int, int]:
+async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> dict[str, int]:
     import msgspec
 
     def write(kind: str, fields: dict[str, Any]) -> None:
@@ -158,7 +163,10 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
         calls = await database.voice_calls.list(user, ALL)
         for call in calls:
             write("call", msgspec.structs.asdict(call))
-    return len(conversations), len(calls)
+    typed = _typed_lines(settings, user)
+    for line in typed:
+        write("typed", {"user": user, "text": line})
+    return {"conversation": len(conversations), "call": len(calls), "typed line": len(typed)}
 
 
 async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict[str, int]:
@@ -169,6 +177,9 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             for conversation in page:
                 conversations += await database.conversations.delete(conversation.id, user)
                 progress.advance(task)
+        typed = _typed_lines(settings, user)
+        if typed:
+            (settings.data_dir / CHAT_HISTORY).unlink(missing_ok=True)
         tokens = [token.id for token in await database.tokens.list() if token.user == user]
         return {
             "conversation": conversations,
@@ -176,20 +187,30 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),
             "block": int(await database.blocks.unblock(user)),
+            "typed line": len(typed),
         }
 
 
+def _typed_lines(settings: "Settings", user: str) -> list[str]:
+    """Returns what the local user typed into `antiphon chat`, oldest first; nothing for other users."""
+    from prompt_toolkit.history import FileHistory
+
+    if user != local_user():
+        return []
+    return list(FileHistory(settings.data_dir / CHAT_HISTORY).load_history_strings())[::-1]
+
+
 def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:
-    """Into a new file beside the target, which then takes its place: a copy that fails leaves nothing half."""
+    """Copies into a temporary file that then replaces the target, so that a failure leaves no partial file."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(source)) as origin, closing(sqlite3.connect(partial)) as copy:
-            # A reader's transaction keeps the moment. Without it, each write of the server starts the copy again.
+            # A read transaction keeps the snapshot. Without it, each write of the server would restart the copy.
             origin.execute("BEGIN")
             origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
             origin.backup(copy, pages=BACKUP_PAGES, progress=lambda _, left, total: on_progress(total - left, total))
-            # The mode of the original has files beside the database; a backup is one file.
+            # Write-ahead logging uses files beside the database, and a backup is one file.
             copy.execute("PRAGMA journal_mode = DELETE")
         os.replace(partial, target)
     except (OSError, sqlite3.Error) as error:
@@ -207,7 +228,7 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     try:
-        # For this user alone: it holds what people said.
+        # Readable by this user alone, since it contains what people said.
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
     except FileExistsError:
         raise UsageError(f"{path} exists. Choose another name.") from None
@@ -217,5 +238,7 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _list_counts(counts: dict[str, int]) -> str:
+    """Such as "2 conversations, 1 call and 0 typed lines"."""
+    *parts, last = [f"{number} {what}" if number == 1 else f"{number} {what}s" for what, number in counts.items()]
+    return f"{', '.join(parts)} and {last}"

@@ -1,4 +1,4 @@
-"""`antiphon doctor`: what is well, what is not, and what to do about it."""
+"""`antiphon doctor`: checks the installation, and says how to fix problems."""
 
 import os
 import sqlite3
@@ -29,11 +29,11 @@ Check = Callable[["Settings"], Findings]
 
 def doctor(
     mic: Annotated[
-        bool, typer.Option("--mic", help="Also list the microphones, and record three seconds to see the level.")
+        bool, typer.Option("--mic", help="Also list the microphones, and record three seconds to check the level.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Check this installation. Tells what is well or wrong, and what to do. Exit code 1 if anything is wrong."""
+    """Check this installation, and say how to fix problems. The exit code is 1 if there are any."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -45,7 +45,7 @@ def doctor(
         out.print(f"{mark}  {escape(finding.text)}")
     if problems:
         raise typer.Exit(1)
-    out.print("All is well.")
+    out.print("Everything is fine.")
 
 
 def _examine(config: Path | None, checks: Sequence[Check]) -> Findings:
@@ -57,7 +57,7 @@ def _examine(config: Path | None, checks: Sequence[Check]) -> Findings:
     except ConfigError as error:
         for problem in error.problems:
             yield Finding(False, f"settings: {problem}")
-        yield Finding(False, "The rest depends on the settings, so it was not looked at.")
+        yield Finding(False, "The rest depends on the settings, so it was not checked.")
         return
     yield Finding(
         True, f"settings: {settings.config_path or 'no antiphon.toml here; the defaults and the environment'}"
@@ -81,26 +81,26 @@ def check_folder(settings: "Settings") -> Findings:
     folder = settings.data_dir
     there = next(each for each in (folder, *folder.parents) if each.exists())
     try:
-        # The rights alone do not tell: the disk may be full, or mounted read-only.
+        # The permissions alone are not enough: the disk may be full, or mounted read-only.
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"written")
     except OSError as error:
-        advice = "Give this user the right to write there, or set ANTIPHON_DATA_DIR."
+        advice = "Give this user write permission, or set ANTIPHON_DATA_DIR."
         yield Finding(False, f"data folder: {folder} cannot be written: {error.strerror}. {advice}")
         return
-    yield Finding(True, f"data folder: {folder}{'' if there == folder else ' (will be made)'}")
+    yield Finding(True, f"data folder: {folder}{'' if there == folder else ' (will be created)'}")
 
 
 def check_database(settings: "Settings") -> Findings:
-    """Looks without changing anything: bringing the tables up to date is the next start's work."""
+    """Checks without changing anything: the next start migrates the tables."""
     from antiphon.storage.migrations import HEAD
 
     path = settings.database_path
     if path is None:
-        yield Finding(True, "database: in memory, so that nothing is kept after the end of the process")
+        yield Finding(True, "database: in memory, so nothing is kept after the process ends")
         return
     if not path.exists():
-        yield Finding(True, f"database: {path} (will be made)")
+        yield Finding(True, f"database: {path} (will be created)")
         return
     try:
         with _opened(path) as database:
@@ -116,7 +116,7 @@ def check_database(settings: "Settings") -> Findings:
     elif version == HEAD:
         yield Finding(True, f"database: {path} (tables {HEAD})")
     else:
-        yield Finding(True, f"database: {path} (tables {version or 'none'}; the next start brings them to {HEAD})")
+        yield Finding(True, f"database: {path} (tables {version or 'none'}; the next start migrates them to {HEAD})")
 
 
 def check_tools(settings: "Settings") -> Findings:
@@ -130,11 +130,11 @@ def check_tools(settings: "Settings") -> Findings:
         return
     first = mistakes[0]
     count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes, the first"
-    yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see all of it.")
+    yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see them all.")
 
 
 def check_server(settings: "Settings") -> Findings:
-    """Whether one is running, and if not, whether one could."""
+    """Checks whether a server is running, and if not, whether it could start."""
     from antiphon.security.origin import own_authority
     from antiphon.server.serving import ServingError, listen
 
@@ -159,7 +159,7 @@ def check_server(settings: "Settings") -> Findings:
 
 
 def check_access(settings: "Settings") -> Findings:
-    """Who may talk to the server, by the same rules as at its start."""
+    """Checks who may use the server, by the same rules as its start."""
     from antiphon.security.origin import explain_origin, is_loopback
 
     host, auth = settings.server.host, settings.server.auth
@@ -167,7 +167,7 @@ def check_access(settings: "Settings") -> Findings:
         if (problem := explain_origin(origin)) is not None:
             yield Finding(False, f"access: {problem}")
     if auth == "off" and not is_loopback(host):
-        advice = "Leave auth at its default, or start with --insecure if that is meant."
+        advice = "Leave auth at its default, or start with --insecure if this is intended."
         yield Finding(False, f'access: server.auth is "off" and {host} can be reached from other machines. {advice}')
     elif auth == "required" or not is_loopback(host):
         tokens = _count_tokens(settings.database_path)
@@ -176,8 +176,8 @@ def check_access(settings: "Settings") -> Findings:
         elif settings.database_path is None:
             yield Finding(False, 'access: clients must show a token, and storage.url is "memory", which keeps none.')
         else:
-            advice = "Make one with `antiphon token new`."
-            yield Finding(False, f"access: clients must show a token, and there is none. {advice}")
+            advice = "Create one with `antiphon token new`."
+            yield Finding(False, f"access: clients must show a token, and there are none. {advice}")
     else:
         yield Finding(True, "access: from this machine only, without a token")
 
@@ -198,7 +198,7 @@ def check_model(settings: "Settings") -> Findings:
     if find_spec("openai") is None:
         yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[openai]'")
     elif not endpoint.is_loopback:
-        yield Finding(True, f"model: {reference} (on another machine, so it was not tried)")
+        yield Finding(True, f"model: {reference} (on another machine, so it was not checked)")
     elif ask(f"{endpoint.url}/models") is not None:
         yield Finding(True, f"model: {reference}; its server answers")
     else:
@@ -214,11 +214,11 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_access,
     check_server,
 )
-"""In the order in which they are told. A new one is a function of the settings, and a line here."""
+"""The checks, in the order of their output. A new one is a function of the settings and a line here."""
 
 
 def _opened(path: Path) -> "closing[sqlite3.Connection]":
-    """To read. `mode=rw` does not make a file, and unlike `ro` it can read the log of one that is in use."""
+    """Opens a database for reading. `mode=rw` does not create a file, and can read one that is in use."""
     return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_S))
 
 
@@ -229,7 +229,7 @@ def _stored_version(database: sqlite3.Connection) -> str | None:
 
 
 def _count_tokens(path: Path | None) -> int:
-    """Those that open today. A database that cannot be read has none; what is wrong with it is told elsewhere."""
+    """Counts the valid tokens. A database that cannot be read has none; another check reports the reason."""
     if path is None or not path.exists():
         return 0
     valid = "SELECT count(*) FROM tokens WHERE expires_ms IS NULL OR expires_ms > ?"
@@ -241,7 +241,7 @@ def _count_tokens(path: Path | None) -> int:
 
 
 def _ask_json(url: str) -> Any:
-    """None if what is answered is no JSON, or nothing is."""
+    """Returns None if there is no response, or if it is not JSON."""
     import msgspec
 
     try:

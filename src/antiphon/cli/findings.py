@@ -1,25 +1,25 @@
-"""What a check of the doctor finds, and how it asks around."""
+"""The result of a check of `antiphon doctor`, and a helper for HTTP requests."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 PATIENCE_S: Final = 1.0
-"""How long a server on this machine may take to answer."""
+"""How long a server on this machine may take to respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     ok: bool
     text: str
-    """What was found; of a problem, also what to do."""
+    """What was found; for a problem, also what to do."""
 
 
 Findings = Iterator[Finding]
 
 
 def ask(url: str) -> bytes | None:
-    """What is answered there, be it an error; None if nobody does. Past any proxy, which could not reach it."""
+    """Returns the response, even an error; None if there is none. Ignores proxies, which could not reach it."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener

@@ -1,4 +1,4 @@
-"""Lines that a person types: edited and remembered at a terminal, plain from anything else."""
+"""Reads lines from the user: with editing and history at a terminal, plain otherwise."""
 
 import asyncio
 import os
@@ -17,25 +17,25 @@ from antiphon.errors import AntiphonError
 
 
 class Interrupted(AntiphonError):
-    """The person pressed Ctrl-C on an empty line."""
+    """The user pressed Ctrl-C on an empty line."""
 
     code = "interrupted"
 
 
 class LineInput(Protocol):
     async def read(self, prompt: str) -> str | None:
-        """The next line; None when there is none any more. Raises `Interrupted`."""
+        """Reads the next line; None at the end of the input. Raises `Interrupted`."""
         ...
 
 
 def open_line_input(console: Console, history: Path | None) -> LineInput:
-    """`history` is the file that keeps the lines of a terminal from one run to the next; without it, none does."""
+    """`history` is the file that keeps the lines of a terminal between runs; None keeps nothing."""
     is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     return EditedLines(history) if is_terminal else PlainLines(console)
 
 
 class EditedLines:
-    """Lines of a terminal, with the keys of readline."""
+    """Reads lines from a terminal, with the keys of readline."""
 
     def __init__(self, history: Path | None) -> None:
         self._session: PromptSession[str] = PromptSession(history=_open_history(history), key_bindings=_bindings())
@@ -50,13 +50,13 @@ class EditedLines:
 
 
 class PlainLines:
-    """Lines of standard input as they come, for scripts and pipes."""
+    """Reads lines from standard input, for scripts and pipes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._loop = asyncio.get_running_loop()
         self._lines = asyncio.Queue[str | None]()
-        # A thread that nobody waits for. A worker of the loop's would keep Ctrl-C from ending the chat until Enter.
+        # A daemon thread: with a worker of the loop, Ctrl-C would end the chat only after Enter.
         threading.Thread(target=self._read_all, daemon=True).start()
 
     async def read(self, prompt: str) -> str | None:
@@ -68,7 +68,7 @@ class PlainLines:
 
     def _read_all(self) -> None:
         if sys.stdin is not None:
-            # A file of its own: Python cannot end while the other is being read.
+            # A separate file object, since Python cannot exit while sys.stdin is being read.
             with open(sys.stdin.fileno(), encoding=sys.stdin.encoding, errors="replace", closefd=False) as keyboard:
                 for line in keyboard:
                     self._put(line)
@@ -80,7 +80,7 @@ class PlainLines:
 
 
 def _open_history(path: Path | None) -> History:
-    """What people type is theirs alone. Where the file cannot be written, lines are remembered for this run only."""
+    """Opens the history, readable by this user alone. If the file cannot be written, it is kept for this run only."""
     if path is None:
         return InMemoryHistory()
     try:

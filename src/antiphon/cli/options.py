@@ -1,4 +1,4 @@
-"""What several commands share: options, the settings, and how they refuse."""
+"""What several commands share: options, loading the settings, and the error for wrong usage."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="The settings file. [default: antiphon.toml in this folder, if there is one]"
+        "--config",
+        metavar="FILE",
+        help="The settings file. [default: antiphon.toml in the current folder, if it exists]",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
 
 
 class UsageError(AntiphonError):
-    """The command was given something that it cannot use, or that cannot be done with what is there."""
+    """The command was used with something that it cannot work with."""
 
     code = "usage"
 
 
 def settings_for(config_path: Path | None) -> "Settings":
-    """The settings in force, and the log set up for a person at a terminal: warnings only."""
-    # Imported here, as in all commands: `antiphon --help` needs none of it, and it takes most of a second.
+    """Loads the settings, and configures the log for a terminal: warnings only."""
+    # Imported here, as in all commands: it takes most of a second, and `antiphon --help` does not need it.
     from antiphon import config
     from antiphon.telemetry import log
 

@@ -23,7 +23,7 @@ from antiphon.authoring.build import check_handlers
 from antiphon.authoring.problems import Severity
 from antiphon.authoring.testing import find_mismatches
 from antiphon.cli.options import UsageError
-from antiphon.compose import TOOLKIT, build_tools, load_tools, open_house, open_stores
+from antiphon.compose import TOOLKIT, build_tools, load_tools, open_app, open_stores
 from antiphon.config import Settings
 from antiphon.storage.base import AuditLine
 from antiphon.tools.call import ToolCall
@@ -153,16 +153,16 @@ def audit(settings: Settings, since: str | None, as_json: bool) -> None:
 
 async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> tuple[ToolResult, list[str]]:
     """Returns the result, and what the tool's own schema does not allow in it."""
-    async with open_house(settings) as house:
-        session = house.session(mode=mode, messaging=_Screen())
-        house.executor.begin_turn(session)
-        result = await house.executor.execute(call, session)
+    async with open_app(settings) as app:
+        session = app.session(mode=mode, messaging=_Screen())
+        app.executor.begin_turn(session)
+        result = await app.executor.execute(call, session)
         request = result.error.confirmation_request if result.error is not None else None
         if request is not None and not as_json and sys.stdin.isatty():
             preview = request.preview
             approved = typer.confirm(preview if preview.endswith("?") else f"{preview} Shall I?")
-            result = await house.executor.resolve(request.confirmation_token, approved, session)
-        tool = house.registry.tools.get(call.name)
+            result = await app.executor.resolve(request.confirmation_token, approved, session)
+        tool = app.registry.tools.get(call.name)
         return result, find_mismatches(tool.spec.outputs if tool is not None else None, result)
 
 

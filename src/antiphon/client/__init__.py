@@ -1,9 +1,8 @@
-"""The Python client: `async with connect(url) as session`. It knows the wire, and nothing else of the house."""
+"""The Python client: `async with connect(url) as session`. It depends on the protocol only."""
 
-from antiphon.client.backoff import Backoff
 from antiphon.client.connection import connect
-from antiphon.client.errors import ClientError, Disconnected, TurnLost
-from antiphon.client.events import Incoming, NewSession, Reconnecting, Resumed
+from antiphon.client.events import ClientError, Disconnected, Incoming, NewSession, Reconnecting, Resumed, TurnLost
+from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Mode
 

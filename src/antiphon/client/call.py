@@ -1,37 +1,100 @@
-"""A conversation through a microphone and a loudspeaker, for as long as it lasts."""
+"""A voice call through a microphone and a loudspeaker."""
 
 import asyncio
 import base64
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from threading import Lock
 from typing import Final, Protocol
 
 from antiphon.client.events import Incoming, NewSession
-from antiphon.client.playback import Playback
 from antiphon.client.session import Session
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
+from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.sound_format import WAV_HEADER_BYTES
+
+BYTES_PER_S: Final = 2 * SPEECH_HZ
+TAIL_BYTES: Final = BYTES_PER_S * 3 // 20
+"""0.15 s, since a sound card plays its last samples a little later."""
+
+
+class Playback:
+    """Queues the speech of answers for a loudspeaker: PCM16, 22,050 Hz, mono.
+
+    The event loop adds to it, and the thread of the sound card takes from it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: deque[bytes] = deque()
+        self._turn = 0
+        self._played_bytes = 0
+        self._silent_bytes = TAIL_BYTES
+        """The bytes of silence that were taken since the last speech."""
+
+    def add(self, turn: int, pcm: bytes) -> None:
+        with self._lock:
+            if turn != self._turn:
+                self._turn, self._played_bytes = turn, 0
+            self._waiting.append(pcm)
+
+    def take(self, size_bytes: int) -> bytes:
+        """Takes the next bytes, filled up with silence."""
+        taken = bytearray()
+        with self._lock:
+            while self._waiting and len(taken) < size_bytes:
+                piece = self._waiting.popleft()
+                room = size_bytes - len(taken)
+                taken += piece[:room]
+                if piece[room:]:
+                    self._waiting.appendleft(piece[room:])
+            self._played_bytes += len(taken)
+            self._silent_bytes = 0 if len(taken) == size_bytes else self._silent_bytes + size_bytes
+        return bytes(taken.ljust(size_bytes, b"\0"))
+
+    def clear(self) -> None:
+        """Drops the rest of this answer."""
+        with self._lock:
+            self._waiting.clear()
+            self._silent_bytes = TAIL_BYTES
+
+    @property
+    def turn(self) -> int:
+        """The turn of the answer that was added last."""
+        return self._turn
+
+    @property
+    def played_ms(self) -> float:
+        """How much of that answer was played."""
+        return self._played_bytes * 1000 / BYTES_PER_S
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether a microphone near the loudspeaker may pick it up."""
+        with self._lock:
+            return bool(self._waiting) or self._silent_bytes < TAIL_BYTES
+
 
 TICK_S: Final = 0.1
 REPORT_TICKS: Final = 3
-"""How often it is told how much was played: a server takes four reports a second."""
+"""The ticks between two playback reports: a server accepts four reports a second."""
 MAX_WAITING: Final = 250
-"""Frames that wait while a connection stalls: what was said longer ago would be an answer to something else."""
+"""How many frames wait while a connection stalls. Older speech would be out of context."""
 
 
 class SoundCard(Protocol):
     def open(self, hear: Callable[[bytes], None], play: Callable[[int], bytes]) -> AbstractContextManager[None]:
-        """Runs both ways until it is closed, in threads of its own.
+        """Records and plays in its own threads until it is closed.
 
-        `hear` is given what the microphone hears, PCM16 mono at 16,000 Hz, in pieces of some 20 ms; `play` is asked for
-        so many bytes of PCM16 mono at 22,050 Hz when the loudspeaker needs them.
+        `hear` is called with microphone audio, PCM16 mono at 16,000 Hz, in pieces of about 20 ms; `play` is called with
+        a number of bytes, and returns as much PCM16 mono at 22,050 Hz for the loudspeaker.
         """
         ...
 
 
 class Call:
-    """In a session that listens already. `tell` sees everything that comes."""
+    """A call in a session that is already listening. `tell` is called with everything that arrives."""
 
     def __init__(self, session: Session, card: SoundCard, tell: Callable[[Incoming], None]) -> None:
         self._session = session
@@ -40,13 +103,13 @@ class Call:
         self._playback = Playback()
         self._heard: asyncio.Queue[bytes] = asyncio.Queue()
         self._complete = 0
-        """The last answer of which no more audio comes."""
+        """The last answer whose audio is complete."""
         self._done = 0
         """The last answer that was reported as played."""
         self._is_over = False
 
     async def run(self) -> None:
-        """Until the server ends the call. Raises `Disconnected`."""
+        """Runs until the server ends the call. Raises `Disconnected`."""
         loop = asyncio.get_running_loop()
 
         def hear(pcm: bytes) -> None:
@@ -59,7 +122,7 @@ class Call:
                     self._tell(incoming)
                     await self._take(incoming)
                     if isinstance(incoming, s.EndVoiceSession):
-                        # The last words are still heard.
+                        # The last words are still played.
                         self._is_over = True
                         listening.cancel()
                         await reporting
@@ -70,7 +133,7 @@ class Call:
                 await asyncio.wait(tasks)
                 for task in tasks:
                     if not task.cancelled():
-                        # A connection that is gone is told to whoever reads.
+                        # A lost connection is reported to whoever reads the messages.
                         task.exception()
 
     async def _take(self, incoming: Incoming) -> None:
@@ -100,7 +163,7 @@ class Call:
             await self._session.send_audio(pcm, playing=self._playback.is_playing)
 
     async def _report(self) -> None:
-        """What was heard, so that an answer that is cut off is remembered as far as it came. Ends with the call."""
+        """Reports what was played, so that an interrupted answer is stored only as far as it was heard."""
         ticks = 0
         while self._playback.is_playing or not self._is_over:
             await asyncio.sleep(TICK_S)

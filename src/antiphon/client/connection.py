@@ -1,4 +1,4 @@
-"""Opens a connection, and says in words why there is none or none any more."""
+"""Opens connections, and explains why one could not be opened."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -7,23 +7,24 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 
 from antiphon import __version__
-from antiphon.client.backoff import Backoff
-from antiphon.client.errors import Disconnected
+from antiphon.client.events import Disconnected
+from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Hello, Mode
 
 OPEN_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
 MAX_SERVER_FRAME_BYTES: Final = 16 << 20
-"""A sentence of speech, or the history of a long conversation, in one message."""
+"""Enough for a sentence of speech, or the history of a long conversation, in one message."""
 
-# At debug level websockets writes every frame, and some hold tokens and handles.
+# At debug level websockets logs every frame, and some contain tokens and handles.
 _quiet: Final = logging.getLogger("antiphon.client.socket")
 _quiet.setLevel(logging.WARNING)
 
@@ -38,11 +39,10 @@ async def connect(
     reconnect: bool = False,
     backoff: Backoff | None = None,
 ) -> AsyncIterator[Session]:
-    """A session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it for good.
+    """Opens a session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it.
 
-    It is one of text, unless `mode` or `hello` wants voice: a program that does not say so plays no sound.
-    With `reconnect`, a lost connection is opened again and its session resumed, while the caller waits or does other
-    things; the first one must succeed all the same. Raises `Disconnected`.
+    The session is in text mode unless `mode` or `hello` asks for voice. With `reconnect`, the client reconnects after a
+    lost connection and resumes the session; the first connection must succeed all the same. Raises `Disconnected`.
     """
     hello = hello or Hello()
     hello = replace(
@@ -64,12 +64,12 @@ async def connect(
 
 
 async def dial(url: str) -> ClientConnection:
-    """The address that a server tells, for browsers or for clients, will do. Raises `Disconnected`."""
+    """Opens a connection to either address that a server announces. Raises `Disconnected`."""
     try:
         return await open_socket(
             _socket_address(url),
             compression=None,
-            # A proxy knows nothing of this machine's own addresses.
+            # A proxy cannot reach this machine's loopback addresses.
             proxy=None if _is_loopback(urlsplit(url).hostname or "") else True,
             open_timeout=OPEN_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
@@ -78,8 +78,8 @@ async def dial(url: str) -> ClientConnection:
         )
     except InvalidStatus as error:
         status = error.response.status_code
-        said = (error.response.body or b"").decode("utf-8", "replace").partition("\n")[0].strip()
-        text = f"{url} refuses the connection with HTTP {status}{f': {said}' if said.isprintable() and said else '.'}"
+        reason = _reason(bytes(error.response.body or b""))
+        text = f"{url} refuses the connection with HTTP {status}{f': {reason}' if reason else '.'}"
         raise Disconnected(text, come_back=status == 429 or status >= 500) from None
     except TimeoutError:
         raise Disconnected(f"{url} does not answer within {OPEN_TIMEOUT_S:.0f} seconds.", come_back=True) from None
@@ -87,9 +87,18 @@ async def dial(url: str) -> ClientConnection:
         reason = error.strerror or str(error)
         raise Disconnected(f"no server can be reached at {url}: {reason}.", come_back=True) from None
     except (InvalidURI, InvalidProxy, ValueError) as error:
-        raise Disconnected(f"{error}. An address is like ws://127.0.0.1:8000/ws.", come_back=False) from None
+        raise Disconnected(f"{error}. An address looks like ws://127.0.0.1:8000/ws.", come_back=False) from None
     except InvalidHandshake as error:
         raise Disconnected(f"{url} does not speak WebSocket: {error}.", come_back=True) from None
+
+
+def _reason(body: bytes) -> str:
+    """The sentence in the body of a refused handshake. A proxy in front of the server may send text instead of JSON."""
+    try:
+        told = str(msgspec.json.decode(body)["error"]["message"])
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+        told = body.decode("utf-8", "replace").partition("\n")[0].strip()
+    return told if told.isprintable() else ""
 
 
 def _socket_address(url: str) -> str:

@@ -1,29 +1,30 @@
-"""What a client is told besides the server's messages: how it fares with its connection."""
+"""What a client reports besides the server's messages: changes of its connection, and errors."""
 
 from dataclasses import dataclass
 
+from antiphon.errors import AntiphonError
 from antiphon.protocol.server_messages import ServerMessage, SpeechFrame
 
 
 @dataclass(frozen=True, slots=True)
 class Reconnecting:
-    """The connection is gone; it is tried again until it is back. Told once, however many tries it takes."""
+    """The connection is lost, and the client tries to reconnect. Reported once, however many attempts it takes."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The session goes on. What was missed follows, and then the state."""
+    """The session was resumed. The missed messages follow, and then the state."""
 
     session_id: str
     n: int
-    """The number of the session's introduction: lower ones repeat what was missed, higher ones are new."""
+    """The number of the `session` message: messages with lower numbers were missed, those with higher ones are new."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """The connection is back, but the session is another one: what was under way is lost."""
+    """The client is connected again, but in a new session: the turn in progress is lost."""
 
     session_id: str
     reason: str
@@ -31,3 +32,29 @@ class NewSession:
 
 Event = Reconnecting | Resumed | NewSession
 Incoming = ServerMessage | SpeechFrame | Event
+
+
+class ClientError(AntiphonError):
+    code = "client"
+
+
+class Disconnected(ClientError):
+    """There is no connection any more, or it could not be opened."""
+
+    code = "disconnected"
+
+    def __init__(self, message: str, *, close_code: int | None = None, come_back: bool) -> None:
+        super().__init__(message)
+        self.close_code = close_code
+        """None if no connection was opened."""
+        self.come_back = come_back
+        """Whether another attempt may succeed."""
+
+
+class TurnLost(ClientError):
+    """The connection was lost, and the typed message will not be answered."""
+
+    code = "turn_lost"
+
+    def __init__(self) -> None:
+        super().__init__("The connection was lost before your message was answered. Send it again.")

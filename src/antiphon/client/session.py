@@ -1,4 +1,4 @@
-"""A client's session. One task reads and comes back; callers take what it has put into the inbox."""
+"""A client's session. One task reads and reconnects, and puts what it receives into the inbox of the caller."""
 
 import asyncio
 import logging
@@ -11,11 +11,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import OPEN
 
-from antiphon.client.backoff import STEADY_S, Backoff
-from antiphon.client.bookmark import Bookmark
-from antiphon.client.errors import Disconnected
-from antiphon.client.events import Incoming, Reconnecting
-from antiphon.client.turn import Turn
+from antiphon.client.events import Disconnected, Incoming, Reconnecting
+from antiphon.client.resuming import STEADY_S, Backoff, ResumePosition, TypedTurn
 from antiphon.protocol.client_messages import ClientMessage, Confirm, Hello, TextMessage
 from antiphon.protocol.closing import CLOSES, NORMAL
 from antiphon.protocol.codec import decode_audio, decode_server, encode_client, encode_microphone
@@ -23,12 +20,12 @@ from antiphon.protocol.errors import ProtocolError
 from antiphon.protocol.server_messages import GoAway, ServerMessage, SpeechFrame
 
 INBOX: Final = 1_000
-"""Messages that wait for a caller who does not read. Then the server has to wait too, and may close."""
+"""How many messages wait for a caller that does not read. After that the server has to wait too, and may close."""
 LOST: Final = 1006
-"""What stands for a close code where the connection went without one."""
+"""The close code of a connection that was lost without one."""
 GOING_AWAY: Final = 1001
 APPLICATION: Final = 4000
-"""Close codes from here on are a server's own. One that is not known here is no invitation to come back."""
+"""Close codes from here on belong to the server. After an unknown one, the client does not reconnect."""
 
 _COME_BACK: Final = {close.code: close.come_back for close in CLOSES}
 _log: Final = logging.getLogger(__name__)
@@ -37,56 +34,56 @@ Dial = Callable[[], Awaitable[ClientConnection]]
 
 
 class Session:
-    """Made by `connect`. What comes is told once, so only one reader at a time makes sense."""
+    """Made by `connect`. Each message is delivered once, so there should be only one reader at a time."""
 
     def __init__(self, dial: Dial, hello: Hello, *, backoff: Backoff | None) -> None:
         self._dial = dial
         self._backoff = backoff
-        self._bookmark = Bookmark(hello)
+        self._position = ResumePosition(hello)
         self._inbox: asyncio.Queue[tuple[int, Incoming] | None] = asyncio.Queue(INBOX)
         self._connection: ClientConnection | None = None
         self._dialled: ClientConnection | None = None
-        """The last one that was opened, to be closed in the end."""
+        """The newest connection, which is closed at the end."""
         self._connections = 0
-        self._stirred = asyncio.Condition()
+        self._changed = asyncio.Condition()
         self._ended: Disconnected | None = None
         self._reader: asyncio.Task[None] | None = None
 
     @property
     def handle(self) -> str | None:
-        """What the session can be resumed with, by a `Hello` of another connection. Keep it in memory only."""
-        return self._bookmark.handle
+        """The handle for resuming the session in the `Hello` of another connection. Keep it in memory only."""
+        return self._position.handle
 
     @property
     def last_n(self) -> int:
         """The number of the last message that was received."""
-        return self._bookmark.last_n
+        return self._position.last_n
 
     @property
     def conversation_id(self) -> str | None:
         """None until the server has introduced the session."""
-        return self._bookmark.session.conversation_id if self._bookmark.session else None
+        return self._position.session.conversation_id if self._position.session else None
 
     async def start(self) -> None:
         connection = await self._open()
         self._reader = asyncio.create_task(self._run(connection))
 
     async def messages(self) -> AsyncIterator[Incoming]:
-        """Everything that comes, until the server ends the session. Raises `Disconnected` at any other end."""
+        """Yields everything that arrives until the server ends the session. Raises `Disconnected` at any other end."""
         while (arrived := await self._next()) is not None:
             yield arrived[1]
         if self._ended is not None and self._ended.close_code != NORMAL.code:
             raise self._ended
 
     async def type(self, text: str) -> AsyncIterator[Incoming]:
-        """Sends a message, and gives what comes until its answer is over; first of all, what had come before.
+        """Sends a message, and yields what arrives until its answer is over; first, what had arrived before.
 
-        In voice, the answer is over when the caller has played it and said so. Raises `TurnLost` or `Disconnected`.
+        In voice, the answer is over when the caller has reported its playback. Raises `TurnLost` or `Disconnected`.
         """
         connection = await self._ready()
         sent_on, earlier = self._connections, self._inbox.qsize()
         await self._send(connection, encode_client(TextMessage(text)))
-        turn = Turn()
+        turn = TypedTurn()
         while not turn.over:
             arrived = await self._next()
             if arrived is None:
@@ -100,16 +97,16 @@ class Session:
                 turn.follow(incoming, came_back=came_on > sent_on)
 
     async def send(self, message: ClientMessage) -> None:
-        """Waits while the connection is being opened again. What is sent as it breaks may be lost.
+        """Sends a message, after a reconnect if necessary. One that is sent as the connection breaks may be lost.
 
-        Raises `Disconnected` once there will be no connection any more.
+        Raises `Disconnected` if there will be no connection any more.
         """
         await self._send(await self._ready(), encode_client(message))
 
     async def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
-        """Microphone audio: PCM16 little-endian, 16 kHz, mono. Without a connection it is dropped, as it would be late.
+        """Sends microphone audio: PCM16 little-endian, 16 kHz, mono. Without a connection it is dropped.
 
-        `playing`: the assistant's speech is being played, and the microphone may hear it.
+        `playing`: the assistant's speech is being played, and the microphone may pick it up.
         """
         connection = self._connection
         if connection is not None:
@@ -119,7 +116,7 @@ class Session:
             raise self._ended
 
     async def confirm(self, confirmation_token: str, *, approved: bool) -> None:
-        """A person's answer to a `ConfirmationRequest`. What comes of it is among the `messages`."""
+        """Sends the user's answer to a `ConfirmationRequest`. The outcome is among the `messages`."""
         await self.send(Confirm(confirmation_token, approved))
 
     async def aclose(self) -> None:
@@ -134,9 +131,9 @@ class Session:
     # Sending.
 
     async def _ready(self) -> ClientConnection:
-        """A connection that is open; waits for one if need be."""
-        async with self._stirred:
-            await self._stirred.wait_for(lambda: self._is_open() or self._ended is not None)
+        """Returns an open connection, and waits for one if necessary."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._is_open() or self._ended is not None)
         if self._ended is not None:
             raise self._ended
         assert self._connection is not None
@@ -155,7 +152,7 @@ class Session:
     # Receiving.
 
     async def _next(self) -> tuple[int, Incoming] | None:
-        """What has come, with the number of its connection; None from the end on."""
+        """Returns what has arrived, with the number of its connection; None after the end."""
         arrived = await self._inbox.get()
         if arrived is None:
             self._inbox.put_nowait(None)
@@ -173,7 +170,7 @@ class Session:
                 opened_s = loop.time()
                 lost = await self._read(connection)
                 await self._set(None)
-                await self._tell(*self._bookmark.close())
+                await self._tell(*self._position.close())
                 if self._backoff is None or not lost.come_back:
                     raise lost
                 await self._tell(Reconnecting(str(lost)))
@@ -196,43 +193,43 @@ class Session:
 
     async def _open(self) -> ClientConnection:
         self._dialled = connection = await self._dial()
-        # A server that refuses may have closed already; reading then tells why.
+        # A server that refuses may have closed already; reading tells the reason.
         with suppress(ConnectionClosed):
-            await connection.send(encode_client(self._bookmark.open()))
+            await connection.send(encode_client(self._position.open()))
         self._connections += 1
         await self._set(connection)
         return connection
 
     async def _set(self, connection: ClientConnection | None) -> None:
-        async with self._stirred:
+        async with self._changed:
             self._connection = connection
-            self._stirred.notify_all()
+            self._changed.notify_all()
 
     async def _read(self, connection: ClientConnection) -> Disconnected:
-        """Reads until the connection is gone, and says why it is."""
+        """Reads until the connection is lost, and returns the reason."""
         leave_at_s: float | None = None
         try:
             while True:
                 async with asyncio.timeout_at(leave_at_s):
                     message = _decode(await connection.recv())
                 if isinstance(message, GoAway) and self._backoff is not None:
-                    # The answer under way may still come, so it is the server's to close, unless it forgets to.
+                    # The current answer may still arrive, so the server closes, and the client only if it does not.
                     leave_at_s = asyncio.get_running_loop().time() + message.time_left_ms / 1000
                 if message is not None:
-                    await self._tell(*self._bookmark.take(message))
+                    await self._tell(*self._position.take(message))
         except ConnectionClosed as closed:
             return _explain(closed)
         except TimeoutError:
             await connection.close(GOING_AWAY)
-            return Disconnected("The server is going away.", close_code=GOING_AWAY, come_back=True)
+            return Disconnected("The server is shutting down.", close_code=GOING_AWAY, come_back=True)
 
 
 def _decode(frame: str | bytes) -> ServerMessage | SpeechFrame | None:
-    """None for what this client does not understand: the server may be newer."""
+    """Returns None for an unknown message, since the server may be newer."""
     try:
         return decode_server(frame) if isinstance(frame, str) else decode_audio(frame)
     except ProtocolError as error:
-        _log.debug("a message was passed over: %s", error)
+        _log.debug("ignored a message: %s", error)
         return None
 
 

@@ -1,4 +1,4 @@
-"""A spoken turn by program: recorded speech goes out at the pace of speech, and the answer is taken as it comes."""
+"""Speaks a recording to a session in real time, and collects the answer."""
 
 import asyncio
 import base64
@@ -7,45 +7,42 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from antiphon.client.errors import ClientError
-from antiphon.client.events import Incoming
+from antiphon.client.events import ClientError, Incoming
 from antiphon.client.session import Session
-from antiphon.protocol import limits
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage, Interrupt, PlaybackDone
+from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.sound_format import WAV_HEADER_BYTES
 
-INPUT_HZ: Final = limits.MICROPHONE_HZ
-OUTPUT_HZ: Final = limits.SPEECH_HZ
 FRAME_MS: Final = 20
-FRAME_BYTES: Final = 2 * INPUT_HZ * FRAME_MS // 1000
+FRAME_BYTES: Final = 2 * MICROPHONE_HZ * FRAME_MS // 1000
 QUIET: Final = 300
-"""The largest sample that still counts as silence, of 32,767: where recorded speech ends."""
+"""The largest sample, of 32,767, that counts as silence at the end of a recording."""
 MAX_HEARING_S: Final = 15.0
-"""So long after the end of a recording its words must be known."""
+"""How long after the end of a recording its transcript must arrive."""
 MAX_ANSWER_S: Final = 60.0
 SETTLED_S: Final = 2.0
-"""So long after a recording whose last sounds were no words, the answer to the words before them is the last one."""
+"""How long to wait after a recording that ends in noise before the answer to its words counts as the last one."""
 
 
 class NoAnswer(ClientError):
-    """Speech was sent, and nothing came of it in time."""
+    """Speech was sent, and no answer came in time."""
 
     code = "no_answer"
 
 
 @dataclass(slots=True)
 class Exchange:
-    """What was said, and what came of it. Times are seconds after the last sound of the speech that was sent.
+    """What was said, and the answer. Times are in seconds after the end of the recorded speech.
 
-    Of a recording that the server takes for several turns, it is the last of them.
+    If the server takes the recording for several turns, this is the last of them.
     """
 
     interims: list[str] = field(default_factory=list)
     transcript: str = ""
     response: str = ""
     pcm: bytes = b""
-    """The answer's audio: PCM16, 22,050 Hz, mono."""
+    """The audio of the answer: PCM16, 22,050 Hz, mono."""
     tools: list[s.ToolCall] = field(default_factory=list)
     results: list[s.ToolResult] = field(default_factory=list)
     questions: list[s.ConfirmationRequest] = field(default_factory=list)
@@ -58,8 +55,8 @@ class Exchange:
 
     @property
     def answer_s(self) -> float:
-        """How long the answer's audio is."""
-        return len(self.pcm) / 2 / OUTPUT_HZ
+        """The duration of the answer's audio."""
+        return len(self.pcm) / 2 / SPEECH_HZ
 
     def take(self, incoming: Incoming, at_s: float) -> None:
         match incoming:
@@ -87,7 +84,7 @@ class Exchange:
             case s.Error(message=message):
                 self.errors.append(message)
             case s.TurnMetrics() if self.transcript:
-                # Before the words are known, it is about an earlier turn that these words have cut off.
+                # Before the transcript, it belongs to an earlier turn that this speech has interrupted.
                 self.metrics = incoming
 
     @property
@@ -100,7 +97,7 @@ class Exchange:
         self.first_audio_s = at_s if self.first_audio_s is None else self.first_audio_s
 
     def _begin_turn(self) -> None:
-        """What was said before was not all, or was another turn: its answer is not this one's."""
+        """Resets the answer: what was said before belongs to another turn, or was not complete."""
         self.response, self.pcm, self.metrics = "", b"", None
         self.first_word_s = self.first_audio_s = None
         for told in (self.tools, self.results, self.questions, self.errors):
@@ -110,15 +107,15 @@ class Exchange:
 async def say(
     session: Session, pcm: bytes, tell: Callable[[Incoming], None] = lambda incoming: None, *, patient: bool = True
 ) -> Exchange:
-    """Says 16 kHz speech into a session that listens, and returns when the answer has been given time to be played.
+    """Sends 16 kHz speech to a session that is listening, and returns after the time that playing the answer takes.
 
-    The microphone stays open meanwhile, and hears silence. `tell` sees everything that comes. Who is not patient cuts
-    the answer off when all of it is there, and counts it as heard. Raises `NoAnswer`, and `Disconnected`.
+    The microphone stays open meanwhile and sends silence. `tell` is called with everything that arrives. Without
+    `patient`, the answer is interrupted when it is complete, and counts as heard. Raises `NoAnswer` or `Disconnected`.
     """
     loop = asyncio.get_running_loop()
     exchange, began_s = Exchange(), loop.time()
     spoken_until_s = began_s + end_of_speech_ms(pcm) / 1000
-    sent_until_s = began_s + len(pcm) / 2 / INPUT_HZ
+    sent_until_s = began_s + len(pcm) / 2 / MICROPHONE_HZ
     microphone = asyncio.create_task(_speak(session, pcm, began_s))
     playing: asyncio.Task[None] | None = None
     try:
@@ -135,7 +132,7 @@ async def say(
                         done = PlaybackDone(turn) if patient else Interrupt(played_ms=1000 * exchange.answer_s)
                         playing = asyncio.create_task(_send_at(session, done, over_s if patient else 0.0))
                     case s.EndVoiceSession(reason=reason) if not exchange.is_over:
-                        raise NoAnswer(f"The server has ended the call ({reason}).")
+                        raise NoAnswer(f"The server ended the call ({reason}).")
                 if exchange.is_over and (loop.time() >= spoken_until_s or isinstance(incoming, s.EndVoiceSession)):
                     return exchange
                 if exchange.is_over:
@@ -147,20 +144,20 @@ async def say(
     finally:
         await _stop(microphone)
         await _stop(playing)
-    raise NoAnswer("The server has ended the session.")
+    raise NoAnswer("The server ended the session.")
 
 
 def end_of_speech_ms(pcm: bytes) -> int:
-    """Where the last sound is, 0 if there is none. What follows it is silence, which a recording mostly ends with."""
+    """Returns where the speech ends, or 0 if there is none. Most recordings end with silence."""
     samples = array("h", pcm)
     last = next((at for at in range(len(samples) - 1, -1, -1) if abs(samples[at]) > QUIET), -1)
-    return (last + 1) * 1000 // INPUT_HZ
+    return (last + 1) * 1000 // MICROPHONE_HZ
 
 
 async def _speak(session: Session, pcm: bytes, began_s: float) -> None:
     loop = asyncio.get_running_loop()
     for number, frame in enumerate(_frames(pcm)):
-        # By the clock, not by adding up sleeps: those are always a little longer than they should be.
+        # By the clock, since sleeps are always a little too long, and that would add up.
         await asyncio.sleep(max(0.0, began_s + number * FRAME_MS / 1000 - loop.time()))
         await session.send_audio(frame)
 
@@ -182,11 +179,11 @@ async def _stop(task: "asyncio.Task[None] | None") -> None:
         task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
-            # A connection that is gone is told to whoever reads.
+            # A lost connection is reported to whoever reads the messages.
             task.exception()
 
 
 def _explain(exchange: Exchange) -> str:
     if not exchange.transcript:
-        return f"No words were understood within {MAX_HEARING_S:.0f} seconds after the end of the recording."
+        return f"No speech was recognized within {MAX_HEARING_S:.0f} seconds after the end of the recording."
     return f"There was no answer to {exchange.transcript!r} within {MAX_ANSWER_S:.0f} seconds."

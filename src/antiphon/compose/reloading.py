@@ -8,7 +8,7 @@ from typing import Final
 
 from antiphon.authoring import build
 from antiphon.authoring.problems import Problem
-from antiphon.compose.house import TOOLKIT, build_tools
+from antiphon.compose.app import TOOLKIT, build_tools
 from antiphon.config import Settings
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.errors import RegistryError

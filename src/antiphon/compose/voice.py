@@ -1,6 +1,6 @@
-"""The voice of a process: the speech engines, loaded once for all its sessions.
+"""The voice of a process: the speech engines and models, loaded once for all its sessions.
 
-Nothing heavy is imported before a voice is wanted: a server that serves text only starts without it.
+Nothing heavy is imported before a voice is needed, so that a text-only server starts quickly.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from antiphon.speech.wrappers import CachingSynthesizer, UrgentOnlyRecognizer
 from antiphon.weights.folder import locate
 
 READY: Final = "Ready."
-"""What warms the voice where there is no greeting."""
+"""What warms up the voice if there is no greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """What gives every session a model of its own that listens and speaks."""
+    """Makes a model that listens and speaks for each session."""
 
     speech: Speech
     usual_voice: str
     factory: ModelFactory
 
     async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
-        """A text as it would be spoken, at the wire's rate; nothing, if there is nothing to be heard in it."""
+        """Synthesizes a text at the protocol's sample rate; returns nothing if the text has nothing to speak."""
         from antiphon.audio.resample import resample
 
         synthesizer = self.speech.synthesizer
@@ -60,12 +60,12 @@ class Voice:
 
 @asynccontextmanager
 async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
-    """Loads the engines of the settings, all at once. Raises `AntiphonError` if one cannot be had."""
+    """Loads the engines of the settings concurrently. Raises `AntiphonError` if one of them fails."""
     async with AsyncExitStack() as stack:
         workers = Workers(threads=_cores())
         stack.push_async_callback(workers.aclose)
         opening = (_open_recognizer(settings, workers), _open_synthesizer(settings, workers))
-        # If one fails, the other is waited for all the same: left alone, it would go on without anybody to close it.
+        # If one fails, the other is still awaited, so that it can be closed.
         recognizer, synthesizer = await asyncio.gather(*opening, return_exceptions=True)
         for engine in (recognizer, synthesizer):
             if engine is not None and not isinstance(engine, BaseException):
@@ -84,9 +84,9 @@ async def open_voice(
     completeness: Callable[[str], Completeness],
     health: ModelHealth | None = None,
 ) -> AsyncIterator[Voice]:
-    """`completeness` knows how much of a request a text is, and `health` is told how the model fares.
+    """Opens the voice. `completeness` judges how complete a request is, and `health` is told of failures.
 
-    Raises `AntiphonError` if an engine cannot be had.
+    Raises `AntiphonError` if an engine fails to load.
     """
     with needs_extra("local", "the voice"):
         from antiphon.audio.turn import TurnDetector
@@ -175,7 +175,7 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             piper = CachingSynthesizer(PiperSynthesizer(settings.models_dir, workers))
             where = f"its *.onnx and *.onnx.json are to be in {settings.models_dir / settings.speech.voice}"
             _check_voice(settings, piper, [each.id for each in piper.voices], where)
-            # This loads the voice too.
+            # This also loads the voice.
             await piper.warm([settings.assistant.greeting or READY], voice=settings.speech.voice)
             return piper
         case WyomingServer(host=host, port=port):
@@ -194,12 +194,12 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
 
 
 def _chosen_voice(settings: Settings) -> str | None:
-    """The default is one of Piper's, which others do not have, and refuse."""
+    """Returns the configured voice. The default is a voice of Piper, which other engines refuse."""
     return settings.speech.voice if "speech.voice" in settings.given else None
 
 
 def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str], where: str = "") -> None:
-    """A name that somebody has set, and that is none of these, is a mistake. Some servers tell of no voice."""
+    """Raises `SpeechError` if the configured voice does not exist. Some servers do not list their voices."""
     chosen = _chosen_voice(settings)
     if chosen is None or not ids or chosen in ids:
         return
@@ -209,10 +209,10 @@ def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str
 
 
 def _is_wanted(when: str, needs_network: bool) -> bool:
-    """What is done on the chance that it helps; by itself only where it has no price."""
+    """Decides about speculative work: "auto" allows it only where it costs nothing."""
     return when == "always" or (when == "auto" and not needs_network)
 
 
 def _cores() -> int:
-    """Those that this process may use: a container is often given fewer than the machine has."""
+    """Counts the cores that this process may use, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,1 +1,1 @@
-"""What a model is told about itself: the parts, and the one way to put them together."""
+"""The system prompt: its parts, and the composer."""

@@ -1,18 +1,23 @@
-"""The system prompt: who the assistant is, what it can call, and how it works, in the order that models follow best."""
+"""Composes the system prompt: who the assistant is, which tools it has, and how it works."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from antiphon.config import Assistant
 from antiphon.errors import AntiphonError
+from antiphon.storage.people import BlockStore
 from antiphon.tools.spec import Mode
 
 CORE: Final = "core.md"
 VOICE: Final = "voice-behavior.md"
 LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
 NAME_PLACEHOLDER: Final = "{name}"
+TIMEOUT_SETTLED: Final = (
+    "This user was shut out for a while, and that time is over. The matter is settled: do not mention it unless the "
+    "user does, and if there is a new offence, begin again with a warning."
+)
 
 
 class PromptError(AntiphonError):
@@ -25,26 +30,32 @@ class Composer:
     """Reads the parts of the prompt once. Raises `PromptError` if one of them cannot be read."""
 
     def __init__(self, assistant: Assistant | None = None, folder: Traversable | None = None) -> None:
-        """`assistant` is who the settings make it; `folder` has the parts, and is the package's own by default."""
+        """`assistant` is the persona of the settings. `folder` has the parts; the default is this package."""
         self.assistant = assistant or Assistant()
         folder = folder or files(__package__)
         parts = {name: _read(folder / name) for name in (CORE, VOICE, *LOOPS.values())}
         parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
         self._parts = parts
 
-    def compose(self, mode: Mode, *, tools_version: str, summaries: str, extra: str = "") -> str:
-        """The prompt of a session. Only the settings, the version, `summaries` and `extra` differ between servers.
+    def compose(self, mode: Mode, *, tools_version: str, summaries: str, notes: Sequence[str] = ()) -> str:
+        """Composes the prompt of a session.
 
-        `extra` is what this session needs to know beyond that, such as a timeout that has expired; it comes last, so
-        that all before it can be cached by a provider.
+        `notes` are facts about this session alone, as `notes_about` collects them. They come last, so that a provider
+        can cache everything before them.
         """
         parts = [self._parts[CORE]]
         if instructions := self.assistant.instructions.strip():
             parts += ["# Instructions of this server", instructions]
         if mode is Mode.VOICE:
             parts.append(self._parts[VOICE])
-        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], extra.strip()]
+        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], *notes]
         return "\n\n".join(part for part in parts if part)
+
+
+async def notes_about(user: str, blocks: BlockStore, now_ms: int) -> tuple[str, ...]:
+    """Collects what a model must know about a user before a session begins. Each fact is given to one session only."""
+    expired = await blocks.take_expired(user, now_ms)
+    return () if expired is None else (TIMEOUT_SETTLED,)
 
 
 def _read(part: Traversable) -> str:

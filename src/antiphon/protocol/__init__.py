@@ -1,1 +1,1 @@
-"""The client's wire: messages, their text and binary forms, and what can be wrong with them. No input or output."""
+"""The client protocol: messages, their text and binary forms, and their errors. No input or output."""

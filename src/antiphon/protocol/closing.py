@@ -1,6 +1,6 @@
-"""How the server closes a connection: a code for programs, a reason for people.
+"""The close codes of the server, each with a reason for people.
 
-Only 1000 ends the session. After every other code it is parked, and may be resumed where `come_back` says so.
+Only 1000 ends the session. After any other code the session is parked, and can be resumed if `come_back` is true.
 """
 
 from typing import Final
@@ -13,9 +13,9 @@ from antiphon.protocol.limits import AUDIO_BURST_S, HELLO_LIMIT_S, MAX_FRAME_BYT
 class Close(Struct, frozen=True):
     code: int
     reason: str
-    """At most 123 bytes: a close frame holds no more."""
+    """At most 123 bytes, which is all that a close frame can hold."""
     come_back: bool
-    """Whether to connect again with the same credentials, after the usual back-off."""
+    """Whether the client should reconnect with the same credentials, after the usual backoff."""
 
 
 NORMAL: Final = Close(1000, "the session is over", False)
@@ -25,7 +25,7 @@ INTERNAL: Final = Close(1011, "an error of the server; the session can be resume
 RESTARTING: Final = Close(1012, "the server restarts; the session can be resumed", True)
 FULL: Final = Close(1013, "too many connections; try again later", True)
 
-# 4000 and up are the application's. These end like the HTTP status that means the same.
+# Codes from 4000 on belong to the application. These end in the HTTP status with the same meaning.
 UNAUTHENTICATED: Final = Close(4401, "a valid token is required", False)
 BLOCKED: Final = Close(4403, "this user is blocked for now", False)
 NO_HELLO: Final = Close(4408, f"no hello within {HELLO_LIMIT_S} seconds", False)

@@ -1,5 +1,6 @@
-"""Frames to messages and back, without input or output. Whatever a frame holds, the answer is a message or a
-`ProtocolError`."""
+"""Decodes and encodes frames, without input or output.
+
+Whatever a frame contains, the result is a message or a `ProtocolError`."""
 
 import binascii
 from collections.abc import Mapping, Sequence
@@ -18,20 +19,20 @@ from antiphon.protocol.server_messages import SERVER_MESSAGES, ServerMessage, Sp
 from antiphon.sound_format import SAMPLE_BYTES, write_wav
 
 PLAYING: Final = 0b1
-"""The flag of a microphone frame that was recorded while the client played the assistant's speech."""
+"""The flag of a microphone frame that was recorded while the client was playing the assistant's speech."""
 SPEECH: Final = 0x01
 """The first byte of a binary frame from the server."""
 
 _SPEECH_HEADER: Final = Layout(">BIII")
 _QUOTED: Final = 120
-"""Characters of a client's own text that an error repeats."""
+"""How many characters of the client's own text an error repeats."""
 
-# Everything that msgspec raises for bad input. It knows a lone surrogate and bad UTF-8 only as Python's own errors.
+# Everything that msgspec raises for bad input. A lone surrogate and bad UTF-8 raise Python's own errors.
 _REFUSED: Final = (DecodeError, UnicodeError, RecursionError)
 
 
 def tag_of(message: type[ClientMessage] | type[ServerMessage]) -> str:
-    """The `type` of a message on the wire."""
+    """Returns the `type` of a message on the wire."""
     return str(message.__struct_config__.tag)
 
 
@@ -39,7 +40,7 @@ class _Envelope(msgspec.Struct):
     type: str | None = None
 
 
-# `Union[tuple]` is a type at run time only; a decoder's type is said by the annotation beside it.
+# `Union[tuple]` is a type at run time only, so the annotations give the decoders their types.
 _ANY_SERVER_MESSAGE: Final[Any] = Union[SERVER_MESSAGES]  # noqa: UP007
 _client: Final[Decoder[ClientMessage]] = Decoder(Union[CLIENT_MESSAGES])  # noqa: UP007
 _server: Final[Decoder[ServerMessage]] = Decoder(_ANY_SERVER_MESSAGE)
@@ -51,12 +52,12 @@ _SETTINGS: Final = tag_of(Settings)
 
 
 def decode(frame: str | bytes) -> ClientMessage | AudioFrame:
-    """A client's frame: text is a message, bytes are microphone audio."""
-    # Of a text these are characters; its bytes were counted by the transport before it became a text.
+    """Decodes a client's frame: text is a message, bytes are microphone audio."""
+    # For text these are characters; the transport has already limited the bytes.
     if len(frame) > MAX_FRAME_BYTES:
         raise ProtocolError(ErrorCode.TOO_LARGE, f"A frame may have at most {MAX_FRAME_BYTES} bytes.")
     if isinstance(frame, bytes):
-        # The flags are one byte, so a whole number of samples makes an odd length.
+        # With one byte of flags, a whole number of samples makes an odd length.
         if len(frame) % SAMPLE_BYTES == 0 or len(frame) == 1:
             raise ProtocolError(ErrorCode.BAD_AUDIO, "An audio frame is one byte of flags and whole 16-bit samples.")
         return AudioFrame(frame[0] & PLAYING == PLAYING, frame[1:])
@@ -67,27 +68,27 @@ def decode(frame: str | bytes) -> ClientMessage | AudioFrame:
 
 
 def encode(message: ServerMessage, n: int) -> str:
-    """A message as the `n`th of its session."""
+    """Encodes a message as the `n`th of its session."""
     numbered = replace(message, n=n)
     try:
         return _encode(numbered).decode()
     except UnicodeEncodeError:
-        # A model's or a tool's text may hold half of a surrogate pair, cut between two chunks.
+        # A model's or a tool's text may contain half of a surrogate pair, cut between two chunks.
         return _encode(_mend(msgspec.to_builtins(numbered))).decode()
 
 
 def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
-    """Speech for a client that takes binary audio: PCM16, 22,050 Hz."""
+    """Encodes speech for a client that takes binary audio: PCM16, 22,050 Hz."""
     return _SPEECH_HEADER.pack(SPEECH, n, turn, seq) + pcm
 
 
 def wav_base64(pcm: bytes, hz: int) -> str:
-    """PCM16 mono as the `data` of an `audio` message."""
+    """Makes the `data` of an `audio` message from PCM16 mono."""
     return binascii.b2a_base64(write_wav(pcm, hz), newline=False).decode("ascii")
 
 
 def server_message(fields: Mapping[str, Any]) -> ServerMessage:
-    """The message that a tool hands over as a mapping with its `type`."""
+    """Makes a message from a mapping with its `type`, as tools give it."""
     try:
         return msgspec.convert(dict(fields), type=_ANY_SERVER_MESSAGE)  # type: ignore[no-any-return]
     except ValidationError as error:
@@ -95,7 +96,7 @@ def server_message(fields: Mapping[str, Any]) -> ServerMessage:
 
 
 def decode_server(text: str) -> ServerMessage:
-    """For clients: a server's text frame. A client passes over what is `UNKNOWN_TYPE`: the server may be newer."""
+    """For clients: decodes a text frame. Clients ignore an `UNKNOWN_TYPE`, since the server may be newer."""
     try:
         return _server.decode(text)
     except _REFUSED as error:
@@ -103,7 +104,7 @@ def decode_server(text: str) -> ServerMessage:
 
 
 def decode_audio(frame: bytes) -> SpeechFrame:
-    """For clients: a server's binary frame."""
+    """For clients: decodes a binary frame."""
     header = _SPEECH_HEADER.size
     if len(frame) <= header or (len(frame) - header) % SAMPLE_BYTES or frame[0] != SPEECH:
         raise ProtocolError(ErrorCode.BAD_AUDIO, f"A speech frame is a header of {header} bytes and 16-bit samples.")
@@ -112,17 +113,17 @@ def decode_audio(frame: bytes) -> SpeechFrame:
 
 
 def encode_client(message: ClientMessage) -> str:
-    """For clients: a message as text. What is not given is left out."""
+    """For clients: encodes a message, without the fields that are not set."""
     return _encode(message).decode()
 
 
 def encode_microphone(pcm: bytes, *, playing: bool = False) -> bytes:
-    """For clients: microphone audio, PCM16 little-endian, 16 kHz, mono."""
+    """For clients: encodes microphone audio, PCM16 little-endian, 16 kHz, mono."""
     return (b"\x01" if playing else b"\x00") + pcm
 
 
 def _refusal(text: str, error: Exception, known: Sequence[str]) -> ProtocolError:
-    """Says what is wrong with a text. It is read a second time, for its type; only errors pay for that."""
+    """Explains what is wrong with a text frame, which is parsed again for its type."""
     if not isinstance(error, ValidationError):
         return _malformed(error)
     try:
@@ -134,7 +135,7 @@ def _refusal(text: str, error: Exception, known: Sequence[str]) -> ProtocolError
             ErrorCode.BAD_MESSAGE, 'A message must be a JSON object, such as {"type": "ping", "t": 1}.'
         )
     except _REFUSED as broken:
-        # The wrong field came before the place where the JSON breaks off.
+        # The JSON is broken after the invalid field.
         return _malformed(broken)
     if kind is None:
         return ProtocolError(ErrorCode.UNKNOWN_TYPE, 'The message has no "type".')
@@ -165,7 +166,7 @@ def _code(kind: str, what: str) -> ErrorCode:
 
 
 def _place(error: ValidationError) -> tuple[str, str]:
-    """What msgspec found, and in which field: it tells both only in one sentence, "… - at `$.field`"."""
+    """Splits an error of msgspec, "… - at `$.field`", into the problem and the field."""
     what, at, path = str(error).rpartition(" - at `$")
     if not at:
         what, path = path, ""
@@ -174,7 +175,7 @@ def _place(error: ValidationError) -> tuple[str, str]:
 
 
 def _mend(value: Any) -> Any:
-    """Puts halves of surrogate pairs together where they meet, and marks the others as unreadable (U+FFFD)."""
+    """Joins halves of surrogate pairs that are next to each other, and replaces other halves by U+FFFD."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

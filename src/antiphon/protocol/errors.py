@@ -1,4 +1,4 @@
-"""What can be wrong with a client's message, and the codes that an `error` message carries."""
+"""The error for an invalid frame, and the codes of `error` messages."""
 
 from enum import StrEnum
 
@@ -6,46 +6,46 @@ from antiphon.errors import AntiphonError
 
 
 class ErrorCode(StrEnum):
-    """What an `error` is about. The connection goes on after each of them, but for those that say "closes"."""
+    """What an `error` is about. The connection stays open, except after the codes that say "closes"."""
 
     BAD_JSON = "bad_json"
-    """The text is not JSON: broken, NaN or Infinity in it, half of a surrogate pair, or nested too deeply."""
+    """The text is not valid JSON. NaN, Infinity, half of a surrogate pair and very deep nesting are not allowed."""
     UNKNOWN_TYPE = "unknown_type"
-    """There is no such message, or it has no type."""
+    """The type is unknown or missing."""
     BAD_MESSAGE = "bad_message"
-    """A field is missing or has a wrong value; the message says which. Nothing of it was done."""
+    """A field is missing or invalid; the message says which. Nothing was done."""
     BAD_SETTINGS = "bad_settings"
-    """A setting is out of range or of a wrong kind; none was applied."""
+    """A setting is out of range or has the wrong type. No setting was changed."""
     BAD_AUDIO = "bad_audio"
-    """A binary frame holds no sample, or half of one. It was dropped."""
+    """A binary frame has no samples, or half a sample. It was dropped."""
     TOO_LARGE = "too_large"
-    """A text, a list or a frame is longer than the limits allow."""
+    """A text, a list or a frame is too long."""
     HELLO_LATE = "hello_late"
-    """`hello` must be the first message; this one was ignored."""
+    """`hello` must be the first message. This one was ignored."""
     RESUME_REJECTED = "resume_rejected"
-    """The handle is unknown, used, expired or another user's. A fresh session follows."""
+    """The handle is unknown, used, expired or another user's. A new session follows."""
     UNKNOWN_CONVERSATION = "unknown_conversation"
-    """This user has no such conversation; the session stays where it is."""
+    """This user has no such conversation. The session stays in the current one."""
     BUSY = "busy"
-    """Too many typed messages wait already; this one was not taken. Send it again when the answer is there."""
+    """Too many typed messages are waiting, so this one was refused. Send it again after the answer."""
     MODEL_FAILED = "model_failed"
-    """The model cannot be reached or refuses; the turn is over."""
+    """The model cannot be reached, or it refused. The turn is over."""
     UNAVAILABLE = "unavailable"
-    """What is stored cannot be read or written now; the message was not taken. Try again in a moment."""
+    """The database cannot be used right now, so the message was refused. Try again in a moment."""
     CONVERSATION_GONE = "conversation_gone"
-    """The conversation was deleted elsewhere. The session goes on in a new one; its `session` message follows."""
+    """The conversation was deleted elsewhere. The session continues in a new one; a `session` message follows."""
     INTERNAL = "internal"
-    """A fault of the server; the turn is over."""
+    """An error in the server. The turn is over."""
     UNAUTHENTICATED = "unauthenticated"
-    """No valid token: closes."""
+    """The token is missing or invalid. Closes."""
     BLOCKED = "blocked"
-    """This user is refused until the block is over: closes."""
+    """This user is blocked for now. Closes."""
     TOO_FAST = "too_fast"
-    """More messages or audio than the pace allows. It was dropped; going on like this closes."""
+    """Too many messages or too much audio. It was dropped. Closes if it continues."""
 
 
 class ProtocolError(AntiphonError):
-    """A frame that means nothing. Its text can be sent back to the client as it is."""
+    """An invalid frame. The text can be sent to the client as it is."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

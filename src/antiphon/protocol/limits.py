@@ -1,20 +1,20 @@
-"""What the wire allows. A sender that keeps to these is never refused for size or form."""
+"""The limits of the protocol. Messages within them are never refused for their size."""
 
 from typing import Final
 
 from antiphon import sound_format
 
 MAX_FRAME_BYTES: Final = 64 * 1024
-"""One frame from a client, text or audio. The server closes the connection on a longer one (`closing.TOO_LARGE`)."""
+"""The longest frame from a client, text or audio. A longer one closes the connection (`closing.TOO_LARGE`)."""
 HELLO_LIMIT_S: Final = 10
-"""Seconds from the handshake to `hello`, where the server asks for a token."""
+"""How many seconds a client may take to send `hello` where the server requires a token."""
 AUDIO_BURST_S: Final = 30
-"""Seconds of microphone audio that may come faster than speech."""
+"""How many seconds of microphone audio may arrive faster than real time."""
 MICROPHONE_HZ: Final = sound_format.MICROPHONE_HZ
 SPEECH_HZ: Final = sound_format.SPEECH_HZ
 
 MAX_TEXT: Final = 8_000
-"""Characters of a typed message, and of each message that a client brings along."""
+"""Characters of a typed message, and of each initial message."""
 MAX_PENDING_REQUEST: Final = 200
 MAX_INITIAL_MESSAGES: Final = 100
 MAX_NAME: Final = 64
@@ -29,7 +29,7 @@ MAX_VOICE_SPEED: Final = 200
 MAX_VOLUME: Final = 100
 
 MAX_NUMBER: Final = 2**32 - 1
-"""Of messages, turns and pieces of audio: they are 32 bits wide in binary frames."""
+"""The highest number of a message, a turn or a piece of audio: they have 32 bits in binary frames."""
 MAX_PLAYED_MS: Final = 24 * 60 * 60 * 1000
 
 

@@ -1,4 +1,4 @@
-"""The wire as a page for people, made from its schema."""
+"""Makes the reference page of the protocol from its schema."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,27 +6,27 @@ from typing import Any, Final
 from antiphon.protocol import limits
 from antiphon.protocol.closing import CLOSES
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.notes import notes
+from antiphon.protocol.schema import notes
 
 Schema = Mapping[str, Any]
 
 INTRODUCTION: Final = f"""\
 # The client wire, version 1
 
-This page and [protocol.schema.json](protocol.schema.json) are made from the code by
-`python -m antiphon.protocol.schema --write`. Change the structs in `src/antiphon/protocol/`, not this page.
+This page and [protocol.schema.json](protocol.schema.json) are generated from the code by
+`make reference`. Change the structs in `src/antiphon/protocol/`, not this page.
 
-Messages are JSON objects in text frames, told apart by `type`. Receivers ignore fields that they do not know, and
-clients ignore types that they do not know. A frame from a client has at most {limits.MAX_FRAME_BYTES:,} bytes.
+Messages are JSON objects in text frames, identified by `type`. Receivers ignore unknown fields, and clients ignore
+unknown types. A frame from a client has at most {limits.MAX_FRAME_BYTES:,} bytes.
 
 ## Binary frames
 
 | from | layout |
 |---|---|
 | client | 1 byte of flags, then PCM16 little-endian, {limits.MICROPHONE_HZ:,} Hz, mono. Bit 0 of the flags: the \
-client is playing the assistant's speech now |
+client is playing the assistant's speech |
 | server | 0x01, then `n`, `turn` and `seq` as unsigned 32-bit big-endian numbers, then PCM16 little-endian, \
-{limits.SPEECH_HZ:,} Hz, mono. Sent in the place of `audio` if `hello` asks for it |
+{limits.SPEECH_HZ:,} Hz, mono. Sent instead of `audio` if `hello` asks for it |
 """
 
 SAID_ONCE: Final = frozenset({"type", "n"})
@@ -38,17 +38,17 @@ def markdown(schema: Schema) -> str:
     parts = [
         INTRODUCTION,
         "## Client → server\n",
-        "Fields with a question mark may be left out.\n",
+        "Fields with a question mark are optional.\n",
         *_messages(definitions, "ClientMessage"),
         "## Server → client\n",
-        "Every field is always there; what does not apply is null. Each message also has `n`, an integer that counts\n"
-        "messages and binary frames from 1 within the session.\n",
+        "Every field is always present; null means that it does not apply. Each message also has `n`, an integer that\n"
+        "counts messages and binary frames from 1 within the session.\n",
         *_messages(definitions, "ServerMessage"),
         "## Error codes\n",
         _table(("code", "meaning"), ((f"`{code}`", notes(ErrorCode)[code.name]) for code in ErrorCode)),
         "## Close codes\n",
         _table(
-            ("code", "reason", "come back"),
+            ("code", "reason", "reconnect"),
             ((str(close.code), close.reason, "yes" if close.come_back else "no") for close in CLOSES),
         ),
     ]
@@ -76,7 +76,7 @@ def _of_enum(field: Schema, definitions: Schema) -> str:
 
 
 def _say(field: Schema, definitions: Schema) -> str:
-    """What a field holds, in words."""
+    """Describes the value of a field."""
     match field:
         case {"$ref": str()}:
             return _say(_resolve(field, definitions), definitions)

@@ -1,6 +1,6 @@
-"""What the server sends. Every field is always there; what does not apply is null.
+"""The messages that the server sends. Every field is always present; null means that it does not apply.
 
-Clients ignore types and fields that they do not know.
+Clients ignore unknown types and fields.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ class ServerMessage(Struct, frozen=True, kw_only=True, tag_field="type"):
     """Any message that the server sends as text."""
 
     n: int = 0
-    """Counts the server's messages and binary frames from 1 within the session. Set when it is sent."""
+    """Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent."""
 
 
 class State(StrEnum):
@@ -25,11 +25,11 @@ class State(StrEnum):
     LISTENING = "listening"
     """The user may speak."""
     PROCESSING = "processing"
-    """An answer is being made."""
+    """The answer is in progress."""
     SPEAKING = "speaking"
-    """The answer is heard."""
+    """The answer is being played."""
     INTERRUPTED = "interrupted"
-    """The user cut in; the next state follows at once."""
+    """The user interrupted the answer; the next state follows at once."""
 
 
 class FlyoutType(StrEnum):
@@ -38,7 +38,7 @@ class FlyoutType(StrEnum):
     CODE = "code"
     """The content is source text."""
     TERMINAL = "terminal"
-    """The content is text to be added to what the panel shows."""
+    """The content is text that is added to the panel."""
 
 
 class NoticeKind(StrEnum):
@@ -61,7 +61,7 @@ class EnergyReason(StrEnum):
 
 
 class StateChanged(ServerMessage, frozen=True, tag="state"):
-    """The state from now on. The first message of every connection is one."""
+    """The new state. It is the first message of every connection."""
 
     state: State
 
@@ -71,7 +71,7 @@ class Transcript(ServerMessage, frozen=True, tag="transcript"):
 
     text: str
     is_final: bool
-    """A final one is sent after it is stored; interim ones come while the user speaks."""
+    """A final transcript is sent after it is stored; interim ones are sent while the user speaks."""
     turn: int | None = None
     """The turn that it belongs to. A transcript may come after the answer of its turn, or never."""
 
@@ -80,26 +80,26 @@ class ResponseChunk(ServerMessage, frozen=True, tag="response_chunk"):
     """The next piece of the answer."""
 
     text: str
-    """Only what is new."""
+    """Only the new text."""
     is_first: bool
     turn: int | None = None
 
 
 class QueuedText(Struct, frozen=True):
-    """A typed message that waits for its turn."""
+    """A typed message that is waiting."""
 
     id: str
     text: str
 
 
 class Queued(ServerMessage, frozen=True, tag="queued"):
-    """The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none."""
+    """The typed messages that wait for the current answer to end, oldest first. Sent whenever the list changes."""
 
     messages: tuple[QueuedText, ...]
 
 
 class Response(ServerMessage, frozen=True, tag="response"):
-    """The whole answer, after its chunks: it replaces them. Audio may come before it."""
+    """The whole answer. It comes after its chunks and replaces them. Audio may come before it."""
 
     text: str
     turn: int | None = None
@@ -111,11 +111,11 @@ class Audio(ServerMessage, frozen=True, tag="audio"):
     data: str
     """A WAV file in base64: 22,050 Hz, mono, 16 bits."""
     turn: int = 0
-    """The turn that it belongs to; 0: to none, as a sample of a voice."""
+    """The turn that it belongs to; 0 for a voice sample, which belongs to none."""
     seq: int = 0
     """Counts the pieces of a turn from 0."""
     last: bool = False
-    """No more audio comes for this turn."""
+    """Whether this is the last audio of the turn."""
 
 
 class ToolCall(ServerMessage, frozen=True, tag="tool_call"):
@@ -123,13 +123,13 @@ class ToolCall(ServerMessage, frozen=True, tag="tool_call"):
 
     name: str
     args: Any
-    """As the model gave them: an object, unless the model erred."""
+    """The arguments as the model gave them: an object, unless the model made a mistake."""
     id: str | None = None
-    """The same as in the `tool_result`."""
+    """The `tool_result` has the same id."""
 
 
 class ToolResult(ServerMessage, frozen=True, tag="tool_result"):
-    """What came of a tool call."""
+    """The result of a tool call."""
 
     name: str
     result: Any
@@ -140,13 +140,13 @@ class ToolResult(ServerMessage, frozen=True, tag="tool_result"):
 
 
 class Flyout(ServerMessage, frozen=True, tag="flyout"):
-    """Something to show beside the conversation. Comes between its `tool_call` and its `tool_result`."""
+    """Content to show beside the conversation. It comes between the `tool_call` and the `tool_result`."""
 
     flyout_type: FlyoutType
     content: str
     """Text or a URL, never markup."""
     language: str | None = None
-    """Of source text, such as "python"."""
+    """The language of source text, such as "python"."""
     title: str | None = None
 
 
@@ -154,15 +154,15 @@ class Error(ServerMessage, frozen=True, tag="error"):
     """Something went wrong."""
 
     message: str
-    """A sentence that can be shown."""
+    """A sentence to show to the user."""
     code: str = ErrorCode.INTERNAL
     """One of the error codes."""
     retryable: bool = False
-    """Whether the same may succeed another time."""
+    """Whether another attempt may succeed."""
 
 
 class EnergyLevels(Struct, frozen=True):
-    """How good the models in use are; 0 is exhausted."""
+    """The quality levels of the models in use; 0 means exhausted."""
 
     voice: int
     """0 to 3."""
@@ -171,23 +171,23 @@ class EnergyLevels(Struct, frozen=True):
 
 
 class Session(ServerMessage, frozen=True, tag="session"):
-    """The session behind this connection. Sent again with each new handle."""
+    """The session of this connection. Sent again with each new handle."""
 
     session_id: str
     conversation_id: str
     resume: str
-    """The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
-    good until this one was used, or until the client has sent anything on this connection."""
+    """The handle for resuming the session, which replaces the previous one; keep it in memory only. The previous handle
+    stays valid until this one is used, or until the client sends anything on this connection."""
     resumed: bool
     mode: Mode
     tools_version: str
     expires_in_s: int
-    """Seconds that the handle is valid after the last use."""
+    """How many seconds the handle stays valid after the last use."""
     energy: EnergyLevels | None = None
 
 
 class GoAway(ServerMessage, frozen=True, tag="go_away"):
-    """The server will close this connection. Come back with the handle."""
+    """The server will close this connection. Reconnect with the handle."""
 
     time_left_ms: int
     reason: str
@@ -195,21 +195,21 @@ class GoAway(ServerMessage, frozen=True, tag="go_away"):
 
 
 class GenerationComplete(ServerMessage, frozen=True, tag="generation_complete"):
-    """The model has finished making this answer. It may still be playing."""
+    """The model has finished this answer, which may still be playing."""
 
     turn: int
 
 
 class VoiceSessionStart(ServerMessage, frozen=True, tag="voice_session_start"):
-    """The conversation goes on in voice: the client opens the microphone and sends `start_voice`."""
+    """The conversation continues in voice: the client opens the microphone and sends `start_voice`."""
 
     session_id: str
     pending_request: str | None
-    """What will be answered first."""
+    """The request that will be answered first."""
 
 
 class EndVoiceSession(ServerMessage, frozen=True, tag="end_voice_session"):
-    """The call is over; the conversation goes on in text."""
+    """The call is over; the conversation continues in text."""
 
     reason: str
     final_message: str | None
@@ -225,28 +225,28 @@ class Timeout(ServerMessage, frozen=True, tag="timeout"):
 
 
 class ConfirmationRequest(ServerMessage, frozen=True, tag="confirmation_request"):
-    """The person is asked to approve a call, exactly as it is shown. Answered by `confirm`."""
+    """Asks the user to approve a call exactly as it is shown. Answered by `confirm`."""
 
     confirmation_token: str
     tool: str
     args: dict[str, Any]
     preview: str
-    """What will happen, in words."""
+    """A description of what will happen."""
     expires_at: int
     """Unix time in milliseconds."""
     id: str | None = None
-    """The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same."""
+    """The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same id."""
 
 
 class ConfirmationResolved(ServerMessage, frozen=True, tag="confirmation_resolved"):
-    """The question is settled, by whichever way."""
+    """A confirmation request was answered, or it expired."""
 
     confirmation_token: str
     outcome: Outcome
 
 
 class Energy(ServerMessage, frozen=True, tag="energy"):
-    """Another model is in use, or none."""
+    """The model in use has changed, or there is none any more."""
 
     mode: Mode
     level: int
@@ -257,34 +257,34 @@ class Energy(ServerMessage, frozen=True, tag="energy"):
     """Null at level 0."""
     resumable: bool
     requires_fallback: bool
-    """Whether the new model starts from a summary instead of the old one's handle."""
+    """Whether the new model starts from a summary instead of the old model's handle."""
 
 
 class Notice(ServerMessage, frozen=True, tag="notice"):
-    """A short text that passes by."""
+    """A short notification."""
 
     kind: NoticeKind
     text: str
     code: str | None = None
-    """What it is about, for programs."""
+    """A code for programs."""
     duration_ms: int | None = None
-    """How long to show it. Null: as the client likes."""
+    """How long to show it. Null: the client decides."""
 
 
 class TurnMetrics(ServerMessage, frozen=True, tag="turn_metrics"):
-    """Where the time of a turn went, in milliseconds. Null: the turn had no such part."""
+    """How long the parts of a turn took, in milliseconds. Null: the turn had no such part."""
 
     turn: int
     end_of_turn_ms: float | None = None
-    """From the last sound of the user to the decision that the turn is over."""
+    """From the end of the user's speech to the decision that the turn is over."""
     stt_ms: float | None = None
-    """What recognition took. It may begin before the turn is over, so it is not all a part of the total."""
+    """How long recognition took. It may start before the turn is over, so the total does not include all of it."""
     first_token_ms: float | None = None
-    """From the text to the first word of the answer."""
+    """From the final transcript to the first word of the answer."""
     first_audio_ms: float | None = None
-    """From the first word to the first sound."""
+    """From the first word to the first audio."""
     total_ms: float | None = None
-    """From the last sound of the user to the first sound of the answer."""
+    """From the end of the user's speech to the first audio of the answer."""
 
 
 class HistoryCall(Struct, frozen=True):
@@ -293,28 +293,28 @@ class HistoryCall(Struct, frozen=True):
     id: str
     name: str
     args: Any = None
-    """As in `tool_call`. What is longer than 2,000 bytes of JSON is given as the beginning of that text."""
+    """As in `tool_call`. If the JSON is longer than 2,000 bytes, only the beginning of its text is given."""
     result: Any = None
-    """As in `tool_result`, shortened in the same way. Null if it is not known."""
+    """As in `tool_result`, shortened in the same way. Null: unknown."""
     ok: bool | None = None
-    """Null: the outcome is not known."""
+    """Null: the outcome is unknown."""
 
 
 class HistoryTurn(Struct, frozen=True):
-    """Who said what."""
+    """One turn of a conversation."""
 
     role: Role
     content: str
-    """Empty for calls that no words followed."""
+    """Empty for tool calls without a text after them."""
     spoken: bool = False
     at: int | None = None
     """Unix time in milliseconds."""
     calls: tuple[HistoryCall, ...] = ()
-    """What the assistant called before it said this, in order. Of a long conversation, the newest calls only."""
+    """The tool calls before this text, in order. A long conversation has only its newest calls."""
 
 
 class History(ServerMessage, frozen=True, tag="history"):
-    """The turns of a conversation that was resumed or loaded, oldest first."""
+    """The turns of the conversation that was resumed or loaded, oldest first."""
 
     conversation_id: str
     turns: tuple[HistoryTurn, ...]
@@ -330,7 +330,7 @@ class Reminder(ServerMessage, frozen=True, tag="reminder"):
 
 
 class Image(ServerMessage, frozen=True, tag="image"):
-    """A picture that was made or found."""
+    """An image that was generated or found."""
 
     url: str
     caption: str | None = None
@@ -341,9 +341,9 @@ class SettingsUpdated(ServerMessage, frozen=True, tag="settings_updated"):
 
     theme: str | None
     voice_speed: int
-    """Percent of the normal speed of speech."""
+    """The speed of speech, in percent of the normal speed."""
     volume: int
-    """Percent."""
+    """The volume in percent."""
     voice: str | None
     greeting: bool
     captions: bool
@@ -360,7 +360,7 @@ SERVER_MESSAGES: Final = tuple(ServerMessage.__subclasses__())
 
 
 class SpeechFrame(Struct, frozen=True, gc=False):
-    """Speech in a binary frame, in the place of an `audio` message: PCM16 little-endian, 22,050 Hz, mono."""
+    """Speech in a binary frame, instead of an `audio` message: PCM16 little-endian, 22,050 Hz, mono."""
 
     n: int
     turn: int

@@ -1,13 +1,7 @@
-"""The wire as TypeScript for the page's client, made from its schema.
+"""Makes the TypeScript types of the protocol for the page's client."""
 
-python -m antiphon.protocol.typescript --write     (or --check: whether what is written is current)
-"""
-
-import argparse
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from antiphon.protocol import limits
@@ -17,16 +11,14 @@ from antiphon.protocol.schema import json_schema
 
 Schema = Mapping[str, Any]
 
-FILE: Final = Path("web/src/client/wire.ts")
 UNIONS: Final = ("ClientMessage", "ServerMessage")
 MESSAGE: Final = "Message"
-"""Ends the name of every message, since "Error", "Image" and "Audio" are a browser's own."""
+"""Every message's name ends in this, since "Error", "Image" and "Audio" are names of the browser."""
 LIMITS: Final = ("MICROPHONE_HZ", "SPEECH_HZ", "MAX_TEXT", "MAX_PENDING_REQUEST", "MAX_INITIAL_MESSAGES")
-"""Those that a client needs to know."""
+"""The limits that a client needs to know."""
 
 INTRODUCTION: Final = """\
-// The client wire, version 1. Made by `python -m antiphon.protocol.typescript --write`: change the structs in
-// src/antiphon/protocol/, not this file.
+// The client wire, version 1. Made by `make reference`: change the structs in src/antiphon/protocol/, not this file.
 """
 
 
@@ -37,34 +29,17 @@ def source() -> str:
     parts = [
         INTRODUCTION,
         *(f"export const {name} = {getattr(limits, name)};" for name in LIMITS),
-        "\n/** How the server closes a connection, and whether to come back then. */",
+        "\n/** The close codes of the server, and whether to reconnect after them. */",
         "export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean }>> = {",
         *(f"  {c.code}: {{ reason: {json.dumps(c.reason)}, comeBack: {json.dumps(c.come_back)} }}," for c in CLOSES),
         "};\n",
         f"export type ErrorCode = {codes};\n",
         *(_declare(definition, names[name], names) for name, definition in definitions.items() if name not in UNIONS),
         *(_union(name, definitions, names) for name in UNIONS),
-        "/** Clients ignore the types that are not among these. */",
+        "/** Clients ignore all other types. */",
         f"export const SERVER_TYPES: ReadonlySet<string> = new Set({json.dumps(_tags('ServerMessage', definitions))});",
     ]
     return "\n".join(parts) + "\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m antiphon.protocol.typescript", description="The wire as TypeScript."
-    )
-    parser.add_argument("--file", type=Path, default=FILE, help="where it is (default: %(default)s)")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="write it")
-    what.add_argument("--check", action="store_true", help="fail if it is not current")
-    options = parser.parse_args(arguments)
-    if options.write:
-        options.file.write_text(source(), encoding="utf-8")
-    elif not options.file.is_file() or options.file.read_text(encoding="utf-8") != source():
-        print(f"{options.file} is not current. Run this with --write.", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _name(name: str, definition: Schema) -> str:
@@ -91,7 +66,7 @@ def _comment(schema: Schema, indent: str) -> str:
 
 
 def _union(name: str, definitions: Schema, names: Mapping[str, str]) -> str:
-    """A message by its type, and any message."""
+    """Declares the messages by their types, and their union."""
     members = [names[_target(reference)] for reference in definitions[name]["oneOf"]]
     by_type = [f"  {tag}: {member};" for tag, member in zip(_tags(name, definitions), members, strict=True)]
     return "\n".join(
@@ -132,7 +107,3 @@ def _type(field: Schema, names: Mapping[str, str]) -> str:
         case {"type": "string" | "boolean" | "null" as kind}:
             return str(kind)
     return "unknown"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

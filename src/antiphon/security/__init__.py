@@ -1,1 +1,1 @@
-"""Who may speak to the server, how often, and what a browser may do with its answers."""
+"""Rules about origins, tokens, quotas and security headers."""

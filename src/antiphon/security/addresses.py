@@ -1,4 +1,4 @@
-"""Servers of others, as the settings name them: their addresses, and the keys that open them. Pure."""
+"""Parses the addresses of other servers in the settings, and their API keys. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ from antiphon.security.origin import is_loopback
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 OPENAI_KEY: Final = "OPENAI_API_KEY"
-"""The environment's variable for the key of OpenAI's server, or of one that imitates it."""
+"""The environment variable for the API key of OpenAI, or of a compatible server."""
 
 
 class AddressError(AntiphonError):
-    """An address, a name or a key that cannot be meant. There is no secret in its text."""
+    """An address, a name or a key is invalid. The text contains no secret."""
 
     code = "address"
 
 
 def parse_place(text: str) -> tuple[str | None, str]:
-    """Where a model is: the address and the name of `URL#MODEL`, or of `MODEL` alone. The name may be missing.
+    """Splits `URL#MODEL`, or `MODEL` alone, into the address and the name, which may be missing.
 
     Raises `AddressError`.
     """
@@ -30,31 +30,31 @@ def parse_place(text: str) -> tuple[str | None, str]:
         _check(url)
         url = url.rstrip("/")
     if not model.isprintable() or " " in model:
-        raise AddressError(f"{model!r} is no name of a model: it has blanks or control characters in it.")
+        raise AddressError(f"{model!r} is not a valid model name: it contains spaces or control characters.")
     return url, model
 
 
 def split(address: str) -> SplitResult:
-    """Raises `AddressError` where `urlsplit` would wait with it until somebody asks for the port."""
+    """Splits an address. Raises `AddressError` also for an invalid port, which `urlsplit` reports only on access."""
     try:
         parts = urlsplit(address)
-        parts.port  # noqa: B018 - raises for a port that is no number
+        parts.port  # noqa: B018 - raises if the port is not a number
     except ValueError as error:
-        raise AddressError(f'"{_hide(address)}" is no address of a server: {error}.') from error
+        raise AddressError(f'"{_hide(address)}" is not the address of a server: {error}.') from error
     return parts
 
 
 def leads_here(url: str) -> bool:
-    """Whether the server is on this machine."""
+    """Returns whether the server is on this machine."""
     host = urlsplit(url).hostname or ""
     return is_loopback(host) or host.endswith(".localhost")
 
 
 def read_key(env: Mapping[str, str], variable: str) -> str | None:
-    """None if there is no key. Raises `AddressError` for one that no header can carry."""
+    """Returns None if there is no key. Raises `AddressError` for a key that cannot be sent in a header."""
     key = env.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise AddressError(f"{variable} holds characters that no API key has. Set it again.")
+        raise AddressError(f"{variable} contains characters that an API key cannot have. Set it again.")
     return key or None
 
 
@@ -62,13 +62,13 @@ def _check(url: str) -> None:
     parts = split(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
         form = "It must start with http:// or https:// and a host."
-        raise AddressError(f'"{_hide(url)}" is no address of a server. {form}')
+        raise AddressError(f'"{_hide(url)}" is not the address of a server. {form}')
     if "@" in parts.netloc or parts.query:
         raise AddressError(
-            f"the address of a server holds a user or a query. Leave it out; a key belongs in {OPENAI_KEY}."
+            f"the address of a server contains a user or a query. Remove it; a key belongs in {OPENAI_KEY}."
         )
 
 
 def _hide(address: str) -> str:
-    """Without what may be a secret, even where the address is so wrong that it has no parts."""
+    """Hides what may be a secret, even if the address cannot be parsed."""
     return re.sub(r"(?<=//).*@|(?<=\?).*", "…", address, flags=re.DOTALL)

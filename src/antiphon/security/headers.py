@@ -1,5 +1,4 @@
-"""What a browser may do with our answers: run nothing but our own scripts, talk to nobody but us, sit in no frame but
-our own."""
+"""Security headers: a browser may only run our own scripts, connect only to us, and frame our pages only in our own."""
 
 from collections.abc import Collection
 from typing import Final
@@ -25,12 +24,12 @@ _SOCKET_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 
 def page_policy(origins: Collection[str]) -> str:
-    """The Content-Security-Policy of the page, which is served at these origins."""
-    # 'self' means the socket too, except to Safari before 15.4, which wants it by name.
+    """Makes the Content-Security-Policy of the page, which is served at these origins."""
+    # 'self' includes the WebSocket, except in Safari before 15.4, which needs its address.
     sockets = sorted(
         str(origin).replace(origin.scheme, _SOCKET_SCHEMES[origin.scheme], 1)
         for origin in map(parse_origin, origins)
-        # A policy cannot name an address of IPv6.
+        # A policy cannot contain an IPv6 address.
         if origin is not None and origin.scheme in _SOCKET_SCHEMES and ":" not in origin.host
     )
     return "; ".join(
@@ -39,7 +38,7 @@ def page_policy(origins: Collection[str]) -> str:
             "script-src 'self'",
             "style-src 'self'",
             " ".join(["connect-src 'self'", *sockets]),
-            # Pictures and pages that tools show. What is framed is sandboxed besides.
+            # Images and pages that tools show. Framed pages are also sandboxed.
             "img-src 'self' data: https:",
             "frame-src https: http:",
             "media-src blob:",
@@ -52,7 +51,7 @@ def page_policy(origins: Collection[str]) -> str:
 
 
 class SecurityHeaders:
-    """ASGI middleware. A route that sets one of the headers itself, such as a preview's own policy, keeps its own."""
+    """ASGI middleware. A header that a route sets itself is kept."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
@@ -61,7 +60,7 @@ class SecurityHeaders:
             _OWN_FRAME,
             *_ALWAYS,
         )
-        # What people said does not belong into the cache of a browser.
+        # What people said must not be cached by a browser.
         self._api: Headers = (
             (b"content-security-policy", _API_POLICY.encode("latin-1")),
             (b"cache-control", b"no-store"),

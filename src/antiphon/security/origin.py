@@ -1,4 +1,4 @@
-"""Which pages and names may reach the server: exact lists, no patterns. Pure."""
+"""Checks the Origin and Host headers against exact lists, without patterns. Pure."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -8,29 +8,29 @@ from typing import Final
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Hosts that stand for all addresses, and the one of them that always is there."""
+"""Hosts that mean all addresses, and the loopback address for each."""
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-# A browser writes an origin in one way only. What is written otherwise (user@host, a path, a trailing dot, a letter
-# beyond ASCII) comes from someone who hopes that two parsers disagree, so it is refused instead of interpreted.
+# A browser writes an origin in exactly one way. Anything else (user@host, a path, a trailing dot, a non-ASCII letter)
+# may be an attempt to make two parsers disagree, so it is refused instead of interpreted.
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _HOST: Final = rf"(?P<name>{_LABEL}(?:\.{_LABEL})*)|\[(?P<v6>[0-9a-f:.]+)\]"
 _PORT: Final = r"(?::(?P<port>[1-9][0-9]{0,4}))?"
 _AUTHORITY: Final = re.compile(rf"(?:{_HOST}){_PORT}", re.ASCII)
 _ORIGIN: Final = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:{_HOST}){_PORT}", re.ASCII)
-# Longer ones name nothing: a name in the DNS has at most 253 characters.
+# A DNS name has at most 253 characters.
 _MAX_CHARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A page's home, in the one form in which two of them can be compared."""
+    """The origin of a page, in a normalized form that can be compared."""
 
     scheme: str
     host: str
-    """A name in lower case, or an address without brackets."""
+    """A lower-case name, or an address without brackets."""
     port: int | None
-    """None for a scheme that has no usual port, such as an app's own."""
+    """None for a scheme without a default port, such as an app's own."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -39,7 +39,7 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin | None:
-    """None for what is no origin that a list could name: "null", "*", a URL with a path, an odd spelling."""
+    """Returns None for anything that is not an exact origin: "null", "*", a URL with a path, an unusual spelling."""
     found = _match(_ORIGIN, text)
     if found is None:
         return None
@@ -50,23 +50,23 @@ def parse_origin(text: str) -> Origin | None:
 
 
 def explain_origin(text: str) -> str | None:
-    """What is wrong with an entry of `server.origins`, and how it is written; None if it is right.
+    """Explains what is wrong with an entry of `server.origins`; None if it is valid.
 
-    An entry that is no origin would match no page, and nobody would be told why.
+    An invalid entry would match no page, and nobody would know why.
     """
     if parse_origin(text) is not None:
         return None
     scheme, _, rest = text.strip().rpartition("://")
     meant = parse_origin(f"{scheme or 'https'}://{re.split('[/?#]', rest)[0]}")
     advice = f"Write {meant} instead." if meant is not None else "Write the whole address, such as https://example.org."
-    return f'"{text}" in server.origins is not an origin: that has a scheme, a host and perhaps a port. {advice}'
+    return f'"{text}" in server.origins is not an origin, which has a scheme, a host and possibly a port. {advice}'
 
 
 def allows_origin(origin: str | None, allowed: Collection[str]) -> bool:
-    """Whether a request with this Origin header may go on.
+    """Returns whether a request with this Origin header is allowed.
 
-    Browsers send the header with every handshake and every cross-site POST, and no page can change it. A request
-    without it comes from a program, which no other page can make do things.
+    Browsers send the header with every handshake and every cross-site POST, and pages cannot change it. A request
+    without it comes from a program, which another page cannot control.
     """
     if origin is None:
         return True
@@ -75,20 +75,20 @@ def allows_origin(origin: str | None, allowed: Collection[str]) -> bool:
 
 
 def allows_host(host_header: str | None, allowed_hosts: Collection[str]) -> bool:
-    """Whether the server answers to the name in a Host header; the port does not matter.
+    """Returns whether the server answers to the name in a Host header; the port is ignored.
 
-    A page whose own name was rebound to this machine's address passes every check of the browser, but it cannot hide
-    the name that it used.
+    A page whose own name was rebound to this machine's address passes every check of the browser, but the Host header
+    still has that name.
     """
     host = parse_host(host_header) if host_header is not None else None
     return host is not None and any(host == parse_host(each) for each in allowed_hosts)
 
 
 def parse_host(text: str) -> str | None:
-    """The host of `host`, `host:port` or `[v6]:port`, in lower case and without brackets; None if it is none."""
+    """Returns the host of `host`, `host:port` or `[v6]:port` in lower case, without brackets; None if invalid."""
     if ":" in text and not text.startswith("["):
         try:
-            return str(IPv6Address(text))  # how settings write it, which have no port to tell apart
+            return str(IPv6Address(text))  # as written in settings, where there is no port
         except ValueError:
             pass
     found = _match(_AUTHORITY, text)
@@ -96,9 +96,9 @@ def parse_host(text: str) -> str | None:
 
 
 def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iterable[str] = ()) -> frozenset[str]:
-    """The origins of the server's own page. `names` and `addresses` are the machine's.
+    """Returns the origins of the server's own page. `names` and `addresses` are those of the machine.
 
-    Its names lead to any host but loopback; a wildcard host stands for its addresses.
+    The names are valid for any host except loopback; a wildcard host includes all addresses.
     """
     if is_loopback(host):
         hosts = [host, *_LOOPBACK]
@@ -110,13 +110,13 @@ def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iter
 
 
 def own_authority(host: str, port: int) -> str:
-    """`host:port`, as it is written in an address with which this machine reaches its own server."""
+    """Returns `host:port` for a URL with which this machine reaches its own server."""
     reached = _WILDCARDS.get(host, host)
     return f"[{reached}]:{port}" if ":" in reached else f"{reached}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server on this host. A name other than localhost might mean anything."""
+    """Returns whether only this machine can reach a server on this host. Of names, only localhost counts."""
     bare = host.removeprefix("[").removesuffix("]").lower()
     if bare == "localhost":
         return True
@@ -127,7 +127,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a server on this host listens on all addresses of the machine."""
+    """Returns whether a server on this host listens on all addresses of the machine."""
     return host in _WILDCARDS
 
 

@@ -1,4 +1,4 @@
-"""How much one session, one user and one address may ask for. Pure: the time is an argument."""
+"""Rate limits for sessions, users and addresses. Pure: the time is an argument."""
 
 import math
 from collections import OrderedDict
@@ -12,24 +12,24 @@ from typing import Final
 class Kind(StrEnum):
     CONNECTION = "connection"
     MESSAGE = "message"
-    """Of either kind, frames of audio included: a flood of tiny frames has few seconds of sound in it."""
+    """Messages of any kind, including audio frames: a flood of tiny frames contains only a few seconds of audio."""
     AUDIO_S = "audio_s"
     TOOL_CALL = "tool_call"
     WRONG_TOKEN = "wrong_token"
     LOG_LINE = "log_line"
-    """A line in the log about a client that is refused."""
+    """A log line about a refused request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
     per_s: float
     burst: float
-    """What may be taken at once after a rest."""
+    """How much may be taken at once after a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """None is no limit. A user may have several sessions, and several users may share an address."""
+    """None means no limit. A user may have several sessions, and several users may share an address."""
 
     session: Rate | None = None
     user: Rate | None = None
@@ -38,14 +38,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """On whose account something is taken; what is not known yet is None and not counted."""
+    """Who something is counted for. What is not known yet is None, and is not counted."""
 
     session: str | None = None
     user: str | None = None
     address: str | None = None
 
 
-# Speech takes a second a second; the hundredth more is for sound cards, whose clocks may run that fast.
+# Speech takes one second per second. The extra 1 % is for sound cards whose clocks run fast.
 SPEECH: Final = Rate(per_s=1.01, burst=30.0)
 LIMITS: Final[Mapping[Kind, Limit]] = {
     Kind.CONNECTION: Limit(user=Rate(5, 50), address=Rate(20, 200)),
@@ -56,11 +56,11 @@ LIMITS: Final[Mapping[Kind, Limit]] = {
     Kind.WRONG_TOKEN: Limit(address=Rate(5 / 60, 5)),
 }
 MAX_BUCKETS: Final = 20_000
-"""Of one kind for one sort of account, about 4 MB. More are only needed under attack from as many addresses."""
+"""For one kind and one sort of account, about 4 MB. More are needed only in an attack from that many addresses."""
 
 
 class Buckets:
-    """One token bucket a key, each kept as one number: the time at which it will be full again."""
+    """One token bucket per key, each stored as one number: the time at which it will be full again."""
 
     def __init__(self, rate: Rate, max_buckets: int = MAX_BUCKETS) -> None:
         self._rate = rate
@@ -72,13 +72,13 @@ class Buckets:
         return len(self._full_at_s)
 
     def wait_s(self, key: str, amount: float, now_s: float) -> float:
-        """Seconds until `amount` could be taken; infinite if it never can."""
+        """Returns the seconds until `amount` can be taken; infinite if it never can."""
         if amount > self._rate.burst:
             return math.inf
         full_at_s = max(self._full_at_s.get(key, now_s), now_s) + amount / self._rate.per_s
         if key in self._full_at_s:
-            self._full_at_s.move_to_end(key)  # whoever is refused and asks again is not forgotten for it
-        # Rounded to the microsecond, else a caller who waits as long as told may be told to wait for 1e-15 s more.
+            self._full_at_s.move_to_end(key)  # a refused caller that asks again is not forgotten
+        # Rounded to the microsecond, so that a caller that waits as long as told is not told to wait 1e-15 s more.
         return max(0.0, round(full_at_s - now_s - self._rate.burst / self._rate.per_s, 6))
 
     def take(self, key: str, amount: float, now_s: float) -> None:
@@ -87,7 +87,7 @@ class Buckets:
         self._forget(now_s)
 
     def _forget(self, now_s: float) -> None:
-        """A full bucket is as good as none. Two are looked at each time one is added, so idle ones soon are gone."""
+        """Removes full buckets, which equal missing ones. It checks two for each one that is added."""
         for _ in range(2):
             oldest, full_at_s = next(iter(self._full_at_s.items()))
             if full_at_s > now_s and len(self._full_at_s) <= self._max_buckets:
@@ -98,7 +98,7 @@ class Buckets:
 
 
 _Touched = tuple[Buckets, str]
-"""A bucket that an account has."""
+"""A bucket of an account, and its key."""
 
 
 class Quota:
@@ -113,9 +113,9 @@ class Quota:
         }
 
     def take(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
-        """Seconds to wait: 0 if it was admitted, which counts for all accounts; else nothing was counted for any.
+        """Returns the seconds to wait: 0 if it was admitted and counted for all accounts, else nothing was counted.
 
-        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a clock that only grows.
+        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a monotonic time.
         """
         touched = self._touched(kind, who)
         wait_s = _longest_wait_s(touched, amount, now_s)
@@ -125,7 +125,7 @@ class Quota:
         return wait_s
 
     def wait_s(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
-        """What `take` would give now. Nothing is counted."""
+        """Returns what `take` would return now, without counting anything."""
         return _longest_wait_s(self._touched(kind, who), amount, now_s)
 
     def _touched(self, kind: Kind, who: Account) -> list[_Touched]:
@@ -138,7 +138,7 @@ class Quota:
 
     @property
     def remembered(self) -> int:
-        """How many buckets are kept. Not its length, by which a quota of which nothing was taken would be false."""
+        """How many buckets are kept. This is not `__len__`, which would make an unused quota false."""
         return sum(buckets.remembered for buckets in self._buckets.values())
 
 
@@ -149,7 +149,7 @@ def _longest_wait_s(touched: Iterable[_Touched], amount: float, now_s: float) ->
 
 
 def _network(address: str | None) -> str | None:
-    """The account of an address. One customer's line has 2**64 addresses of version 6, so they count as one."""
+    """Returns the account of an address. One customer has 2**64 IPv6 addresses, so they count as one."""
     if address is None or ":" not in address:
         return address
     try:

@@ -1,4 +1,4 @@
-"""What another's server said went wrong, made fit for a message of ours. Pure."""
+"""Quotes the error message of another server in our own. Pure."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ MAX_QUOTE_CHARS: Final = 300
 
 
 def quote(body: object, key: str | None = None) -> str:
-    """The words in the body of a refusal, on one line, cut, and without the key; none if it is a page for a browser."""
+    """Returns the error text of a response, on one line, shortened, and without the key; empty for HTML."""
     said = " ".join(mend(_words(body)).split())
     if said.startswith("<"):
         return ""
@@ -18,12 +18,12 @@ def quote(body: object, key: str | None = None) -> str:
 
 
 def tell(what: str, said: str) -> str:
-    """A sentence about what happened, with the other's words if there are any."""
+    """Makes a sentence about what happened, with the other server's text if there is any."""
     return f"{what}: {said}" if said else f"{what}."
 
 
 def _words(body: object) -> str:
-    """An error is a text (Ollama), an object, an object in a list (Gemini), or what FastAPI calls a detail."""
+    """Finds the text of an error: a string (Ollama), an object, an object in a list (Gemini), or FastAPI's `detail`."""
     match body:
         case str(text) | {"message": str(text)} | {"detail": str(text)}:
             return text

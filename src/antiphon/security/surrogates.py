@@ -1,14 +1,13 @@
-"""Halves of UTF-16 surrogate pairs in text of others, which no UTF-8 can hold: joined, or replaced by U+FFFD. Pure.
+"""Repairs halves of UTF-16 surrogate pairs, which UTF-8 cannot encode: joins them, or replaces them by U+FFFD. Pure.
 
-JSON may write a character beyond the first 65,536 as two escapes, and a server that cuts its text after so many units
-sends one of them alone.
+JSON may write a character beyond the first 65,536 as two escapes, and a server that cuts its text may send only one.
 """
 
 from typing import Any
 
 
 def mend(text: str) -> str:
-    """The text with every pair joined and every lone half replaced."""
+    """Joins every pair, and replaces every lone half."""
     if text.isascii():
         return text
     try:
@@ -19,7 +18,7 @@ def mend(text: str) -> str:
 
 
 def mend_json(value: Any) -> Any:
-    """The same for all strings of a JSON value, keys included."""
+    """Repairs all strings of a JSON value, including keys."""
     match value:
         case str():
             return mend(value)
@@ -31,19 +30,19 @@ def mend_json(value: Any) -> Any:
 
 
 class Mender:
-    """Mends a text that comes in pieces: a pair may be split over two of them."""
+    """Repairs a text that arrives in pieces, since a pair may be split between two of them."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def push(self, piece: str) -> str:
-        """What is certain now. A first half at the end of the piece waits for what comes next."""
+        """Returns the text so far. A first half at the end of the piece waits for the next one."""
         text = self._half + piece
         ends_in_half = "\ud800" <= text[-1:] <= "\udbff"
         self._half = text[-1] if ends_in_half else ""
         return mend(text[:-1] if ends_in_half else text)
 
     def finish(self) -> str:
-        """What is left at the end of the text."""
+        """Returns what is left at the end of the text."""
         half, self._half = self._half, ""
         return mend(half)

@@ -1,4 +1,4 @@
-"""Secrets that we hand out: access tokens and resume handles. Only their hashes are stored."""
+"""Access tokens and resume handles. Only their hashes are stored."""
 
 import re
 import secrets
@@ -9,7 +9,7 @@ from typing import Final
 
 ACCESS: Final = "apn_"
 HANDLE: Final = "apr_"
-"""The prefixes tell a person, and a scanner of leaked secrets, what a string is."""
+"""The prefixes tell people, and scanners for leaked secrets, what a string is."""
 
 RANDOM_BYTES: Final = 32
 _SHAPE: Final = re.compile(ACCESS + r"[A-Za-z0-9_-]{43}")
@@ -19,32 +19,32 @@ RandomBytes = Callable[[int], bytes]
 
 
 def make_token(random_bytes: RandomBytes = secrets.token_bytes) -> str:
-    """A new access token, which is shown to its owner once."""
+    """Makes a new access token, which is shown to its owner once."""
     return ACCESS + _encode(random_bytes(RANDOM_BYTES))
 
 
 def make_handle(random_bytes: RandomBytes = secrets.token_bytes) -> str:
-    """A new handle with which a client takes up its session again."""
+    """Makes a new handle for resuming a session."""
     return HANDLE + _encode(random_bytes(RANDOM_BYTES))
 
 
 def hash_token(secret: str) -> str:
-    """What is stored, and looked up, in place of the secret.
+    """Returns the hash that is stored and looked up instead of the secret.
 
-    A plain SHA-256, without salt or stretching: those protect secrets that can be guessed, and 256 random bits cannot.
-    Looking the hash up in an index takes a time that depends on it, but whoever measures that learns digits of a hash
-    that he cannot steer, and nothing of the secret; so a store needs no comparison in constant time.
+    A plain SHA-256 without salt or stretching is enough, since 256 random bits cannot be guessed. The time of a lookup
+    depends on the hash, but an attacker cannot choose the hash or learn the secret from it, so the store does not need
+    comparisons in constant time.
     """
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_token(secret: str) -> bool:
-    """Whether it has the shape of an access token, so that nothing else is looked up or taken for one."""
+    """Returns whether a string has the form of an access token. Nothing else is looked up."""
     return _SHAPE.fullmatch(secret) is not None
 
 
 def bearer(header: str | None) -> str | None:
-    """The secret in an Authorization header; None if there is none, or if it is of another scheme."""
+    """Returns the token in an Authorization header; None if there is none, or if the scheme is not Bearer."""
     found = _BEARER.fullmatch(header) if header is not None else None
     return found[1] if found else None
 

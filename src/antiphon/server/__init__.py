@@ -1,1 +1,1 @@
-"""The house's doors: HTTP and WebSocket."""
+"""The HTTP and WebSocket server."""

@@ -1,4 +1,4 @@
-"""What `POST /api/chat` takes and gives, and how a turn of the wire becomes one answer."""
+"""The request and the answer of `POST /api/chat`, and how the messages of a turn become one answer."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
@@ -10,41 +10,41 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec, limits
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.server.desk import Block, Refusal, RefusalCode, unavailable
+from antiphon.server.refusals import Block, Refusal, RefusalCode, unavailable
 from antiphon.tools.result import Citation, ConfirmationRequest
 
 SWITCHING: Final = "Let's switch to voice mode."
 
 
 class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the caller can do, and is doing."""
+    """What the caller supports."""
 
     voice: bool = False
-    """The caller is in voice mode: tools that are for text only are refused."""
+    """The caller is in voice mode, so tools for text only are refused."""
     messaging: bool = True
-    """The caller shows what tools send. Without it they cannot send anything, so voice cannot be started."""
+    """The caller can show what tools send. Without it they cannot send anything, so voice cannot be started."""
 
 
 class Confirm(Struct, frozen=True, forbid_unknown_fields=True):
-    """The person's answer to a `confirmationRequest`."""
+    """The user's answer to a `confirmationRequest`."""
 
     confirmation_token: c.Secret
     approved: bool
 
 
 class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message, or the answer to a confirmation request, or both."""
+    """A message, an answer to a confirmation request, or both."""
 
     message: Annotated[str, Meta(max_length=limits.MAX_TEXT)] = ""
-    """May be blank only beside `confirm`, which is settled first."""
+    """May be blank only beside `confirm`, which is handled first."""
     conversation_id: c.Id | None = None
-    """An earlier conversation to go on in. Absent: a new one."""
+    """The conversation to continue. Absent: a new one."""
     confirm: Confirm | None = None
     capabilities: Capabilities = Capabilities()
 
 
 REQUEST_ALIASES: Final = {"conversationId": "conversation_id"}
-"""What an answer has may be sent back as it is."""
+"""Names that answers use, so that a client can send them back unchanged."""
 
 
 class ToolRun(Struct, frozen=True):
@@ -52,13 +52,13 @@ class ToolRun(Struct, frozen=True):
 
     name: str
     args: Any
-    """As the model gave them."""
+    """The arguments as the model gave them."""
     result: Any
     """The tool's data, or {"error": …}."""
     ok: bool
     duration_ms: float | None
     id: str | None = None
-    """The same for a call that waits for a yes as for its run. The `confirmationRequest` has it too."""
+    """A call that waits for confirmation keeps its id when it runs. The `confirmationRequest` has the same id."""
 
 
 class ChatAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -67,17 +67,17 @@ class ChatAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     tool_calls: tuple[ToolRun, ...]
     citations: tuple[Citation, ...]
     start_voice_session: bool | UnsetType = UNSET
-    """There, and true, if the client is to go on in voice."""
+    """Present and true if the client should continue in voice."""
     pending_request: str | UnsetType | None = UNSET
-    """Beside `startVoiceSession`: what to answer first."""
+    """What to answer first, with `startVoiceSession`."""
     confirmation_request: ConfirmationRequest | UnsetType = UNSET
-    """What the person is asked to approve."""
+    """What the user is asked to approve."""
     timeout: Block | UnsetType = UNSET
-    """The user is blocked from now on."""
+    """The user is blocked from now on, until this ends."""
 
 
-class Collector:
-    """The link of a session whose client waits for the whole answer. `listener` is told each frame as it comes."""
+class AnswerCollector:
+    """The link of a session whose client waits for the whole answer. `listener` is called with each frame."""
 
     def __init__(self) -> None:
         self.told: list[s.ServerMessage] = []
@@ -95,7 +95,7 @@ class Collector:
     def answer(
         self, conversation_id: str, citations: tuple[Citation, ...], approved: Mapping[str, Any] | None = None
     ) -> ChatAnswer:
-        """`approved` has the arguments of calls that earlier answers have shown, by their ids."""
+        """Makes the answer. `approved` has the arguments of calls that earlier answers have shown, by their ids."""
         calls: dict[str | None, Any] = {}
         calls.update(approved or {})
         runs: list[ToolRun] = []
@@ -106,7 +106,9 @@ class Collector:
                 case s.ToolCall(id=id, args=args):
                     calls[id] = args
                 case s.ToolResult(name=name, result=result, id=id, ok=ok, duration_ms=duration_ms):
-                    runs.append(ToolRun(name, calls.get(id), result, ok, duration_ms, id))
+                    runs.append(
+                        ToolRun(name=name, args=calls.get(id), result=result, ok=ok, duration_ms=duration_ms, id=id)
+                    )
                 case s.Response(text=text):
                     texts.append(text)
                 case s.VoiceSessionStart(pending_request=pending_request):
@@ -124,7 +126,7 @@ class Collector:
         )
 
     def refusal(self) -> Refusal | None:
-        """What went wrong, if something did."""
+        """Returns what went wrong, if anything did."""
         for message in self.told:
             match message:
                 case s.Error(message=why, code=RefusalCode.UNAVAILABLE):
@@ -133,6 +135,8 @@ class Collector:
                     known = code in tuple(RefusalCode)
                     return Refusal(RefusalCode(code) if known else RefusalCode.INTERNAL, why)
                 case s.ConfirmationResolved(outcome=s.Outcome.EXPIRED):
-                    why = "That confirmation is unknown, used or expired; nothing was done. Ask for the action again."
+                    why = (
+                        "That confirmation is unknown, used or expired, so nothing was done. Ask for the action again."
+                    )
                     return Refusal(RefusalCode.CONFIRMATION_GONE, why)
         return None

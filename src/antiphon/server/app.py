@@ -2,39 +2,63 @@
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from antiphon.security.quota import Quota
 from antiphon.server import page
-from antiphon.server.door import Door
+from antiphon.server.authenticator import Authenticator
 from antiphon.server.guard import Guard
-from antiphon.server.unrouted import refuse_method, refuse_path
+from antiphon.server.refusals import Refusal, RefusalCode
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
 
 
 def make_app(
     hub: Hub,
-    door: Door,
+    authenticator: Authenticator,
     routes: Sequence[BaseRoute],
     *,
     origins: Collection[str],
     quota: Quota | None = None,
 ) -> ASGIApp:
-    """`quota` takes the place of the usual limits."""
+    """Makes the application. `quota` replaces the default limits."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await hub.aclose()
 
-    socket = WebSocketRoute("/ws", Endpoint(hub, door, quota or Quota()).talk)
+    socket = WebSocketRoute("/ws", Endpoint(hub, authenticator, quota or Quota()).talk)
     app = Starlette(
         routes=[socket, *page.routes(), *routes],
         exception_handlers={404: refuse_path, 405: refuse_method},
         lifespan=lifespan,
     )
     return Guard(app, origins=origins)
+
+
+MAX_PATH_CHARS: Final = 200
+"""How much of a path is repeated to the client."""
+
+
+async def refuse_path(request: Request, error: Exception) -> Response:
+    path = request.url.path[:MAX_PATH_CHARS]
+    why = f"There is nothing at {path}. GET /api/openapi.json describes what there is."
+    return Refusal(RefusalCode.NOT_FOUND, why).response()
+
+
+async def refuse_method(request: Request, error: Exception) -> Response:
+    """Lists the allowed methods: Starlette knows only those of the first route, and a path has one for each."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+    why = f"{request.method} is not allowed here. Use one of {allowed}."
+    response = Refusal(RefusalCode.METHOD_NOT_ALLOWED, why).response()
+    response.headers["Allow"] = allowed
+    return response

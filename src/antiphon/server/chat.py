@@ -1,4 +1,4 @@
-"""`POST /api/chat`: a message in, an answer out, by one more client of the sessions."""
+"""`POST /api/chat`: takes a message and returns the answer, as one more client of the sessions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,9 +8,10 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
 from antiphon.security.quota import Account
-from antiphon.server.answer import ChatAnswer, ChatRequest, Collector
-from antiphon.server.desk import STOPPING, Block, HttpDesk, Refusal, RefusalCode, unavailable
-from antiphon.server.door import Caller
+from antiphon.server.answer import AnswerCollector, ChatAnswer, ChatRequest
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDeps
+from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
 from antiphon.session.hub import Live
 from antiphon.session.tool_runner import charge_to
 from antiphon.tools.affirmation import verdict
@@ -21,36 +22,36 @@ from antiphon.tools.spec import Mode
 
 DEADLINE_S: Final = 120.0
 GIVING_UP_S: Final = 5.0
-"""So long an answer that nobody waits for may take to store what was said of it."""
+"""How long a cancelled answer may take to store what was said so far."""
 
 
 class QuietMessaging:
-    """For a caller that shows no messages. A block is no message to it but a fact, and holds all the same."""
+    """Messaging for a caller that cannot show messages. A timeout is passed on, since it must hold all the same."""
 
     def __init__(self, messaging: Messaging) -> None:
         self._messaging = messaging
 
     async def send(self, message: Message) -> None:
         if not isinstance(message, Timeout):
-            raise ToolError(ErrorType.TRANSIENT, "The client shows no messages.")
+            raise ToolError(ErrorType.TRANSIENT, "The client cannot show messages.")
         await self._messaging.send(message)
 
 
-class Visit:
-    """One request that was let in. `run` must be called, or the conversation stays busy."""
+class ChatTurn:
+    """One admitted request. `run` must be called, or the conversation stays busy."""
 
-    def __init__(self, chat: "Chat", live: Live, wanted: ChatRequest, link: Collector) -> None:
+    def __init__(self, chat: "Chat", live: Live, request: ChatRequest, link: AnswerCollector) -> None:
         self.link = link
         self._chat = chat
         self._live = live
-        self._wanted = wanted
+        self._request = request
 
     @property
     def conversation_id(self) -> str:
         return self._live.runner.conversation_id
 
     async def run(self) -> ChatAnswer:
-        """The answer, or `Refusal`. Cancelled, it gives the answer up and keeps what was said of it."""
+        """Returns the answer, or raises `Refusal`. If it is cancelled, what was said so far is stored."""
         try:
             if not await self._say_in_time():
                 await self._give_up()
@@ -67,9 +68,9 @@ class Visit:
         return self.link.answer(self.conversation_id, tuple(runner.citations), runner.approved)
 
     async def _say_in_time(self) -> bool:
-        """Whether the answer is there before the deadline, and before the server stops."""
+        """Returns whether the answer was complete before the deadline, and before the server stops."""
         saying = asyncio.create_task(self._say_all())
-        ending = asyncio.create_task(self._chat.must_end.wait())
+        ending = asyncio.create_task(self._chat.deps.must_end.wait())
         try:
             await asyncio.wait([saying, ending], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
             if saying.done():
@@ -82,17 +83,17 @@ class Visit:
             await asyncio.wait([saying, ending])
 
     async def _say_all(self) -> None:
-        confirm, text = self._wanted.confirm, self._wanted.message
+        confirm, text = self._request.confirm, self._request.message
         if confirm is not None:
             await self._say(c.Confirm(confirm.confirmation_token, confirm.approved))
-            # Beside the button, a yes or no is what is written on it.
+            # A yes or no beside `confirm` repeats it, and is not a message of its own.
             if verdict(text) is not None or self.link.refusal() is not None:
                 return
         if text.strip():
             await self._say(c.TextMessage(text))
 
     async def _say(self, message: c.ClientMessage) -> None:
-        """Returns when the session is at rest again."""
+        """Returns when the session is idle again."""
         runner, task = self._live.runner, self._live.task
         assert task is not None
         taken = asyncio.Event()
@@ -115,10 +116,10 @@ class Visit:
         if told is not None:
             return told
         if self.link.closed is TAKEN_OVER:
-            return Refusal(RefusalCode.BUSY, "This conversation goes on in another request.", retry_after_s=1)
+            return Refusal(RefusalCode.BUSY, "This conversation was continued by another request.", retry_after_s=1)
         if self.link.closed is None:
             return unavailable(STOPPING)
-        return Refusal(RefusalCode.INTERNAL, "The answer broke off by a fault of the server. Try again.")
+        return Refusal(RefusalCode.INTERNAL, "The answer was cut off by an error in the server. Try again.")
 
     def _refuse(self, refusal: Refusal) -> Refusal:
         if any(isinstance(message, s.Transcript) for message in self.link.told):
@@ -134,69 +135,68 @@ class Visit:
 
 
 class Chat:
-    def __init__(self, desk: HttpDesk) -> None:
-        self.must_end = desk.must_end
-        self._desk = desk
+    def __init__(self, deps: HttpDeps) -> None:
+        self.deps = deps
         self._busy: set[str] = set()
 
     def explain_end(self) -> Refusal:
-        """Why an answer was given up."""
-        if self.must_end.is_set():
+        """Explains why an answer was cancelled."""
+        if self.deps.must_end.is_set():
             return unavailable(STOPPING)
         return Refusal(RefusalCode.DEADLINE, f"There was no answer within {DEADLINE_S:.0f} seconds.")
 
-    async def enter(self, caller: Caller, wanted: ChatRequest, address: str | None = None) -> Visit:
-        """Lets a request in, or raises `Refusal`. Its tool calls are on the account of the caller and the address."""
-        if self._desk.stopping.is_set():
+    async def enter(self, caller: Caller, request: ChatRequest, *, address: str | None) -> ChatTurn:
+        """Admits a request, or raises `Refusal`. Its tool calls count for the caller and for the address."""
+        if self.deps.stopping.is_set():
             raise unavailable(STOPPING)
-        _check(wanted)
+        _check(request)
         await self._refuse_blocked(caller.user)
-        id = wanted.conversation_id
-        if id is not None and (id in self._busy or self._desk.hub.is_busy(id)):
+        id = request.conversation_id
+        if id is not None and (id in self._busy or self.deps.hub.is_busy(id)):
             raise Refusal(
-                RefusalCode.BUSY, "I am still working on the last message of this conversation.", retry_after_s=1
+                RefusalCode.BUSY, "The last message of this conversation is still being answered.", retry_after_s=1
             )
         if id is not None:
             self._busy.add(id)
-        link = Collector()
+        link = AnswerCollector()
         live = None
         try:
-            live = await self._desk.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
+            live = await self.deps.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
         finally:
             if live is None and id is not None:
                 self._busy.discard(id)
         if live is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
         live.token_id = caller.token_id
-        live.runner.charge(charge_to(self._desk.quota, Account(user=caller.user, address=address), self._desk.clock))
+        live.runner.charge(charge_to(self.deps.quota, Account(user=caller.user, address=address), self.deps.clock))
         tools = live.runner.tools
-        if wanted.capabilities.voice:
-            # The gate's mode alone: what is typed is still answered by the model for text.
+        if request.capabilities.voice:
+            # This sets the mode of the tool gate only: the text model still answers.
             tools.mode, tools.state.voice_active = Mode.VOICE, True
-        if not wanted.capabilities.messaging:
+        if not request.capabilities.messaging:
             tools.messaging = QuietMessaging(tools.messaging)
-        return Visit(self, live, wanted, link)
+        return ChatTurn(self, live, request, link)
 
     async def leave(self, live: Live) -> None:
         try:
-            await self._desk.hub.depart(live)
+            await self.deps.hub.depart(live)
         finally:
             self._busy.discard(live.id)
 
     async def _refuse_blocked(self, user: str) -> None:
-        now_ms = self._desk.clock.now_ms()
-        until_ms = await self._desk.hub.stores.blocks.blocked_until(user, now_ms)
+        now_ms = self.deps.clock.now_ms()
+        until_ms = await self.deps.hub.stores.blocks.blocked_until(user, now_ms)
         if until_ms is not None:
             left_s = (until_ms - now_ms) / 1000
             block = Block(until_ms, left_s, BLOCKED.reason)
             raise Refusal(RefusalCode.BLOCKED, BLOCKED.reason, retry_after_s=left_s, timeout=block)
 
 
-def _check(wanted: ChatRequest) -> None:
-    if wanted.confirm is None and not wanted.message.strip():
-        raise Refusal(RefusalCode.BAD_REQUEST, "The message is blank. Write something in `message`.")
-    if wanted.confirm is not None and wanted.conversation_id is None:
-        raise Refusal(RefusalCode.BAD_REQUEST, "`confirm` needs the `conversation_id` that it was asked in.")
+def _check(request: ChatRequest) -> None:
+    if request.confirm is None and not request.message.strip():
+        raise Refusal(RefusalCode.BAD_REQUEST, "`message` is blank. It must have some text.")
+    if request.confirm is not None and request.conversation_id is None:
+        raise Refusal(RefusalCode.BAD_REQUEST, "`confirm` needs the `conversation_id` of the conversation that asked.")
 
 
 async def _both(taken: asyncio.Event, rest: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""An answer as server-sent events: the messages of the wire while they happen, and the whole answer last."""
+"""Streams an answer as server-sent events: each message as it happens, and the whole answer last."""
 
 import asyncio
 from contextlib import suppress
@@ -9,12 +9,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from antiphon.server.answer import ChatAnswer
-from antiphon.server.chat import Visit
-from antiphon.server.desk import Refusal, Refused
+from antiphon.server.chat import ChatTurn
+from antiphon.server.refusals import Refusal, Refused
 from antiphon.telemetry.log import get_logger
 
 HEARTBEAT_S: Final = 15.0
-"""Proxies close what is silent for half a minute or more."""
+"""Proxies close connections that are silent for half a minute or more."""
 HEARTBEAT: Final = b": still here\n\n"
 MEDIA_TYPE: Final = "text/event-stream"
 
@@ -26,18 +26,18 @@ class _Kind(msgspec.Struct):
 
 
 class EventStream(Response):
-    """Starlette's own streaming notices that a client is gone only when it sends; an answer in the making is silent."""
+    """Notices at once when the client is gone. Starlette's own streaming response notices only when it sends."""
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, turn: ChatTurn) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._visit = visit
+        self._turn = turn
         self._events: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._visit.link.listener = lambda frame: self._events.put_nowait(event_of(frame))
+        self._turn.link.listener = lambda frame: self._events.put_nowait(event_of(frame))
         making = asyncio.create_task(self._make())
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(disconnect(receive))
@@ -53,7 +53,7 @@ class EventStream(Response):
     async def _make(self) -> None:
         body: ChatAnswer | Refused
         try:
-            body = await self._visit.run()
+            body = await self._turn.run()
         except Refusal as refusal:
             body = refusal.body
         self._events.put_nowait(b"event: done\ndata: %b\n\n" % msgspec.json.encode(body))
@@ -78,6 +78,6 @@ def event_of(frame: str) -> bytes:
 
 
 async def disconnect(receive: Receive) -> None:
-    """Returns when the client is gone. The body of its request must have been read."""
+    """Returns when the client is gone. The body of the request must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass

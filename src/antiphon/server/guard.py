@@ -1,33 +1,35 @@
-"""The outermost middleware: which names and pages may come in, how much they may send, what a browser may do with it.
+"""The outermost middleware: it checks the Host and Origin headers and the size of the body, and adds security headers.
 
-It knows no tokens. A request without an Origin comes from a program, which shows its token in the Authorization header
-or in `hello`; the routes and the socket insist on that where authentication is on.
+It does not check tokens. A request without an Origin comes from a program, which shows its token in the Authorization
+header or in `hello`; the routes and the socket check that.
 """
 
 from collections.abc import Collection
 from typing import Final
 
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.security.headers import SecurityHeaders
 from antiphon.security.origin import allows_host, allows_origin, parse_origin
-from antiphon.server.refusal_log import RefusalLog
+from antiphon.server.refusals import STATUSES, Refusal, RefusalCode, RefusalLog
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 
-_BAD_HOST: Final = (
-    "This server does not answer to the name in the Host header. Add the page's address to server.origins."
+_WRONG_HOST: Final = Refusal(
+    RefusalCode.WRONG_HOST,
+    "This server does not answer to the name in the Host header. Add the page's address to server.origins.",
 )
-_BAD_ORIGIN: Final = "Pages of this origin may not use this server. Add the origin to server.origins."
-_TOO_LARGE: Final = f"The body of a request may have {MAX_BODY_BYTES} bytes at most."
+_WRONG_ORIGIN: Final = Refusal(
+    RefusalCode.WRONG_ORIGIN, "Pages of this origin may not use this server. Add the origin to server.origins."
+)
+_TOO_LARGE: Final = Refusal(RefusalCode.TOO_LARGE, f"A request may have a body of at most {MAX_BODY_BYTES} bytes.")
 
 
 class Guard:
-    """ASGI middleware. `origins` are the pages that may come in; it answers to the names in them.
+    """ASGI middleware. `origins` are the pages that may use the server, and their hosts are the names it answers to.
 
-    What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also where the request
-    is a WebSocket handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
+    What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also in a WebSocket
+    handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
     """
 
     def __init__(self, app: ASGIApp, *, origins: Collection[str]) -> None:
@@ -44,35 +46,35 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif not allows_host(_header(scope, b"host"), self._hosts):
-            await self._refuse(421, _BAD_HOST, scope, receive, send)
+            await self._refuse(_WRONG_HOST, scope, receive, send)
         elif not allows_origin(_header(scope, b"origin"), self._origins):
-            await self._refuse(403, _BAD_ORIGIN, scope, receive, send)
+            await self._refuse(_WRONG_ORIGIN, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         elif _declared_bytes(scope) > MAX_BODY_BYTES:
-            await self._refuse(413, _TOO_LARGE, scope, receive, send)
+            await self._refuse(_TOO_LARGE, scope, receive, send)
         else:
             await _Metered(self._app)(scope, receive, send)
 
-    async def _refuse(self, status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """With the reason in words, in a handshake too; a server without that extension makes it a plain 403."""
+    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers with the reason, a WebSocket handshake too; a server without that extension sends a bare 403."""
         client = scope.get("client")
         self._refusals.write(
-            why,
+            str(refusal),
             address=client[0] if client else None,
             route=scope["path"],
-            status=status,
+            status=STATUSES[refusal.reason],
             host=_header(scope, b"host"),
             origin=_header(scope, b"origin"),
         )
         if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
             await send({"type": "websocket.close"})
             return
-        await PlainTextResponse(why + "\n", status)(scope, receive, send)
+        await refusal.response()(scope, receive, send)
 
 
 class _Metered:
-    """One request whose length was not declared: counted as it comes in, and answered with 413 once it is too long."""
+    """Counts the bytes of one request as they come in, and answers with 413 once there are too many."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -88,7 +90,7 @@ class _Metered:
             if self._bytes_left >= 0:
                 return message
             if not self._started:
-                await PlainTextResponse(_TOO_LARGE + "\n", 413)(scope, receive, send)
+                await _TOO_LARGE.response()(scope, receive, send)
             return {"type": "http.disconnect"}
 
         async def send_unless_refused(message: Message) -> None:
@@ -99,13 +101,13 @@ class _Metered:
         try:
             await self._app(scope, receive_counted, send_unless_refused)
         except Exception:
-            # The application was told that its client is gone, and may raise that. The client has its answer.
+            # The application was told that its client is gone, and may raise an error. The client has its response.
             if self._bytes_left >= 0:
                 raise
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    """Two of a kind are joined, as HTTP has it: the result is no host and no origin, so it is refused."""
+    """Joins repeated headers, as HTTP does. The result is neither a host nor an origin, so it is refused."""
     values = [value for key, value in scope["headers"] if key == name]
     return b", ".join(values).decode("latin-1") if values else None
 

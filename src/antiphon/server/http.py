@@ -1,8 +1,8 @@
-"""The HTTP side: one table of operations, from which the routes and their document are made."""
+"""The HTTP interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 import msgspec
@@ -19,20 +19,12 @@ from antiphon import __version__
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
-from antiphon.server.chat import Chat, Visit
-from antiphon.server.desk import (
-    HttpDesk,
-    Model,
-    ModelState,
-    Refusal,
-    RefusalCode,
-    read_body,
-    read_query,
-    reply,
-    unavailable,
-)
-from antiphon.server.door import Caller, SlowDown
+from antiphon.server.authenticator import Caller, TooManyWrongTokens
+from antiphon.server.chat import Chat, ChatTurn
+from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
+from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
+from antiphon.server.requests import read_body, read_query
 from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
@@ -41,26 +33,26 @@ from antiphon.tools.spec import Category, ToolSpec
 
 NAME: Final = "antiphon"
 NOBODY: Final = Caller("", authenticated=False)
-"""Who asks for what everybody may know."""
+"""The caller of a public operation."""
 
 log = get_logger(__name__)
 
 
 class Health(Struct, frozen=True):
     status: str
-    """ok, or unready."""
+    """Either ok or unready."""
     problems: tuple[str, ...] = ()
-    """What keeps the server from serving, such as a voice that is still being loaded; a sentence each."""
+    """What keeps the server from serving, one sentence each."""
     name: str = NAME
-    """Always the same, by which this server can be told from others."""
+    """Always the same, so that this server can be told from others."""
     version: str = __version__
     model: ModelState | UnsetType = UNSET
-    """Told by `/ready`. A model that fails does not make the server unready: another server would have the same one,
-    and stored conversations can be read all the same."""
+    """Only in `/ready`. A failing model does not make the server unready: another server would have the same model,
+    and stored conversations can still be read."""
 
 
 class ToolMetrics(Struct, frozen=True):
-    """Of the calls since the process started."""
+    """Statistics of the calls since the process started."""
 
     calls: int
     errors: int
@@ -69,7 +61,7 @@ class ToolMetrics(Struct, frozen=True):
 
 
 class ToolEntry(ToolSpec, frozen=True, kw_only=True, rename="camel"):
-    """A tool's contract in the words of its schema.json, what the prompt says about it, and how it fares."""
+    """A tool: the fields of its schema.json, its summary in the prompt, and its statistics."""
 
     summary: str
     metrics: ToolMetrics
@@ -82,7 +74,7 @@ class ToolsQuery(Struct, forbid_unknown_fields=True):
 
 class ToolList(Struct, frozen=True):
     version: str
-    """Of all the tools together: a changed byte changes it."""
+    """The version of all tools together. Any change of a tool changes it."""
     tools: tuple[ToolEntry, ...]
 
 
@@ -92,19 +84,19 @@ class ModelList(Struct, frozen=True):
 
 class VoiceEntry(Struct, frozen=True):
     id: str
-    """What `settings` takes as `voice`."""
+    """The value for `voice` in `settings`."""
     name: str
     language: str
-    """As in "en-US"."""
+    """Such as "en-US"."""
     current: bool
-    """Whether it speaks where nothing else is set."""
+    """Whether this is the default voice."""
 
 
 class VoiceList(Struct, frozen=True):
     voices: tuple[VoiceEntry, ...]
 
 
-Handle = Callable[[HttpDesk, Request, Caller], Awaitable[Response]]
+Handle = Callable[[HttpDeps, Request, Caller], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +104,21 @@ class Operation:
     method: str
     path: str
     summary: str
+    _: KW_ONLY
     handle: Handle | None
-    """None for the chat, which keeps something between requests."""
+    """None for the chat, which keeps state between requests."""
     answer: Any
-    """A struct, or the media type of what is no JSON; None for an answer without a body."""
+    """A struct, or the media type of a response that is not JSON; None for a response without a body."""
     query: type | None = None
     refusals: tuple[RefusalCode, ...] = ()
-    """Beside those that any operation may have."""
+    """Refusals besides those that any operation may have."""
     also: str | None = None
-    """Another media type that the answer can have."""
+    """Another media type of the response."""
     public: bool = False
 
 
 class SessionCollector(Collector):
-    """Shows to Prometheus how many sessions there are."""
+    """Exports the number of sessions to Prometheus."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -139,26 +132,26 @@ class SessionCollector(Collector):
         return [gauge]
 
 
-async def health(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     return reply(Health("ok"))
 
 
-async def ready(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    problems = tuple(await desk.ready())
-    health = Health("unready" if problems else "ok", problems, model=desk.model_state() or UNSET)
+async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    problems = tuple(await deps.ready())
+    health = Health("unready" if problems else "ok", problems, model=deps.model_state() or UNSET)
     return reply(health, 503 if problems else 200)
 
 
-async def metrics(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
-    calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in desk.registry.snapshot().tools.items()})
-    for collector in (calls, SessionCollector(desk.hub), *desk.collectors):
+    calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
+    for collector in (calls, SessionCollector(deps.hub), *deps.collectors):
         registry.register(collector)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    snapshot = desk.registry.snapshot()
+async def tools(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    snapshot = deps.registry.snapshot()
     category = read_query(request, ToolsQuery).category
     wanted = snapshot.tools.values() if category is None else snapshot.by_category(category)
     entries = (
@@ -170,23 +163,23 @@ async def tools(desk: HttpDesk, request: Request, caller: Caller) -> Response:
     return reply(ToolList(snapshot.version, tuple(entries)))
 
 
-async def models(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    return reply(ModelList(tuple(desk.models())))
+async def models(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return reply(ModelList(tuple(deps.models())))
 
 
-async def voices(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def voices(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     entries = (
         VoiceEntry(voice.id, voice.name, voice.language, current=number == 0)
-        for number, voice in enumerate(desk.voices())
+        for number, voice in enumerate(deps.voices())
     )
     return reply(VoiceList(tuple(entries)))
 
 
-async def openapi(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    # Not above: the document is made from the table of operations, and this is one of them.
+async def openapi(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    # Imported here, since the document is made from the table of operations below.
     from antiphon.server.openapi import document
 
-    # Beside the event loop: it takes 60 ms, the first time.
+    # In a thread, since it takes 60 ms the first time.
     return reply(await asyncio.to_thread(document))
 
 
@@ -194,14 +187,15 @@ _GONE = (RefusalCode.NOT_FOUND,)
 _BAD = (RefusalCode.BAD_REQUEST,)
 _CONVERSATIONS = "/api/conversations"
 _CONVERSATION = "/api/conversations/{id}"
+_CALLS = "/api/calls"
 _CALL = "/api/calls/{id}"
 
 CHAT: Final = Operation(
     "POST",
     "/api/chat",
-    "Say something and get the answer; with `Accept: text/event-stream` as events, the answer itself last, as `done`.",
-    None,
-    ChatAnswer,
+    "Send a message and get the answer; with `Accept: text/event-stream` as events, of which the last, `done`, has it.",
+    handle=None,
+    answer=ChatAnswer,
     refusals=(
         RefusalCode.BAD_REQUEST,
         RefusalCode.BLOCKED,
@@ -218,54 +212,114 @@ CHAT: Final = Operation(
 OPERATIONS: Final = (
     CHAT,
     Operation(
-        "GET", _CONVERSATIONS, "Your conversations.", records.list_conversations, records.ConversationList,
-        records.ConversationsQuery, _BAD,
+        "GET",
+        _CONVERSATIONS,
+        "List your conversations.",
+        handle=records.list_conversations,
+        answer=records.ConversationList,
+        query=records.ConversationsQuery,
+        refusals=_BAD,
     ),
     Operation(
-        "DELETE", _CONVERSATIONS, "Delete all of your conversations.", records.delete_conversations, records.Deleted,
-        records.DeleteQuery, _BAD,
+        "DELETE",
+        _CONVERSATIONS,
+        "Delete all of your conversations.",
+        handle=records.delete_conversations,
+        answer=records.Deleted,
+        query=records.DeleteQuery,
+        refusals=_BAD,
     ),
     Operation(
-        "GET", _CONVERSATION, "A conversation, as JSON or Markdown.", records.show_conversation,
-        records.ConversationRecord, records.ConversationQuery, _BAD + _GONE, records.MARKDOWN,
+        "GET",
+        _CONVERSATION,
+        "Get a conversation, as JSON or Markdown.",
+        handle=records.show_conversation,
+        answer=records.ConversationRecord,
+        query=records.ConversationQuery,
+        refusals=_BAD + _GONE,
+        also=records.MARKDOWN,
     ),
-    Operation("DELETE", _CONVERSATION, "Delete a conversation.", records.delete_conversation, None, refusals=_GONE),
-    Operation("GET", "/api/calls", "Your calls.", records.list_calls, records.CallList, records.CallsQuery, _BAD),
-    Operation("DELETE", "/api/calls", "Clear the call history.", records.delete_calls, records.Deleted),
-    Operation("GET", _CALL, "A call.", records.show_call, records.CallRecord, refusals=_GONE),
-    Operation("DELETE", _CALL, "Delete a call from the history.", records.delete_call, None, refusals=_GONE),
-    Operation("GET", "/api/tools", "The tools and how they fare.", tools, ToolList, ToolsQuery, _BAD),
-    Operation("GET", "/api/models", "The models that can be chosen.", models, ModelList),
-    Operation("GET", "/api/voices", "The voices that can be chosen.", voices, VoiceList),
-    Operation("GET", "/api/openapi.json", "This document.", openapi, "application/json", public=True),
-    Operation("GET", "/health", "Whether the process is alive, and its version.", health, Health, public=True),
-    Operation("GET", "/ready", "Whether it can serve; 503 and the reasons if not.", ready, Health, public=True),
-    Operation("GET", "/metrics", "Metrics for Prometheus.", metrics, "text/plain"),
-)  # fmt: skip
+    Operation(
+        "DELETE",
+        _CONVERSATION,
+        "Delete a conversation.",
+        handle=records.delete_conversation,
+        answer=None,
+        refusals=_GONE,
+    ),
+    Operation(
+        "GET",
+        _CALLS,
+        "List your calls.",
+        handle=records.list_calls,
+        answer=records.CallList,
+        query=records.CallsQuery,
+        refusals=_BAD,
+    ),
+    Operation("DELETE", _CALLS, "Delete all of your calls.", handle=records.delete_calls, answer=records.Deleted),
+    Operation("GET", _CALL, "Get a call.", handle=records.show_call, answer=records.CallRecord, refusals=_GONE),
+    Operation("DELETE", _CALL, "Delete a call.", handle=records.delete_call, answer=None, refusals=_GONE),
+    Operation(
+        "GET",
+        "/api/tools",
+        "List the tools and their statistics.",
+        handle=tools,
+        answer=ToolList,
+        query=ToolsQuery,
+        refusals=_BAD,
+    ),
+    Operation("GET", "/api/models", "List the models that can be chosen.", handle=models, answer=ModelList),
+    Operation("GET", "/api/voices", "List the voices that can be chosen.", handle=voices, answer=VoiceList),
+    Operation(
+        "GET",
+        "/api/openapi.json",
+        "Get this document.",
+        handle=openapi,
+        answer="application/json",
+        public=True,
+    ),
+    Operation(
+        "GET",
+        "/health",
+        "Tell whether the process is alive, and its version.",
+        handle=health,
+        answer=Health,
+        public=True,
+    ),
+    Operation(
+        "GET",
+        "/ready",
+        "Tell whether the server can serve; 503 and the reasons if not.",
+        handle=ready,
+        answer=Health,
+        public=True,
+    ),
+    Operation("GET", "/metrics", "Get metrics for Prometheus.", handle=metrics, answer="text/plain"),
+)
 
 
-def routes(desk: HttpDesk) -> list[Route]:
-    chat = Chat(desk)
+def routes(deps: HttpDeps) -> list[Route]:
+    chat = Chat(deps)
 
-    async def talk(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-        return await _talk(chat, desk, request, caller)
+    async def talk(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+        return await _talk(chat, request, caller)
 
     return [
-        Route(operation.path, _endpoint(desk, operation, operation.handle or talk), methods=[operation.method])
+        Route(operation.path, _endpoint(deps, operation, operation.handle or talk), methods=[operation.method])
         for operation in OPERATIONS
     ]
 
 
-def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(deps: HttpDeps, operation: Operation, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            caller = NOBODY if operation.public else await desk.identify(request)
+            caller = NOBODY if operation.public else await deps.identify(request)
             if caller is None:
                 raise Refusal(RefusalCode.UNAUTHENTICATED, "A valid token is required: Authorization: Bearer TOKEN.")
-            return await handle(desk, request, caller)
+            return await handle(deps, request, caller)
         except Refusal as refusal:
             return refusal.response()
-        except SlowDown as error:
+        except TooManyWrongTokens as error:
             return Refusal(RefusalCode.TOO_FAST, str(error), retry_after_s=error.wait_s).response()
         except StoreUnavailable as error:
             log.error("request_failed", path=operation.path, error=str(error))
@@ -274,26 +328,27 @@ def _endpoint(desk: HttpDesk, operation: Operation, handle: Handle) -> Callable[
             return Response(status_code=204)
         except Exception:
             log.exception("request_failed", path=operation.path)
-            return Refusal(RefusalCode.INTERNAL, "That failed by a fault of the server.").response()
+            return Refusal(RefusalCode.INTERNAL, "An error in the server prevented this.").response()
 
     return endpoint
 
 
-async def _talk(chat: Chat, desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def _talk(chat: Chat, request: Request, caller: Caller) -> Response:
+    deps = chat.deps
     address = request.client.host if request.client is not None else None
     account = Account(user=caller.user, address=address)
-    wait_s = desk.quota.take(Kind.CONNECTION, account, 1, desk.clock.monotonic())
+    wait_s = deps.quota.take(Kind.CONNECTION, account, 1, deps.clock.monotonic())
     if wait_s > 0:
-        raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Come back later.", retry_after_s=wait_s)
-    visit = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address)
+        raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Try again later.", retry_after_s=wait_s)
+    turn = await chat.enter(caller, await read_body(request, ChatRequest, REQUEST_ALIASES), address=address)
     if MEDIA_TYPE in request.headers.get("accept", ""):
-        return EventStream(visit)
-    return await _answer(visit, request)
+        return EventStream(turn)
+    return await _answer(turn, request)
 
 
-async def _answer(visit: Visit, request: Request) -> Response:
-    """The whole answer, unless its client goes away before: then it is given up."""
-    making = asyncio.create_task(visit.run())
+async def _answer(turn: ChatTurn, request: Request) -> Response:
+    """Returns the whole answer, or cancels it if the client goes away."""
+    making = asyncio.create_task(turn.run())
     leaving = asyncio.create_task(disconnect(request.receive))
     try:
         await asyncio.wait([making, leaving], return_when=asyncio.FIRST_COMPLETED)

@@ -1,26 +1,19 @@
-"""The HTTP interface as an OpenAPI document, made from the table of operations and the structs.
+"""Makes the OpenAPI document of the HTTP interface from the table of operations and the structs."""
 
-python -m antiphon.server.openapi --write     (or --check: whether what is written is current)
-"""
-
-import argparse
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import EnumMeta
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 import antiphon
-from antiphon.protocol.notes import notes
+from antiphon.protocol.schema import describe, notes
 from antiphon.server.answer import ChatRequest
-from antiphon.server.desk import STATUSES, RefusalCode, Refused
 from antiphon.server.http import CHAT, OPERATIONS, Health, Operation, ready
+from antiphon.server.refusals import STATUSES, RefusalCode, Refused
 
-FILE: Final = Path("docs/reference/openapi.json")
 JSON: Final = "application/json"
 REFERENCE: Final = "#/components/schemas/{name}"
 
@@ -38,7 +31,7 @@ def document() -> Schema:
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, named)
     for owner in _owners(_types()):
-        _annotate(definitions[owner.__name__], owner)
+        describe(definitions[owner.__name__], owner)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -53,32 +46,6 @@ def document() -> Schema:
             "securitySchemes": {_TOKEN: {"type": "http", "scheme": "bearer"}},
         },
     }
-
-
-def text() -> str:
-    return msgspec.json.format(msgspec.json.encode(document()), indent=2).decode() + "\n"
-
-
-def is_current(file: Path = FILE) -> bool:
-    return file.is_file() and file.read_text(encoding="utf-8") == text()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m antiphon.server.openapi", description="The reference of the HTTP interface."
-    )
-    parser.add_argument("--file", type=Path, default=FILE, help="where it is (default: %(default)s)")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="write it")
-    what.add_argument("--check", action="store_true", help="fail if it is not current")
-    options = parser.parse_args(arguments)
-    if options.write:
-        options.file.parent.mkdir(parents=True, exist_ok=True)
-        options.file.write_text(text(), encoding="utf-8")
-    elif not is_current(options.file):
-        print(f"{options.file} is not current. Run this with --write.", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _types() -> list[type]:
@@ -103,7 +70,7 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
     responses: Schema = {}
     match operation.answer:
         case None:
-            responses["204"] = {"description": "It is gone."}
+            responses["204"] = {"description": "It was deleted."}
         case str(media_type):
             responses["200"] = {"description": operation.summary, "content": {media_type: {}}}
         case answer:
@@ -112,7 +79,7 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
                 content[operation.also] = {"schema": {"type": "string"}}
             responses["200"] = {"description": answer.__doc__ or operation.summary, "content": content}
     if operation.handle is ready:
-        responses["503"] = {"description": "It cannot serve.", "content": {JSON: {"schema": named[Health]}}}
+        responses["503"] = {"description": "The server cannot serve.", "content": {JSON: {"schema": named[Health]}}}
     if operation.public:
         return responses
     codes = dict.fromkeys((RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY))
@@ -150,7 +117,7 @@ def _in_query(query: type | None) -> Iterable[Schema]:
 
 
 def _owners(types: Iterable[type]) -> Iterable[type]:
-    """Every struct and enum that is reachable from these, by its name in the document."""
+    """Finds every struct and enum that is reachable from these types."""
     seen: dict[type, None] = {}
     waiting: list[Any] = list(types)
     while waiting:
@@ -164,19 +131,3 @@ def _owners(types: Iterable[type]) -> Iterable[type]:
         else:
             waiting += getattr(each, "__args__", ())
     return seen
-
-
-def _annotate(definition: Schema, owner: type) -> None:
-    """The strings under the fields become descriptions."""
-    if isinstance(owner, EnumMeta):
-        meanings = [f"{owner[name].value}: {note}" for name, note in notes(owner).items()]
-        if meanings:
-            definition["description"] = " ".join(meanings)
-        return
-    shown = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
-    for name, note in notes(owner).items():
-        definition["properties"][shown[name]]["description"] = note
-
-
-if __name__ == "__main__":
-    sys.exit(main())

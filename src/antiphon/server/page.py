@@ -1,4 +1,4 @@
-"""The page and the client module: the committed build of `web/`, served as it is."""
+"""Serves the web page and the client module, as `web/` was built."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from starlette.routing import Route
 STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
 SHARED: Final = frozenset({"antiphon-client.js", "antiphon-worklets.js"})
-"""What pages of other origins may load too, if the guard lets them in."""
+"""Files that allowed pages of other origins may load too."""
 
-# Not from `mimetypes`: that depends on the machine, and some of them call a script text/plain.
+# Not from `mimetypes`, which depends on the machine: on some, a script is text/plain.
 MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -41,7 +41,7 @@ class PageFile:
 
 
 def read_files(folder: Path = STATIC) -> dict[str, PageFile]:
-    """The files of the build by their names. Others than those that a page is made of are not served."""
+    """Reads the files of the build. Only the types that a page consists of are served."""
     if not (folder / INDEX).is_file():
         return {}
     return {
@@ -52,7 +52,7 @@ def read_files(folder: Path = STATIC) -> dict[str, PageFile]:
 
 
 def routes(folder: Path = STATIC) -> list[Route]:
-    """One for each file: there is no way to ask for another."""
+    """Makes a route for each file, so that no other file can be requested."""
     files = read_files(folder)
     if not files:
         return [Route("/", _explain)]
@@ -64,14 +64,14 @@ async def _explain(request: Request) -> Response:
 
 
 def _endpoint(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
-    # The names never change, so a browser has to ask each time; mostly it is told to use what it has.
+    # The names never change, so a browser asks each time, and is mostly told to use its copy.
     headers = {"etag": file.etag, "cache-control": "no-cache"}
     if file.is_shared:
         headers |= {"cross-origin-resource-policy": "cross-origin", "vary": "Origin"}
 
     async def endpoint(request: Request) -> Response:
         origin = request.headers.get("origin")
-        # The guard stands in front: an origin that has come so far is one that may use this server.
+        # The guard has already checked the origin.
         allowed = {"access-control-allow-origin": origin} if file.is_shared and origin else {}
         if _has_it(request.headers.get("if-none-match", ""), file.etag):
             return Response(status_code=304, headers=headers | allowed)

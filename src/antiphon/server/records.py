@@ -1,4 +1,4 @@
-"""`/api/conversations` and `/api/calls`: what was said, as its owner reads it, takes it along and deletes it."""
+"""`/api/conversations` and `/api/calls`: users read, export and delete their own records."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
-from antiphon.server.desk import HttpDesk, Refusal, RefusalCode, read_query, reply
-from antiphon.server.door import Caller
+from antiphon.server.authenticator import Caller
+from antiphon.server.deps import HttpDeps
+from antiphon.server.refusals import Refusal, RefusalCode, reply
+from antiphon.server.requests import read_query
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
@@ -34,7 +36,7 @@ class Format(StrEnum):
 class ConversationsQuery(Struct, forbid_unknown_fields=True):
     limit: Limit = PAGE
     before: str | None = None
-    """`next` of the page before."""
+    """`next` of the previous page."""
 
 
 class ConversationQuery(Struct, forbid_unknown_fields=True):
@@ -43,7 +45,7 @@ class ConversationQuery(Struct, forbid_unknown_fields=True):
 
 class DeleteQuery(Struct, forbid_unknown_fields=True):
     all: bool = False
-    """Must be true: it deletes every conversation of this user."""
+    """Must be true, since this deletes every conversation of the user."""
 
 
 class CallsQuery(Struct, forbid_unknown_fields=True):
@@ -56,15 +58,15 @@ class ConversationEntry(Struct, frozen=True):
     created_ms: int
     """Unix time."""
     updated_ms: int
-    """Of the newest turn."""
+    """The time of the newest turn."""
 
 
 class ConversationList(Struct, frozen=True):
-    """The last updated first."""
+    """The most recently updated first."""
 
     conversations: tuple[ConversationEntry, ...]
     next: str | None
-    """Give it as `before` for the next page. Null: there is none."""
+    """Pass it as `before` to get the next page. Null: this is the last page."""
 
 
 class ConversationTurn(Struct, frozen=True):
@@ -85,93 +87,93 @@ class ConversationRecord(Struct, frozen=True):
 
 
 class CallRecord(Struct, frozen=True):
-    """A stretch of voice in a conversation."""
+    """A voice call: a part of a conversation that was spoken."""
 
     id: str
     conversation_id: str
     started_ms: int
     duration_ms: int | None
-    """Null while it goes on."""
+    """Null while the call goes on."""
     summary: str
     models: tuple[str, ...]
-    """Those that answered, in the order of their first use."""
+    """The models that answered, in the order of their first use."""
     transcript: tuple[HistoryTurn, ...]
-    """Empty if its conversation was cleared or deleted."""
+    """Empty if the conversation was cleared or deleted."""
 
 
 class CallList(Struct, frozen=True):
-    """The last started first."""
+    """The most recently started first."""
 
     calls: tuple[CallRecord, ...]
 
 
 class Deleted(Struct, frozen=True):
     deleted: int
-    """How many there were."""
+    """How many were deleted."""
 
 
-async def list_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def list_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationsQuery)
     seen = None if query.before is None else _read_place(query.before)
-    found = await desk.conversations.list(caller.user, query.limit + 1, seen)
+    found = await deps.conversations.list(caller.user, query.limit + 1, seen)
     page = found[: query.limit]
     more = _write_place(page[-1].place) if len(found) > len(page) else None
     return reply(ConversationList(tuple(map(_entry, page)), more))
 
 
-async def show_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def show_conversation(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationQuery)
-    conversation = await desk.conversations.get(request.path_params["id"], caller.user)
+    conversation = await deps.conversations.get(request.path_params["id"], caller.user)
     if conversation is None:
         raise _unknown("conversation")
-    record = _record(conversation, await desk.conversations.turns(conversation.id))
+    record = _record(conversation, await deps.conversations.turns(conversation.id))
     if query.format is Format.JSON:
         return reply(record)
     headers = {"Content-Disposition": f'attachment; filename="conversation-{conversation.id}.md"'}
     return Response(markdown(record), headers=headers, media_type=MARKDOWN)
 
 
-async def delete_conversation(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    if not await _delete(desk, request.path_params["id"], caller.user):
+async def delete_conversation(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    if not await _delete(deps, request.path_params["id"], caller.user):
         raise _unknown("conversation")
     return Response(status_code=204)
 
 
-async def delete_conversations(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def delete_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     if not read_query(request, DeleteQuery).all:
-        raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Say so with ?all=true.")
+        raise Refusal(RefusalCode.BAD_REQUEST, "This deletes all of your conversations. Add ?all=true to confirm.")
     deleted = 0
-    while found := await desk.conversations.list(caller.user, MAX_PAGE):
+    while found := await deps.conversations.list(caller.user, MAX_PAGE):
         for conversation in found:
-            deleted += await _delete(desk, conversation.id, caller.user)
+            deleted += await _delete(deps, conversation.id, caller.user)
     return reply(Deleted(deleted))
 
 
-async def list_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
+async def list_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, CallsQuery)
-    calls = await desk.voice_calls.list(caller.user, query.limit)
-    return reply(CallList(tuple([await _call(desk, call) for call in calls])))
+    calls = await deps.voice_calls.list(caller.user, query.limit)
+    return reply(CallList(tuple([await _call(deps, call) for call in calls])))
 
 
-async def show_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    call = await desk.voice_calls.get(request.path_params["id"], caller.user)
+async def show_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    call = await deps.voice_calls.get(request.path_params["id"], caller.user)
     if call is None:
         raise _unknown("call")
-    return reply(await _call(desk, call))
+    return reply(await _call(deps, call))
 
 
-async def delete_call(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    if not await desk.voice_calls.delete(request.path_params["id"], caller.user):
+async def delete_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    if not await deps.voice_calls.delete(request.path_params["id"], caller.user):
         raise _unknown("call")
     return Response(status_code=204)
 
 
-async def delete_calls(desk: HttpDesk, request: Request, caller: Caller) -> Response:
-    return reply(Deleted(await desk.voice_calls.clear(caller.user)))
+async def delete_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return reply(Deleted(await deps.voice_calls.clear(caller.user)))
 
 
 def markdown(record: ConversationRecord) -> str:
-    """A conversation to be read and kept."""
+    """Writes a conversation as Markdown."""
     parts = [f"# {record.title}", f"{_day(record.created_ms)}, conversation {record.id}"]
     for turn in record.turns:
         how = " (spoken)" if turn.spoken else ""
@@ -181,21 +183,21 @@ def markdown(record: ConversationRecord) -> str:
             case AssistantMessage(text=text) if text:
                 parts.append(f"**Assistant{how}:** {text}")
             case ToolMessage(name=name, content=content):
-                parts.append(f"> `{name}` gave `{msgspec.json.encode(content).decode()}`")
+                parts.append(f"> `{name}` returned `{msgspec.json.encode(content).decode()}`")
     return "\n\n".join(parts) + "\n"
 
 
-async def _delete(desk: HttpDesk, id: str, user: str) -> bool:
-    deleted = await desk.conversations.delete(id, user)
+async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
+    deleted = await deps.conversations.delete(id, user)
     if deleted:
-        # The session of the requests to it has its id; one that is under way is fenced by this.
-        await desk.hub.stores.sessions.end(id)
+        # HTTP requests to a conversation share a session with its id. Ending it fences a request that is still running.
+        await deps.hub.stores.sessions.end(id)
     return deleted
 
 
-async def _call(desk: HttpDesk, call: VoiceCall) -> CallRecord:
+async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
     most = None if call.last_seq is None else max(0, call.last_seq - call.first_seq + 1)
-    turns = await desk.conversations.turns(call.conversation_id, call.first_seq - 1, most)
+    turns = await deps.conversations.turns(call.conversation_id, call.first_seq - 1, most)
     return CallRecord(
         id=call.id,
         conversation_id=call.conversation_id,
@@ -228,11 +230,11 @@ def _entry(conversation: Conversation) -> ConversationEntry:
 
 def _record(conversation: Conversation, turns: Sequence[StoredTurn]) -> ConversationRecord:
     return ConversationRecord(
-        conversation.id,
-        conversation.title,
-        conversation.created_ms,
-        conversation.updated_ms,
-        tuple(
+        id=conversation.id,
+        title=conversation.title,
+        created_ms=conversation.created_ms,
+        updated_ms=conversation.updated_ms,
+        turns=tuple(
             ConversationTurn(turn.seq, turn.at_ms, turn.spoken, msgspec.json.decode(turn.body, type=Message))
             for turn in turns
         ),

@@ -1,4 +1,4 @@
-"""The socket: frames in, messages to the session; messages of the session, frames out. It decides nothing else."""
+"""The WebSocket endpoint: passes messages between a client and its session, within the client's quotas."""
 
 import asyncio
 from collections import deque
@@ -24,48 +24,48 @@ from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import Audio, Error, Timeout
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.authenticator import Authenticator, TooManyWrongTokens
 from antiphon.server.connections import AUDIO
-from antiphon.server.door import Door, SlowDown
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
 from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
 HELLO_GRACE_S: Final = 0.3
-"""So long a client that need not say hello may take to do so. It is told nothing before, since hello may resume."""
+"""How long a client may take to send the optional hello. Nothing is sent before, since hello may resume a session."""
 MAX_WAITING_BYTES: Final = 4 << 20
-"""Of a client that leaves more than this unread, speech is dropped; if that is not enough, it is closed. A minute of
-speech fits in it."""
+"""If a client leaves more than this unread, queued speech is dropped; if that is not enough, the client is closed. A
+minute of speech fits in."""
 
 LEAVING_S: Final = 5.0
-"""So long what is left to be sent, or done, may take when a socket is closed."""
+"""How long pending work may take when a socket is closed."""
 
 MAX_REFUSED: Final = 200
-"""Frames beyond the pace, after which the socket is closed."""
+"""How many frames over the quota are refused before the socket is closed."""
 
 MESSAGES_AHEAD: Final = 50.0
 AUDIO_AHEAD_S: Final = 1.0
-"""What a socket takes from the quota in advance: 50 frames of a microphone. To ask for each of them, twice and on three
-accounts, was a fifth of what a frame cost."""
+"""What a socket takes from the quota in advance: 50 microphone frames. Checking two limits on three accounts for each
+frame took a fifth of its cost."""
 
 _AUDIO: Final = f'{{"type":"{codec.tag_of(Audio)}",'
-"""How an `audio` message begins: its type is the first field of every message."""
+"""How an `audio` message begins: the type is the first field of every message."""
 
 log = get_logger(__name__)
 
 
 class SocketLink:
-    """The sending side of a socket: a queue with one writer, bounded by what the client leaves unread."""
+    """The sending side of a socket: a queue with one writer, limited by what the client leaves unread."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
         self._frames: deque[str | bytes] = deque()
         self._waiting_bytes = 0
-        self._most_bytes = MAX_WAITING_BYTES
-        """More than this may not wait. A replay makes room for itself."""
+        self._max_bytes = MAX_WAITING_BYTES
+        """How much may wait. A replay raises it."""
         self._writing_bytes = 0
-        """Of the frame that the writer has taken from the queue, and is not rid of."""
-        self._stirred = asyncio.Event()
+        """The size of the frame that is being written."""
+        self._wakeup = asyncio.Event()
         self.closing: Close | None = None
 
     def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
@@ -74,29 +74,29 @@ class SocketLink:
         self._frames.append(frame)
         self._waiting_bytes += len(frame)
         if is_replay:
-            # A client that comes back cannot have read yet what it has missed, however much that is.
-            self._most_bytes = max(self._most_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
-        if self._waiting_bytes > self._most_bytes:
+            # A client that reconnects has not read what it missed, however much that is.
+            self._max_bytes = max(self._max_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
+        if self._waiting_bytes > self._max_bytes:
             self._drop_speech()
-        if self._waiting_bytes > self._most_bytes:
+        if self._waiting_bytes > self._max_bytes:
             self.close(TOO_SLOW)
-        self._stirred.set()
+        self._wakeup.set()
 
     def _drop_speech(self) -> None:
-        """All that waits: to a client that is so far behind, it would come a minute late."""
+        """Drops all queued speech: a client that is so far behind would get it a minute late."""
         self._frames = deque(frame for frame in self._frames if not _is_speech(frame))
         self._waiting_bytes = sum(map(len, self._frames)) + self._writing_bytes
 
     def close(self, close: Close) -> None:
-        """What was queued before is still sent, unless it is the queue that is too long."""
+        """Closes after the queue is sent, unless the queue is too long."""
         if self.closing is None:
             self.closing = close
             if close is TOO_SLOW:
                 self._frames.clear()
-            self._stirred.set()
+            self._wakeup.set()
 
     async def write(self) -> None:
-        """Sends until the socket is to be closed, and closes it."""
+        """Sends until the socket should be closed, and then closes it."""
         while True:
             while self._frames:
                 frame = self._frames.popleft()
@@ -107,33 +107,34 @@ class SocketLink:
                     await self._socket.send_bytes(frame)
                 self._waiting_bytes -= self._writing_bytes
                 self._writing_bytes = 0
-                self._most_bytes = min(self._most_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
+                self._max_bytes = min(self._max_bytes, self._waiting_bytes + MAX_WAITING_BYTES)
             if self.closing is not None:
                 await self._socket.close(self.closing.code, self.closing.reason)
                 return
-            self._stirred.clear()
-            await self._stirred.wait()
+            self._wakeup.clear()
+            await self._wakeup.wait()
 
 
 class Endpoint:
     """`/ws`."""
 
-    def __init__(self, hub: Hub, door: Door, quota: Quota) -> None:
+    def __init__(self, hub: Hub, authenticator: Authenticator, quota: Quota) -> None:
         self._hub = hub
-        self._door = door
+        self._authenticator = authenticator
         self._quota = quota
 
     async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())
-        reader = asyncio.create_task(_Reader(self._hub, self._door, self._quota, socket, link).read())
+        reading = _Reader(socket, link, hub=self._hub, authenticator=self._authenticator, quota=self._quota)
+        reader = asyncio.create_task(reading.read())
         try:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
             if link.closing is None and reader.done():
                 writer.cancel()
-            # The other ends by itself, since it is told too. A reader that is cut off instead may be using a store: it
-            # would cost the connection to it, and a session that has just begun would never be left.
+            # The other task notices and ends by itself. A reader that were cancelled could be using a store: that would
+            # cost the connection to it, and a session that has just begun would never be left.
             await asyncio.wait([writer, reader], timeout=LEAVING_S)
         finally:
             for task in (writer, reader):
@@ -144,8 +145,8 @@ class Endpoint:
 
 
 @dataclass(slots=True)
-class _Advance:
-    """What a socket has taken from the quota in advance."""
+class _QuotaAdvance:
+    """What a socket has taken from one quota in advance."""
 
     kind: Kind
     portion: float
@@ -153,21 +154,23 @@ class _Advance:
 
 
 class _Reader:
-    """The receiving side: knows who the client is, and hands on what it says."""
+    """The receiving side: authenticates the client, and passes its messages to the session."""
 
-    def __init__(self, hub: Hub, door: Door, quota: Quota, socket: WebSocket, link: SocketLink) -> None:
+    def __init__(
+        self, socket: WebSocket, link: SocketLink, *, hub: Hub, authenticator: Authenticator, quota: Quota
+    ) -> None:
         self._hub = hub
-        self._door = door
+        self._authenticator = authenticator
         self._quota = quota
         self._socket = socket
         self._link = link
         self._live: Live | None = None
         self._account = Account(address=socket.client.host if socket.client else None)
-        self._messages = _Advance(Kind.MESSAGE, MESSAGES_AHEAD)
-        self._audio_s = _Advance(Kind.AUDIO_S, AUDIO_AHEAD_S)
+        self._messages = _QuotaAdvance(Kind.MESSAGE, MESSAGES_AHEAD)
+        self._audio_s = _QuotaAdvance(Kind.AUDIO_S, AUDIO_AHEAD_S)
         self._refused = 0.0
         extensions: dict[str, Any] = socket.scope.get("extensions") or {}
-        # Without the extension, audio is received like everything else.
+        # Without the extension, audio is received like any other message.
         self._set_tap = extensions.get(AUDIO, {"tap": lambda tap: None})["tap"]
 
     async def read(self) -> None:
@@ -194,7 +197,7 @@ class _Reader:
                 self._hub.leave(self._live, self._link, for_good=for_good)
 
     async def _enter(self) -> str | bytes | None:
-        """Finds out who is there and what for. Gives a frame that was read on the way and is no hello."""
+        """Authenticates the client and enters its session. Returns the first frame if it was not a hello."""
         if not self._admit_connection(self._account):
             return None
         frame = await self._first_frame()
@@ -208,8 +211,10 @@ class _Reader:
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
         try:
-            caller = await self._door.identify(token, address=self._account.address, route=self._socket.url.path)
-        except SlowDown as error:
+            caller = await self._authenticator.identify(
+                token, address=self._account.address, route=self._socket.url.path
+            )
+        except TooManyWrongTokens as error:
             self._refuse(Error(str(error), ErrorCode.TOO_FAST, retryable=True), FULL)
             return None
         if caller is None:
@@ -218,7 +223,7 @@ class _Reader:
         if not self._admit_connection(Account(user=caller.user)):
             return None
         self._account = replace(self._account, user=caller.user)
-        until_ms = await self._door.blocked_until(caller.user)
+        until_ms = await self._authenticator.blocked_until(caller.user)
         if until_ms is not None:
             left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
             self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
@@ -231,15 +236,15 @@ class _Reader:
         return frame
 
     def _admit_connection(self, account: Account) -> bool:
-        """The address is counted before the token is looked at, else wrong ones could be tried without end."""
+        """Counts a connection. The address is counted before the token is checked, so that guessing is limited."""
         if self._quota.take(Kind.CONNECTION, account, 1, self._hub.clock.monotonic()) == 0:
             return True
         self._link.close(FULL)
         return False
 
     async def _first_frame(self) -> str | bytes | None:
-        """Where a token is required and the header has none, hello must come in time; elsewhere it may."""
-        must = self._door.required and _bearer_of(self._socket) is None
+        """Waits for hello, which must come in time if a token is required and the header has none."""
+        must = self._authenticator.required and _bearer_of(self._socket) is None
         try:
             async with asyncio.timeout(limits.HELLO_LIMIT_S if must else HELLO_GRACE_S):
                 return await self._receive()
@@ -256,17 +261,17 @@ class _Reader:
         return text if text is not None else data or b""
 
     def _take(self, frame: str | bytes) -> bool:
-        """False if the socket is being closed. Audio that is left is then received, which wakes and ends the reader."""
+        """Returns False if the socket is being closed. The reader then receives the audio, wakes up and ends."""
         if self._link.closing is not None:
             return False
         try:
-            self._hand_on(frame)
+            self._handle(frame)
         except Exception:
             self._fail()
         return True
 
-    def _hand_on(self, frame: str | bytes) -> None:
-        """Never waits: audio that has come after this frame may be next, straight from the connection."""
+    def _handle(self, frame: str | bytes) -> None:
+        """Handles a frame without waiting: the tap may deliver the next audio frame at any time."""
         assert self._live is not None
         runner = self._live.runner
         self._live.settle_handle()
@@ -282,14 +287,14 @@ class _Reader:
         elif self._admit(self._audio_s, len(message.pcm) / (2 * limits.MICROPHONE_HZ)):
             runner.hear(message.pcm, playing=message.playing)
 
-    def _admit(self, ahead: _Advance, amount: float) -> bool:
-        """Whether the pace allows it. Who does not slow down when told is closed."""
+    def _admit(self, ahead: _QuotaAdvance, amount: float) -> bool:
+        """Returns whether the quota allows it. A client that does not slow down when told is closed."""
         assert self._live is not None
         if not self._refused and amount <= ahead.left:
             ahead.left -= amount
             return True
-        if self._is_within(ahead, amount):
-            # Ten good frames make up for a bad one, so that a long session is not closed for its old sins.
+        if self._is_within_quota(ahead, amount):
+            # Ten accepted frames make up for a refused one, so that a long session is not closed for old offences.
             self._refused = max(0.0, self._refused - 0.1)
             return True
         self._refused += 1
@@ -299,7 +304,7 @@ class _Reader:
             self._link.close(TOO_FAST)
         return False
 
-    def _is_within(self, ahead: _Advance, amount: float) -> bool:
+    def _is_within_quota(self, ahead: _QuotaAdvance, amount: float) -> bool:
         if amount <= ahead.left:
             ahead.left -= amount
             return True

@@ -337,7 +337,6 @@ class Runner:
             await self.step(c.Interrupt())
         self.outbox.forget_all()
         await self.writer.clear()
-        await self.stored.clear_messages(self.outbox.last_n)
         self._models.forget_handles()
         self._reconnect()
 

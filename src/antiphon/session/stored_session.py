@@ -92,11 +92,6 @@ class StoredSession:
         if told and self.is_stored:
             await self.stores.messages.append_many(self.record.id, told, self.record.lease_token)
 
-    async def clear_messages(self, up_to_n: int) -> None:
-        """Forgets what the client was told up to that number."""
-        if self.is_stored:
-            await self.stores.messages.trim(self.record.id, up_to_n)
-
     async def rename(self, used_hash: str, handle_hash: str) -> SessionRecord | None:
         """The new handle takes the place of the one that was used: the record of the session that it leads to.
 

@@ -157,7 +157,7 @@ class TranscriptWriter:
         await self._session.save()
 
     async def clear(self) -> None:
-        """Forgets the conversation."""
+        """Forgets the conversation, and what the client was told of it."""
         self.transcript.entries.clear()
         if self._session.is_stored:
             await self._stores.conversations.clear(self.conversation_id, self._session.fence)

@@ -1,1 +1,1 @@
-"""What lasts: small Protocols in the modules here, and a package of implementations for each place to keep it."""
+"""Stores: small Protocols in the modules here, and a package of implementations for each backend."""

@@ -1,4 +1,4 @@
-"""The seams to storage, in the words of the tool gate that uses them. One contract suite runs over every backend."""
+"""The interfaces of the stores that the tool gate uses. One contract suite runs over every backend."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -8,11 +8,11 @@ from msgspec import Struct
 from antiphon.errors import AntiphonError
 
 CALLS_KEPT_PER_SESSION: Final = 100
-"""A backend may keep more, never fewer: a replay after a reconnect must find its call."""
+"""A backend may keep more, but not fewer: a replay after a reconnect must find its call."""
 
 
 STORE_UNAVAILABLE: Final = "The server cannot reach its database right now. Try again in a moment."
-"""What every client is told while the store is unavailable, whichever way it came. The log has the reason."""
+"""What every client is told while the store is unavailable. The log has the reason."""
 
 
 class StorageError(AntiphonError):
@@ -20,53 +20,53 @@ class StorageError(AntiphonError):
 
 
 class StoreUnavailable(StorageError):
-    """The database is locked, full, read-only, damaged or gone: nothing was changed, and a later attempt may succeed.
+    """The database is locked, full, read-only, damaged or gone. Nothing was changed, and a later attempt may succeed.
 
-    Its text is for the operator and names the database and the reason. Clients are told `STORE_UNAVAILABLE`.
+    The text is for the operator: it names the database and the reason. Clients are told `STORE_UNAVAILABLE`.
     """
 
     code = "unavailable"
 
 
 class CallRecord(Struct, frozen=True, gc=False):
-    """One run of a tool's handler. It is written just before the handler starts, and completed with the outcome."""
+    """One run of a tool's handler. It is stored just before the handler starts, and completed with the result."""
 
     id: str
     session_id: str
     provider_key: str | None
     hash_key: str | None
     fingerprint: str
-    """Tool and arguments, hashed: a provider that uses one id for two calls must not get the first one's result."""
+    """A hash of the tool and its arguments, so that a provider that reuses an id does not get another call's result."""
     tool: str
     turn: int
     started_ms: int
     lease_until_ms: int
-    """The process that runs it renews this. If none does, the outcome of a run without a result is unknown."""
+    """The process that runs the handler renews this. After it, the outcome of a run without a result is unknown."""
     result: bytes | None = None
 
 
 class CallStore(Protocol):
     async def find(self, session_id: str, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
-        """The newest record of the session that holds either key."""
+        """Finds the newest record of the session with either key."""
         ...
 
     async def start(self, record: CallRecord) -> CallRecord | None:
-        """Stores a record unless one of its keys is taken. None if stored, else the record in its way.
+        """Stores a record unless one of its keys is taken. Returns None if it was stored, else the conflicting record.
 
         Of any number of concurrent calls with one key, in any number of processes, exactly one gets None.
         """
         ...
 
     async def restart(self, old: CallRecord, new: CallRecord) -> bool:
-        """Puts `new` in the place of an unfinished `old`. Of concurrent calls with one `old`, one gets True."""
+        """Replaces an unfinished `old` by `new`. Of concurrent calls with one `old`, exactly one gets True."""
         ...
 
     async def renew(self, records: Sequence[CallRecord], lease_until_ms: int) -> None:
-        """Extends the leases of those of these records that have no result yet."""
+        """Extends the leases of those records that have no result yet."""
         ...
 
     async def unfinished(self, session_id: str) -> Sequence[CallRecord]:
-        """The session's records without a result, oldest first."""
+        """Returns the session's records without a result, oldest first."""
         ...
 
     async def finish(self, record: CallRecord) -> None:
@@ -74,24 +74,24 @@ class CallStore(Protocol):
         ...
 
     async def delete_before(self, at_ms: int) -> int:
-        """Deletes the records of runs that started earlier, and says how many there were."""
+        """Deletes the records of runs that started earlier, and returns how many."""
         ...
 
 
 class Confirmation(Struct, frozen=True):
-    """A call that waits for a person. The token itself is never stored, only its hash."""
+    """A call that waits for the user's approval. Only the hash of the token is stored."""
 
     token_hash: str
     session_id: str
     user: str
     tool: str
     tool_digest: str
-    """The tool as it was when the person was asked; a changed tool needs a new question."""
+    """The digest of the tool when the user was asked; a changed tool needs a new question."""
     args: bytes
-    """Canonical JSON of the arguments as they came; the same tool makes the same call of them again."""
+    """Canonical JSON of the original arguments, from which the same tool makes the same call again."""
     call_id: str | None
     occurrence: int
-    """Its place among equal calls of one model message; with the id, what makes it the same call again."""
+    """Its position among equal calls of one model message. Together with the id, it identifies the call."""
     mode: str
     turn: int
     preview: str
@@ -102,30 +102,30 @@ class ConfirmationStore(Protocol):
     async def put(self, confirmation: Confirmation) -> None: ...
 
     async def take(self, token_hash: str, session_id: str, user: str) -> Confirmation | None:
-        """The confirmation, which is used up by this call; None if unknown, used, or another's.
+        """Removes and returns the confirmation; None if it is unknown, used, or another user's.
 
-        Of concurrent calls with one token, exactly one gets it. An expired one is given too: the caller has the clock.
+        Of concurrent calls with one token, exactly one gets it. An expired one is returned too: the caller checks that.
         """
         ...
 
     async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
-        """Those that still wait, oldest first."""
+        """Returns the confirmations that have not expired, oldest first."""
         ...
 
     async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
-        """Gives a waiting confirmation another token; False if the old one is unknown, used, or another's.
+        """Replaces the token of a waiting confirmation; False if the old one is unknown, used, or another user's.
 
-        The old token finds nothing afterwards. The confirmation keeps its place among those that wait.
+        The old token is invalid afterwards. The confirmation keeps its position among those that wait.
         """
         ...
 
     async def sweep(self, now_ms: int) -> int:
-        """Forgets the expired ones, and says how many there were."""
+        """Deletes the expired ones, and returns how many."""
         ...
 
 
 class AuditLine(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One call through the gate, or one event that a handler logged."""
+    """One call through the tool gate, or one event that a handler logged."""
 
     ts_ms: int
     session: str
@@ -140,12 +140,12 @@ class AuditLine(Struct, frozen=True, omit_defaults=True, gc=False):
     args: Any = None
     """Only if `audit.arguments` is on."""
     outcome: str = "ok"
-    """ok, or the type of the error, or `event` for what a handler logged."""
+    """ok, the type of the error, or `event` for what a handler logged."""
     duration_ms: float = 0.0
     clamped: dict[str, Any] | None = None
     defaults: tuple[str, ...] = ()
     confirmation: str | None = None
-    """requested, approved, denied, expired."""
+    """One of: requested, approved, denied, expired."""
     cache_hit: bool = False
     event: str | None = None
     data: dict[str, Any] | None = None
@@ -153,13 +153,13 @@ class AuditLine(Struct, frozen=True, omit_defaults=True, gc=False):
 
 class AuditStore(Protocol):
     async def append(self, lines: Sequence[AuditLine]) -> None:
-        """Durable when it returns."""
+        """Stores the lines. They are durable when this returns."""
         ...
 
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
-        """Lines from a time on, oldest first, each with its sequence number; `after` goes on from one of those."""
+        """Returns lines from a time on, oldest first, each with its number; `after` continues from such a number."""
         ...
 
     async def delete_before(self, at_ms: int) -> int:
-        """Deletes the lines of earlier times, and says how many there were. Their numbers are not used again."""
+        """Deletes earlier lines, and returns how many. Their numbers are not reused."""
         ...

@@ -1,4 +1,4 @@
-"""The seams to conversations: their turns, and the stretches of voice among these."""
+"""The interfaces of the stores of conversations and voice calls."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -12,7 +12,7 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class ConversationGone(StorageError):
-    """Its owner deleted it, or it was too old; nothing was written."""
+    """The conversation was deleted by its owner or by age. Nothing was written."""
 
     code = "conversation_gone"
 
@@ -21,7 +21,7 @@ class ConversationGone(StorageError):
 
 
 class Place(NamedTuple):
-    """Where a conversation stands in the list of its user. Several can be of one millisecond, so that is not enough."""
+    """The position of a conversation in its user's list. The time alone is not unique, so the id is part of it."""
 
     updated_ms: int
     id: str
@@ -33,7 +33,7 @@ class Conversation(Struct, frozen=True):
     title: str
     created_ms: int
     updated_ms: int
-    """When the newest turn was made."""
+    """When the newest turn was added."""
 
     @property
     def place(self) -> Place:
@@ -45,17 +45,17 @@ class Turn(Struct, frozen=True):
 
     role: Role
     text: str
-    """What a person reads."""
+    """The text that people read."""
     spoken: bool
     at_ms: int
     body: bytes
-    """JSON of the whole message, tool calls and all; a store does not look into it."""
+    """JSON of the whole message, including tool calls. A store does not interpret it."""
 
 
 class StoredTurn(Struct, frozen=True):
     conversation_id: str
     seq: int
-    """Counts from 1 in each conversation. A number is not used again, not even after the turns were cleared."""
+    """Counts from 1 in each conversation. A number is not reused, even after the turns were cleared."""
     role: Role
     text: str
     spoken: bool
@@ -64,20 +64,16 @@ class StoredTurn(Struct, frozen=True):
 
 
 class ConversationStore(Protocol):
-    """Where a method takes a fence, None is for a writer without a session."""
+    """A fence of None is for a writer without a session."""
 
     async def create(self, conversation: Conversation) -> None: ...
 
     async def get(self, id: str, user: str) -> Conversation | None:
-        """None too if it is another's."""
+        """Returns None also if it belongs to another user."""
         ...
 
     async def list(self, user: str, limit: int, after: Place | None = None) -> Sequence[Conversation]:
-        """The last updated first; `after` goes on from the place of the last one seen."""
-        ...
-
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        """The number of the turn, which is durable when this returns. Raises `Fenced` or `ConversationGone`."""
+        """Returns the most recently updated first; `after` continues from the position of the last one seen."""
         ...
 
     async def append_many(
@@ -89,50 +85,54 @@ class ConversationStore(Protocol):
         told: Told = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
-        """The same for several turns that belong together: all of them or none, with nothing in between.
+        """Appends turns that belong together, all or none, and returns their numbers. They are durable then.
 
-        What the client is told of them, and the record of the session of the fence, are stored with them.
+        What the client is told of them, and the record of the fence's session, are stored in the same transaction.
+        Raises `Fenced` or `ConversationGone`.
         """
         ...
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
-        """Puts another turn in the place of one, with what the client is told of it; False if it is gone, and then
-        nothing was stored. Raises `Fenced`."""
+        """Replaces a turn, and stores what the client is told of it. Returns False if the turn is gone; nothing is
+        stored then. Raises `Fenced`."""
         ...
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
-        """In their order; `limit` keeps the first ones after `after_seq`."""
+        """Returns the turns in order, at most `limit` of those after `after_seq`."""
         ...
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        """Forgets the turns; the conversation stays. Raises `Fenced`."""
+        """Deletes the turns, and what the client of the fence's session was told. The conversation itself stays.
+
+        Raises `Fenced`.
+        """
         ...
 
     async def delete(self, id: str, user: str) -> bool:
-        """Whether it was there, and this user's."""
+        """Deletes it if it belongs to this user, and returns whether it did."""
         ...
 
     async def delete_before(self, at_ms: int) -> int:
-        """Deletes the conversations without a turn since then, and says how many there were."""
+        """Deletes the conversations without a turn since then, and returns how many."""
         ...
 
 
 class VoiceCall(Struct, frozen=True):
-    """One stretch of voice in a conversation. It outlasts the conversation, as its summary stands for itself."""
+    """One voice call in a conversation. It is kept when the conversation is deleted, since it has its own summary."""
 
     id: str
     conversation_id: str
     user: str
     started_ms: int
     ended_ms: int | None
-    """None while it goes on, and for ever if its process died."""
+    """None while the call goes on, and forever if its process died."""
     summary: str
     models: tuple[str, ...]
-    """Those that answered, in the order of their first use."""
+    """The models that answered, in the order of their first use."""
     first_seq: int
-    """The number that the first turn of the call has, or would have had."""
+    """The number of the call's first turn, or the number that it would have had."""
     last_seq: int | None
-    """That of its last turn; below `first_seq` if nothing was said."""
+    """The number of its last turn; lower than `first_seq` if nothing was said."""
 
 
 class VoiceCallStore(Protocol):
@@ -143,25 +143,25 @@ class VoiceCallStore(Protocol):
     async def end(
         self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
     ) -> bool:
-        """Completes a call that goes on; False if it is over already, or gone. Raises `Fenced`."""
+        """Ends a call; returns False if it has ended already or is gone. Raises `Fenced`."""
         ...
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
-        """None too if it is another's."""
+        """Returns None also if it belongs to another user."""
         ...
 
     async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
-        """The last started first."""
+        """Returns the most recently started first."""
         ...
 
     async def delete(self, id: str, user: str) -> bool:
-        """Whether it was there, and this user's."""
+        """Deletes it if it belongs to this user, and returns whether it did."""
         ...
 
     async def clear(self, user: str) -> int:
-        """Deletes all of a user's calls, and says how many there were."""
+        """Deletes all calls of a user, and returns how many."""
         ...
 
     async def delete_before(self, at_ms: int) -> int:
-        """Deletes the calls that started earlier, and says how many there were."""
+        """Deletes the calls that started earlier, and returns how many."""
         ...

@@ -1,7 +1,7 @@
-"""Exceptions as the log shows them: their types and where they were raised, but not what people said.
+"""Formats exceptions for the log: their types and where they were raised, but not what people said.
 
-The text of an exception often repeats the value that it is about, such as the words of a user that a tool could not
-read. Only our own errors are written to be read by an operator, so only their texts are shown.
+The text of an exception often repeats the value that it is about, such as the words of a user. Only our own errors are
+written for operators, so only their texts are shown.
 """
 
 import traceback
@@ -12,10 +12,10 @@ from structlog.typing import ExcInfo
 
 from antiphon.errors import AntiphonError
 
-HIDDEN: Final = "(text hidden: it may hold what somebody said)"
+HIDDEN: Final = "(text hidden: it may contain what somebody said)"
 MAX_EXCEPTIONS: Final = 20
 MAX_FRAMES: Final = 50
-"""The innermost ones, of each exception."""
+"""The innermost frames of each exception that are shown."""
 
 
 class ExceptionFormat:
@@ -23,7 +23,7 @@ class ExceptionFormat:
         self._with_texts = with_texts
 
     def as_data(self, exc_info: ExcInfo) -> list[dict[str, Any]]:
-        """The exception, then those that it was raised from."""
+        """Returns the exception, followed by its causes."""
         return [
             {
                 "exc_type": type(error).__name__,
@@ -37,7 +37,7 @@ class ExceptionFormat:
         ]
 
     def as_text(self, exc_info: ExcInfo) -> str:
-        """As Python prints it: the exception itself comes last."""
+        """Formats it as Python does: the exception itself comes last."""
         blocks = []
         for error in reversed(_related(exc_info)):
             frames = "".join(traceback.format_list(_frames_of(error)))
@@ -49,7 +49,7 @@ class ExceptionFormat:
 
 
 def _frames_of(error: BaseException) -> traceback.StackSummary:
-    # Negative: the innermost ones.
+    # A negative limit keeps the innermost frames.
     return traceback.extract_tb(error.__traceback__, limit=-MAX_FRAMES)
 
 

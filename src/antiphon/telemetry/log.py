@@ -1,6 +1,6 @@
-"""One line an event on stderr: JSON for programs, or a console for people.
+"""Logs one line per event on stderr: JSON for programs, or text for people.
 
-There are no secrets in it, nothing that people said, and nothing that a terminal obeys.
+The log contains no secrets, nothing that people said, and no terminal control characters.
 """
 
 import logging
@@ -31,9 +31,9 @@ _FIRST: Final = ("timestamp", "level", "event", "logger")
 
 
 def configure(*, json: bool, level: str, stream: TextIO | None = None, exception_texts: bool = False) -> None:
-    """Decides how the whole process logs, libraries included; `level` is debug, info, warning, error or critical.
+    """Configures the log of the whole process, including libraries. `level` is debug, info, warning, error or critical.
 
-    `exception_texts` are for logs that nobody reads but whoever said what is in them: a developer's.
+    `exception_texts` shows the texts of all exceptions. It is for developers, whose logs contain only their own words.
     """
     stream = sys.stderr if stream is None else stream
     exceptions = ExceptionFormat(with_texts=exception_texts)
@@ -54,25 +54,25 @@ def configure(*, json: bool, level: str, stream: TextIO | None = None, exception
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    # Lazy, so that a logger made at import obeys a later `configure`. structlog keeps the word "logger" for itself.
+    # Lazy, so that a logger made at import follows a later `configure`. structlog reserves the name "logger".
     return cast(FilteringBoundLogger, structlog.get_logger(logger_name=name))
 
 
 class _Forward(logging.Handler):
-    """Warnings of libraries, and asyncio's of an exception that nobody awaited, become lines like any other."""
+    """Forwards the warnings of libraries to our log, including asyncio's about exceptions that nobody awaited."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        # Libraries invent levels in between, which structlog does not know.
+        # Libraries define levels in between, which structlog does not know.
         level = min(record.levelno // 10 * 10, logging.CRITICAL)
         message = record.getMessage()
         if record.name == "asyncio":
-            # What follows is how a task, its exception or the arguments of a callback are written.
+            # The rest is the repr of a task, its exception or the arguments of a callback.
             message = re.split(r"[\n(<]", message, maxsplit=1)[0].strip()
         get_logger(record.name).log(level, message, exc_info=record.exc_info)
 
 
 def _make_plain(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """The event as JSON data, secrets masked, with the parts that every line has in front."""
+    """Converts the event to JSON data with masked secrets, the common fields first."""
     event["logger"] = event.pop("logger_name", None)
     plain = {key: _plain(event[key]) for key in _FIRST}
     for key, value in event.items():
@@ -105,7 +105,7 @@ def _plain(value: object, depth: int = 0) -> Any:
 
 
 def _mask(value: object) -> object:
-    """A number is no secret of ours: it counts the tokens of a model. None tells that there was no secret."""
+    """Masks a secret. Numbers are kept, since they count a model's tokens, and so is None."""
     return value if value is None or isinstance(value, int | float) else MASK
 
 
@@ -116,7 +116,7 @@ def _is_secret(key: str) -> bool:
 
 
 def _escape_names(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """The console quotes values, but writes the event, the logger and the keys as they are."""
+    """Escapes what the console does not quote: the event, the logger and the keys."""
     quoted = {_escape(key): value for key, value in event.items()}
     return quoted | {key: _escape(str(quoted[key])) for key in ("event", "logger")}
 
@@ -126,7 +126,7 @@ def _escape(text: str) -> str:
 
 
 def _indented(format: Callable[[ExcInfo], str]) -> ExceptionTransformer:
-    """Indented, so that a line break in an exception's text cannot pass for a line of the log."""
+    """Indents exceptions, so that a line break in a text cannot imitate a line of the log."""
 
     def indent(exc_info: ExcInfo) -> str:
         lines = _scrub(format(exc_info)).split("\n")
@@ -140,5 +140,5 @@ def _scrubbed(format: Callable[[ExcInfo], Any]) -> ExceptionTransformer:
 
 
 def _scrub(text: str) -> str:
-    """Tokens and handles can be told by their shape, wherever they stand."""
+    """Masks tokens and handles, which can be recognized by their form."""
     return _OUR_SECRETS.sub(MASK, text) if "ap" in text else text

@@ -1,4 +1,4 @@
-"""Counters that cost nothing to keep: plain numbers on the hot path, made into Prometheus families when scraped."""
+"""Metrics of tool calls: plain numbers on the hot path, converted to Prometheus families when scraped."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ DURATION_BUCKETS_MS: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1
 
 @dataclass(slots=True)
 class CallStats:
-    """What became of the calls to one tool since the process started."""
+    """The outcomes of the calls to one tool since the process started."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
     cache_hits: int = 0
@@ -41,7 +41,7 @@ class CallStats:
 
 
 class CallCollector(Collector):
-    """Shows the statistics of all tools to Prometheus."""
+    """Exports the statistics of all tools to Prometheus."""
 
     def __init__(self, stats: Callable[[], Mapping[str, CallStats]]) -> None:
         self._stats = stats

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from antiphon.cli.calling import MAX_FILE_S, read_speech
-from antiphon.client.speaking import INPUT_HZ
 from antiphon.errors import AntiphonError
+from antiphon.protocol.limits import MICROPHONE_HZ
 from antiphon.sound_format import write_wav
 
 LOUD = (8_000).to_bytes(2, "little")
@@ -20,13 +20,13 @@ def test_any_wav_file_is_brought_to_the_rate_of_the_wire(tmp_path: Path) -> None
         written.setsampwidth(2)
         written.setframerate(44_100)
         written.writeframes(LOUD * 2 * 44_100)
-    assert len(read_speech(file)) == pytest.approx(2 * INPUT_HZ, abs=10)
+    assert len(read_speech(file)) == pytest.approx(2 * MICROPHONE_HZ, abs=10)
 
 
 def test_a_minute_can_be_said(tmp_path: Path) -> None:
     file = tmp_path / "said.wav"
     file.write_bytes(write_wav(LOUD * 8_000 * MAX_FILE_S, 8_000))
-    assert len(read_speech(file)) == 2 * INPUT_HZ * MAX_FILE_S
+    assert len(read_speech(file)) == 2 * MICROPHONE_HZ * MAX_FILE_S
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_a_minute_can_be_said(tmp_path: Path) -> None:
         (b"", "not a WAV file"),
         (b"RIFF\0\0\0\0WAVE", "damaged"),
         (b"ID3 and so on", "not a WAV file"),
-        (write_wav(b"", INPUT_HZ), "no sound in it"),
-        (write_wav(bytes(2 * INPUT_HZ), INPUT_HZ), "silent"),
+        (write_wav(b"", MICROPHONE_HZ), "no sound in it"),
+        (write_wav(bytes(2 * MICROPHONE_HZ), MICROPHONE_HZ), "silent"),
         (write_wav(LOUD * 8_000 * (MAX_FILE_S + 1), 8_000), "61 seconds"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.cli.waterfall import WIDTH, draw, split
+from antiphon.cli.display import WIDTH, draw, split
 from antiphon.client.speaking import Exchange
 from antiphon.protocol.server_messages import TurnMetrics
 
@@ -23,7 +23,7 @@ def test_the_stages_make_up_the_total() -> None:
 
 
 def test_each_bar_begins_where_the_last_has_ended() -> None:
-    bars = [line.split(" ms  ")[1].split(" here")[0].rstrip() for line in list(draw(exchange(METRICS)))[:4]]
+    bars = [line.split(" ms  ")[1].split(" client:")[0].rstrip() for line in list(draw(exchange(METRICS)))[:4]]
     assert bars[0] == "█" * round(WIDTH * 320 / 560)
     begins = [len(bar) - len(bar.lstrip()) for bar in bars]
     assert begins == [0, *(round(WIDTH * ms / 560) for ms in (320, 350, 360))]
@@ -32,8 +32,8 @@ def test_each_bar_begins_where_the_last_has_ended() -> None:
 
 def test_both_clocks_are_told() -> None:
     lines = list(draw(exchange(METRICS)))
-    assert lines[-1] == "  you stopped → it spoke: 560 ms by the server, 600 ms seen from here"
-    assert "here after 360 ms" in lines[1]
+    assert lines[-1] == "  you stopped → it spoke: 560 ms on the server, 600 ms on the client"
+    assert "client: 360 ms" in lines[1]
     assert "Recognition took 150 ms" in lines[-2]
 
 
@@ -45,5 +45,5 @@ def test_a_turn_that_was_not_measured_has_no_drawing(metrics: TurnMetrics | None
 def test_a_turn_without_sound_is_drawn_as_far_as_it_went() -> None:
     metrics = TurnMetrics(turn=1, first_token_ms=0.0, total_ms=0.0)
     lines = list(draw(Exchange(metrics=metrics, first_word_s=0.1)))
-    assert lines[-1] == "  you stopped → it spoke: 0 ms by the server"
+    assert lines[-1] == "  you stopped → it spoke: 0 ms on the server"
     assert len(lines) == 5

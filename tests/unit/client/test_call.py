@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from antiphon.client import Disconnected, Incoming, NewSession
-from antiphon.client.call import MAX_WAITING, Call
-from antiphon.client.playback import BYTES_PER_S
+from antiphon.client.call import BYTES_PER_S, MAX_WAITING, Call
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.codec import wav_base64

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.client.playback import BYTES_PER_S, TAIL_BYTES, Playback
+from antiphon.client.call import BYTES_PER_S, TAIL_BYTES, Playback
 
 SOUND = b"\x01\x02" * 1_000
 TENTH = BYTES_PER_S // 10

@@ -241,7 +241,7 @@ async def test_an_address_without_a_server_is_one_clear_sentence() -> None:
 
 
 async def test_an_address_that_is_none_is_one_clear_sentence() -> None:
-    with pytest.raises(Disconnected, match="An address is like") as caught:
+    with pytest.raises(Disconnected, match="An address looks like") as caught:
         await dial("ftp://127.0.0.1:8000/ws")
     assert not caught.value.come_back
 

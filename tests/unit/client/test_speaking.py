@@ -10,7 +10,6 @@ from antiphon.client.speaking import (
     FRAME_BYTES,
     MAX_ANSWER_S,
     MAX_HEARING_S,
-    OUTPUT_HZ,
     QUIET,
     SETTLED_S,
     NoAnswer,
@@ -20,10 +19,11 @@ from antiphon.client.speaking import (
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import Interrupt, PlaybackDone
 from antiphon.protocol.codec import wav_base64
+from antiphon.protocol.limits import SPEECH_HZ
 from tests.unit.client.scripted_session import ScriptedSession
 
 LOUD = (QUIET + 1).to_bytes(2, "little", signed=True)
-SECOND = bytes(2 * OUTPUT_HZ)
+SECOND = bytes(2 * SPEECH_HZ)
 METRICS = s.TurnMetrics(turn=1, total_ms=500.0)
 
 
@@ -114,7 +114,7 @@ async def test_times_are_counted_from_the_last_sound() -> None:
 
 async def test_speech_in_messages_is_taken_without_its_header() -> None:
     session = ScriptedSession()
-    session.come(heard("hi"), s.Audio(data=wav_base64(SECOND, OUTPUT_HZ), turn=1), METRICS, in_s=1.5)
+    session.come(heard("hi"), s.Audio(data=wav_base64(SECOND, SPEECH_HZ), turn=1), METRICS, in_s=1.5)
     assert (await say(session, speech(1))).pcm == SECOND
 
 
@@ -168,7 +168,7 @@ async def test_an_error_is_the_end_when_the_session_listens_again() -> None:
 async def test_words_that_nobody_understood_have_no_answer() -> None:
     session = ScriptedSession()
     began_s = asyncio.get_running_loop().time()
-    with pytest.raises(NoAnswer, match="No words"):
+    with pytest.raises(NoAnswer, match="No speech"):
         await say(session, speech(1))
     assert asyncio.get_running_loop().time() - began_s == about(1 + MAX_HEARING_S)
 

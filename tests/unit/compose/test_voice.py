@@ -143,7 +143,10 @@ MISTAKES = [
     ('stt = "wyoming:tcp://box"', 'speech.stt: "tcp://box" has no port. Write "tcp://box:10300", for example.'),
     ('tts = "wyoming:box:10200"', 'speech.tts: "wyoming:box:10200" lacks the kind of address. Write "wyoming:tcp://'),
     ('stt = "openai:http://box/v1"', 'speech.stt: "openai:http://box/v1" does not say which model. Write "'),
-    ('tts = "openai:ftp://box/v1#m"', 'speech.tts: "ftp://box/v1" is no address of a server. It must start with http'),
+    (
+        'tts = "openai:ftp://box/v1#m"',
+        'speech.tts: "ftp://box/v1" is not the address of a server. It must start with http',
+    ),
     (
         'interim_captions = "sometimes"',
         'speech.interim_captions is "sometimes"; it must be "auto", "always" or "never".',
@@ -320,7 +323,7 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
     lines: asyncio.Queue[str] = asyncio.Queue()
     stop = asyncio.Event()
     running = asyncio.create_task(
-        run_server(settings, port=0, announce=lines.put_nowait, obeys_signals=False, stop=stop)
+        run_server(settings, port=0, announce=lines.put_nowait, handles_signals=False, stop=stop)
     )
     try:
         line = ""

@@ -1,18 +1,20 @@
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from antiphon.config import Assistant
-from antiphon.prompts.composer import Composer, PromptError
+from antiphon.prompts.composer import TIMEOUT_SETTLED, Composer, PromptError, notes_about
+from antiphon.storage.memory import MemoryBlockStore
 from antiphon.tools.policy import TEXT_BUDGET, VOICE_BUDGET, VOICE_TOP_K
 from antiphon.tools.spec import Mode
 
 VERSION = "1.0.0a1b2c3d"
 SUMMARIES = "**tell_joke** (utility): Tells a joke.\n\n**open_url** (action): Opens a page."
 POLICY_TOOLS = {"ignore_user", "start_voice_session", "end_voice_session"}
-"""Their policy is the house's, not the tool's, so it stands in core.md."""
+"""Their policy belongs to the server, not to the tool, so it is in core.md."""
 
 PARTS = ("core.md", "voice-behavior.md", "loop-text.md", "loop-voice.md")
 
@@ -25,8 +27,8 @@ def part(name: str) -> str:
     return text.replace("{name}", "Antiphon")
 
 
-def prompt(mode: Mode, summaries: str = SUMMARIES, extra: str = "") -> str:
-    return Composer().compose(mode, tools_version=VERSION, summaries=summaries, extra=extra)
+def prompt(mode: Mode, summaries: str = SUMMARIES, notes: Sequence[str] = ()) -> str:
+    return Composer().compose(mode, tools_version=VERSION, summaries=summaries, notes=notes)
 
 
 def test_the_text_prompt_is_core_tools_and_loop() -> None:
@@ -42,10 +44,18 @@ def test_the_voice_prompt_adds_how_to_speak_after_core() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_what_a_session_adds_comes_last(mode: Mode) -> None:
-    assert prompt(mode, extra="The user's timeout has expired.\n") == (
-        prompt(mode) + "\n\nThe user's timeout has expired."
-    )
+def test_the_notes_of_a_session_come_last(mode: Mode) -> None:
+    notes = ["The user's timeout has expired.", "It is late."]
+    assert prompt(mode, notes=notes) == prompt(mode) + "\n\nThe user's timeout has expired.\n\nIt is late."
+
+
+async def test_a_model_is_told_once_that_an_expired_timeout_is_settled() -> None:
+    blocks = MemoryBlockStore()
+    await blocks.block("ann", 1_000, "rude")
+    assert await notes_about("ann", blocks, 999) == ()
+    assert await notes_about("bob", blocks, 1_000) == ()
+    assert await notes_about("ann", blocks, 1_000) == (TIMEOUT_SETTLED,)
+    assert await notes_about("ann", blocks, 1_000) == ()
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -3,7 +3,7 @@
 from antiphon.protocol import closing
 from antiphon.protocol.closing import CLOSES, Close
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.notes import notes
+from antiphon.protocol.schema import notes
 
 
 def test_a_reason_fits_into_a_close_frame() -> None:

@@ -1,7 +1,6 @@
-"""The written reference is what the code does."""
+"""The schema describes the messages that are sent."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -10,12 +9,11 @@ import pytest
 from antiphon.protocol.client_messages import ClientMessage
 from antiphon.protocol.codec import encode, encode_client
 from antiphon.protocol.errors import ErrorCode
-from antiphon.protocol.schema import FOLDER, PAGE_NAME, SCHEMA_NAME, documents, json_schema, main, stale, write
+from antiphon.protocol.reference import markdown
+from antiphon.protocol.schema import json_schema
 from antiphon.protocol.server_messages import ServerMessage
 from tests.unit.protocol.test_client_messages import WRITTEN
 from tests.unit.protocol.test_server_messages import ALL
-
-ROOT = Path(__file__).parents[3]
 
 
 def definition(name: str) -> dict[str, Any]:
@@ -24,10 +22,6 @@ def definition(name: str) -> dict[str, Any]:
 
 CLIENT = jsonschema_rs.validator_for(definition("ClientMessage"))
 SERVER = jsonschema_rs.validator_for(definition("ServerMessage"))
-
-
-def test_the_reference_is_current() -> None:
-    assert stale(ROOT / FOLDER) == [], "run python -m antiphon.protocol.schema --write"
 
 
 @pytest.mark.parametrize("message", [meant for _, meant in WRITTEN], ids=lambda message: type(message).__name__)
@@ -54,30 +48,9 @@ def test_the_schema_tells_the_units() -> None:
 
 
 def test_the_page_names_every_message_and_every_error_code() -> None:
-    page = documents()[PAGE_NAME]
+    page = markdown(json_schema())
     tags = {json.loads(encode(message, 1))["type"] for message in ALL} | {written["type"] for written, _ in WRITTEN}
     missing = [tag for tag in tags if f"### `{tag}`" not in page] + [
         code for code in ErrorCode if f"`{code}`" not in page
     ]
     assert missing == []
-
-
-def test_what_was_written_is_current(tmp_path: Path) -> None:
-    write(tmp_path / "new" / "folder")
-    assert stale(tmp_path / "new" / "folder") == []
-
-
-def test_a_changed_file_is_stale(tmp_path: Path) -> None:
-    write(tmp_path)
-    (tmp_path / SCHEMA_NAME).write_text("{}")
-    assert stale(tmp_path) == [SCHEMA_NAME]
-
-
-def test_the_check_fails_and_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check", "--folder", str(tmp_path)]) == 1
-    assert "Run this with --write." in capsys.readouterr().err
-
-
-def test_after_writing_the_check_passes(tmp_path: Path) -> None:
-    assert main(["--write", "--folder", str(tmp_path)]) == 0
-    assert main(["--check", "--folder", str(tmp_path)]) == 0

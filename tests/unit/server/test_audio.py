@@ -15,8 +15,8 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, TOO_FAST
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.authenticator import Authenticator
 from antiphon.server.connections import Deadlines, WebSocketConnection
-from antiphon.server.door import Door
 from antiphon.server.ws import MAX_REFUSED, Endpoint
 from tests.fakes.calls import House, LoopClock, Server
 from tests.fakes.scripted_live import ScriptedLive
@@ -49,7 +49,7 @@ class Socket:
 
     def __init__(self, server: Server, quota: Quota, *, has_extension: bool = True) -> None:
         stores = server.database
-        endpoint = Endpoint(server.hub, Door(stores.tokens, stores.blocks, LoopClock(), required=False), quota)
+        endpoint = Endpoint(server.hub, Authenticator(stores.tokens, stores.blocks, LoopClock(), required=False), quota)
         app: Any = Router([WebSocketRoute("/ws", endpoint.talk)])
         if not has_extension:
             app = without_extensions(app)

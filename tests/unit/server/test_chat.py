@@ -11,8 +11,8 @@ from antiphon.models.base import Event, MessageComplete, ModelError, Prompt, Sto
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.chat import DEADLINE_S
-from antiphon.server.desk import MAX_BODY_BYTES
 from antiphon.server.event_stream import HEARTBEAT, HEARTBEAT_S
+from antiphon.server.requests import MAX_BODY_BYTES
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
@@ -330,7 +330,7 @@ async def test_a_model_that_fails_is_a_bad_gateway(houses: Houses) -> None:
 
 async def test_too_many_requests_are_told_when_to_come_back(houses: Houses) -> None:
     quota = Quota({Kind.CONNECTION: Limit(user=Rate(0.1, 1))})
-    web = houses.open(text=["Hello."], desk={"quota": quota})
+    web = houses.open(text=["Hello."], deps={"quota": quota})
     await web.chat("hi")
     refused = await web.chat("hi")
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")

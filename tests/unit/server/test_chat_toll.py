@@ -4,8 +4,8 @@ from typing import Any
 
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.answer import ChatRequest, ToolRun
+from antiphon.server.authenticator import Caller
 from antiphon.server.chat import Chat
-from antiphon.server.door import Caller
 from antiphon.tools.call import ToolCall
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.web import Houses, Web
@@ -17,7 +17,7 @@ ONE = Rate(0.1, 1)
 def open_web(houses: Houses, limit: Limit, handler: Counted | None = None) -> Web:
     """A server whose model reads once in every turn."""
     tool = make_tool("read_it", handler or Counted())
-    return houses.open(tool, text=[[READ], "Done."] * 4, desk={"quota": Quota({Kind.TOOL_CALL: limit})})
+    return houses.open(tool, text=[[READ], "Done."] * 4, deps={"quota": Quota({Kind.TOOL_CALL: limit})})
 
 
 async def run_of(web: Web, **rest: Any) -> dict[str, Any]:
@@ -44,9 +44,9 @@ async def test_another_user_has_a_quota_of_their_own(houses: Houses) -> None:
 
 async def test_users_of_one_address_share_its_quota(houses: Houses) -> None:
     web = open_web(houses, Limit(address=ONE))
-    chat = Chat(web.desk)
+    chat = Chat(web.deps)
     runs: list[ToolRun] = []
     for user in ("ann", "bob"):
-        visit = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), "192.0.2.7")
-        runs += (await visit.run()).tool_calls
+        turn = await chat.enter(Caller(user, authenticated=True), ChatRequest(message="read it"), address="192.0.2.7")
+        runs += (await turn.run()).tool_calls
     assert [run.ok for run in runs] == [True, False]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.client import connect
 from antiphon.clock import SystemClock
 from antiphon.config import Settings, Storage
+from antiphon.protocol.server_messages import Response
 from antiphon.serve import DAY_MS, serving
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Conversation, VoiceCall
@@ -64,3 +66,15 @@ async def test_what_is_too_old_is_forgotten_wherever_it_is_kept(tmp_path: Path) 
 
 async def test_without_a_limit_nothing_is_forgotten(tmp_path: Path) -> None:
     assert await serve_with(tmp_path, retention_days=0) == ["new", "old", "new", "old", "old", "new", "old", "new"]
+
+
+async def test_a_server_inside_a_program_gives_the_address_of_the_socket_that_it_has_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.serve._describe", lambda *args, **keywords: ["It runs."])
+    announced: list[str] = []
+    settings = Settings(project_dir=tmp_path, data_dir=tmp_path, storage=Storage(url="memory"))
+    async with serving(settings, announce=announced.append) as url, connect(url) as session:
+        answer = [each.text async for each in session.type("What is 2 plus 3?") if isinstance(each, Response)]
+    assert answer == ["2 plus 3 is 5."]
+    assert announced == ["It runs."]

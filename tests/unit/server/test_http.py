@@ -12,10 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from antiphon import __version__
-from antiphon.server.desk import Model, RefusalCode
+from antiphon.server.deps import Model
+from antiphon.server.health import LagCollector, LagStats
 from antiphon.server.http import OPERATIONS, Operation
-from antiphon.server.lag import LagCollector, LagStats
-from antiphon.server.openapi import FILE, document, is_current, main, text
+from antiphon.server.openapi import document
+from antiphon.server.refusals import RefusalCode
 from antiphon.speech.base import Voice
 from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.conversations import Conversation, VoiceCall
@@ -123,7 +124,7 @@ async def test_a_conversation_can_be_taken_along_as_markdown(houses: Houses) -> 
     assert taken.headers["content-type"].startswith("text/markdown")
     assert taken.headers["content-disposition"].startswith("attachment")
     assert taken.text.startswith("# read it\n\n")
-    assert taken.text.endswith('**You:** read it\n\n> `read_it` gave `{"run":1}`\n\n**Assistant:** It is one. \n')
+    assert taken.text.endswith('**You:** read it\n\n> `read_it` returned `{"run":1}`\n\n**Assistant:** It is one. \n')
 
 
 @pytest.mark.parametrize("path", ["/api/conversations/nothing", "/api/calls/nothing"])
@@ -227,7 +228,7 @@ async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable
     await web.chat("what is 6 times 7")
     listed = (await web.get("/api/tools")).json()
     after = {tool["toolId"]: tool for tool in listed["tools"]}
-    assert listed["version"] == web.desk.registry.version
+    assert listed["version"] == web.deps.registry.version
     assert after["start_voice_session"]["allowedModes"] == ["text"]
     assert after["start_voice_session"]["parameters"]["properties"]["pending_request"]["maxLength"] == 200
     assert after["calculate"]["metrics"]["calls"] == before["calculate"]["metrics"]["calls"] + 1
@@ -251,7 +252,7 @@ async def test_an_unknown_category_is_refused_with_the_known_ones(offline: Calla
 
 async def test_models_are_listed(houses: Houses) -> None:
     model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
-    web = houses.open(text=[], desk={"models": lambda: [model]})
+    web = houses.open(text=[], deps={"models": lambda: [model]})
     assert (await web.get("/api/models")).json()["models"] == [
         {"name": "builtin", "mode": "text", "needs_network": False, "current": True}
     ]
@@ -259,7 +260,7 @@ async def test_models_are_listed(houses: Houses) -> None:
 
 async def test_voices_are_listed_with_the_usual_one_first(houses: Houses) -> None:
     voices = [Voice("joe", "Joe", "en-US"), Voice("amy", "Amy", "en-GB")]
-    web = houses.open(text=[], desk={"voices": lambda: voices})
+    web = houses.open(text=[], deps={"voices": lambda: voices})
     assert (await web.get("/api/voices")).json()["voices"] == [
         {"id": "joe", "name": "Joe", "language": "en-US", "current": True},
         {"id": "amy", "name": "Amy", "language": "en-GB", "current": False},
@@ -287,7 +288,7 @@ async def test_metrics_show_calls_sessions_and_lag(houses: Houses) -> None:
     web = houses.open(
         make_tool("read_it"),
         text=[[ToolCall(None, "read_it", {})], "One."],
-        desk={"collectors": [LagCollector(LagStats())]},
+        deps={"collectors": [LagCollector(LagStats())]},
     )
     await web.chat("read it")
     await Client(web.server).enter()
@@ -326,20 +327,8 @@ async def test_a_stranger_gets_nothing(houses: Houses, operation: Operation) -> 
 # The document.
 
 
-def test_the_document_is_current() -> None:
-    assert is_current(ROOT / FILE), "run python -m antiphon.server.openapi --write"
-
-
-def test_a_document_that_is_not_current_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "new" / "openapi.json"
-    assert main(["--check", "--file", str(file)]) == 1
-    assert "Run this with --write." in capsys.readouterr().err
-    assert main(["--write", "--file", str(file)]) == 0
-    assert main(["--check", "--file", str(file)]) == 0
-
-
 async def test_the_document_is_served(houses: Houses) -> None:
-    assert (await houses.open(text=[]).get("/api/openapi.json")).json() == json.loads(text())
+    assert (await houses.open(text=[]).get("/api/openapi.json")).json() == json.loads(json.dumps(document()))
 
 
 def test_every_reference_of_the_document_is_there() -> None:

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from antiphon.server.lag import WARN_EVERY_S, LagCollector, LagMonitor, LagStats
+from antiphon.server.health import WARN_EVERY_S, LagCollector, LagMonitor, LagStats
 from tests.fakes.virtual_loop import VirtualLoop
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 import uvloop
 
-from antiphon.server import loop
+from antiphon.server.serving import run_loop
 
 
 def loop_in_use() -> asyncio.AbstractEventLoop:
@@ -15,7 +15,7 @@ def loop_in_use() -> asyncio.AbstractEventLoop:
     async def main() -> None:
         used.append(asyncio.get_running_loop())
 
-    loop.run(main())
+    run_loop(main())
     return used[0]
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from antiphon.server.desk import STOPPING
-from antiphon.server.readiness import CHECK_S, KEEP_S, Readiness
+from antiphon.server.health import CHECK_S, KEEP_S, Readiness
+from antiphon.server.refusals import STOPPING
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from antiphon.server.refusal_log import LINES, MAX_CHARS, RefusalLog
+from antiphon.server.refusals import LINES, MAX_CHARS, RefusalLog
 from tests.fakes.calls import LoopClock
 
 
@@ -18,7 +18,7 @@ def lines_of(log: RefusalLog, addresses: list[str], **more: Any) -> list[Any]:
 async def test_a_refusal_is_a_line() -> None:
     (line,) = lines_of(RefusalLog(LoopClock()), ["192.0.2.1"], origin="https://evil.example")
     assert line == {
-        "logger_name": "antiphon.server.refusal_log",
+        "logger_name": "antiphon.server.refusals",
         "event": "request_refused",
         "log_level": "warning",
         "reason": "wrong token",

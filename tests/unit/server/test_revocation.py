@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from antiphon.protocol import server_messages as s
-from antiphon.server.revocation import CHECK_EVERY_S, end_revoked
+from antiphon.server.authenticator import CHECK_EVERY_S, end_revoked
 from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.people import TokenRecord
 from antiphon.tools.call import ToolCall

@@ -30,8 +30,8 @@ def test_a_port_in_use_is_told_with_its_holder_and_a_way_out(held: int) -> None:
 @pytest.mark.parametrize(
     ("host", "says"),
     [
-        ("192.0.2.1", "192.0.2.1 is no address of this machine. Choose one with --host."),
-        ("no-such-host.invalid", "there is no address for the host 'no-such-host.invalid'"),
+        ("192.0.2.1", "192.0.2.1 is not an address of this machine. Choose one with --host."),
+        ("no-such-host.invalid", "no address was found for the host 'no-such-host.invalid'"),
     ],
 )
 def test_a_host_that_is_not_here_is_told(host: str, says: str) -> None:
@@ -115,7 +115,7 @@ async def test_draining_has_an_end() -> None:
     with capture_logs() as lines:
         seconds = await Draining(wait_long, drain_s=0.3).seconds()
     assert 0.3 <= seconds < 3
-    assert [line["event"] for line in lines] == ["draining was cut short"]
+    assert [line["event"] for line in lines] == ["drain_cut_short"]
 
 
 @pytest.mark.real_time
@@ -134,7 +134,7 @@ async def test_a_drain_that_fails_is_logged_and_the_server_ends_all_the_same() -
 
     with capture_logs() as lines:
         await Draining(fail).seconds()
-    assert [(line["event"], line["log_level"]) for line in lines] == [("draining failed", "error")]
+    assert [(line["event"], line["log_level"]) for line in lines] == [("drain_failed", "error")]
 
 
 @pytest.mark.real_time

@@ -1,4 +1,4 @@
-"""How many messages wait for the application, and how soon what is written leaves."""
+"""A connection is not read while a message waits for the application, and what is written leaves at once."""
 
 import asyncio
 import socket
@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from antiphon.server import loop
-from antiphon.server.connections import MAX_WAITING, Deadlines, HttpConnection, WebSocketConnection
+from antiphon.server.connections import Deadlines, HttpConnection, WebSocketConnection
+from antiphon.server.serving import listen, run_loop
 
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
@@ -72,34 +72,25 @@ async def websocket(line: Line) -> AsyncIterator[WebSocketConnection]:
     await asyncio.sleep(0.01)
 
 
-async def test_a_few_messages_may_wait_while_reading_goes_on(websocket: WebSocketConnection, line: Line) -> None:
-    for _ in range(MAX_WAITING):
-        websocket.data_received(FRAME)
-    assert line.is_read
-
-
-async def test_reading_stops_when_too_many_wait(websocket: WebSocketConnection, line: Line) -> None:
-    for _ in range(MAX_WAITING + 1):
-        websocket.data_received(FRAME)
+async def test_nothing_more_is_read_while_a_message_waits(websocket: WebSocketConnection, line: Line) -> None:
+    websocket.data_received(FRAME)
     assert not line.is_read
 
 
 async def test_reading_goes_on_when_all_are_taken(websocket: WebSocketConnection, line: Line) -> None:
-    for _ in range(MAX_WAITING + 1):
+    for _ in range(3):
         websocket.data_received(FRAME)
     await asyncio.sleep(0.01)
     assert line.is_read
 
 
-@pytest.mark.parametrize("run", [asyncio.run, loop.run])
+@pytest.mark.parametrize("run", [asyncio.run, run_loop])
 def test_a_small_message_is_sent_at_once(run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
     run(expect_no_delay())
 
 
 async def expect_no_delay() -> None:
-    # As the server's own listening sockets are made: asyncio leaves Nagle's algorithm on for these.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.bind(("127.0.0.1", 0))
+    [listening] = listen("127.0.0.1", 0)
     accepted: list[HttpConnection] = []
 
     def accept() -> HttpConnection:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from antiphon.server.whole_frames import read_binary
+from antiphon.server.connections import read_binary
 
 MAX = 65_536
 

@@ -2,13 +2,9 @@
 
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Conversation, Turn, VoiceCall
-from antiphon.storage.memory import (
-    MemoryAuditStore,
-    MemoryCallStore,
-    MemoryConversationStore,
-    MemorySessionStore,
-    MemoryVoiceCallStore,
-)
+from antiphon.storage.memory import MemoryAuditStore, MemoryCallStore
+from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
+from antiphon.storage.memory.sessions import MemorySessionStore
 
 
 def record(session_id: str, result: bytes | None = b"{}") -> CallRecord:
@@ -58,7 +54,7 @@ async def test_the_conversation_that_was_not_used_for_longest_makes_room() -> No
     conversations = MemoryConversationStore(MemorySessionStore(), kept=2)
     await conversations.create(Conversation("c1", "ann", "", 1, 1))
     await conversations.create(Conversation("c2", "ann", "", 2, 2))
-    await conversations.append("c1", Turn("user", "Hello.", False, 3, b"{}"), None)
+    await conversations.append_many("c1", [Turn("user", "Hello.", False, 3, b"{}")], None)
     await conversations.create(Conversation("c3", "ann", "", 4, 4))
     assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c1"]
 

@@ -1,5 +1,4 @@
-// The client wire, version 1. Made by `python -m antiphon.protocol.typescript --write`: change the structs in
-// src/antiphon/protocol/, not this file.
+// The client wire, version 1. Made by `make reference`: change the structs in src/antiphon/protocol/, not this file.
 
 export const MICROPHONE_HZ = 16000;
 export const SPEECH_HZ = 22050;
@@ -7,7 +6,7 @@ export const MAX_TEXT = 8000;
 export const MAX_PENDING_REQUEST = 200;
 export const MAX_INITIAL_MESSAGES = 100;
 
-/** How the server closes a connection, and whether to come back then. */
+/** The close codes of the server, and whether to reconnect after them. */
 export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean }>> = {
   1000: { reason: "the session is over", comeBack: false },
   1007: { reason: "a text frame is not UTF-8", comeBack: true },
@@ -25,24 +24,24 @@ export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean
 
 export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "internal" | "unauthenticated" | "blocked" | "too_fast";
 
-/** Who the client is and what it wants. Optional, and the first message if it comes at all. */
+/** Introduces the client and says what it wants. Optional, but it must be the first message. */
 export interface HelloMessage {
   type: "hello";
-  /** Required where the server asks for authentication, unless it came in the Authorization header. */
+  /** An access token. Required if the server requires authentication and the Authorization header has none. */
   token?: string | null;
-  /** The newest handle of the session to go on with. */
+  /** The newest handle of the session to resume. */
   resume?: string | null;
-  /** The highest `n` that the client has seen; what came after it is sent again. */
+  /** The highest `n` that the client has received; later messages are sent again. */
   last_n?: number | null;
-  /** An earlier conversation to go on in. Absent: a new one. */
+  /** The conversation to continue. Absent: a new one. */
   conversation_id?: string | null;
-  /** Absent: voice, or what a resumed session was in. */
+  /** Absent: voice, or the mode of the resumed session. */
   mode?: Mode | null;
-  /** How to send speech: "json" as `audio` messages, "binary" as binary frames. */
+  /** How the server sends speech: "json" as `audio` messages, "binary" as binary frames. */
   audio?: AudioForm;
-  /** What was said elsewhere before, oldest first: context of a new conversation. */
+  /** Earlier turns as context for a new conversation, oldest first. */
   initial_messages?: InitialMessage[];
-  /** Name and version, for the log. */
+  /** The client's name and version, for the log. */
   client?: string | null;
 }
 
@@ -50,7 +49,7 @@ export type Mode = "text" | "voice";
 
 export type AudioForm = "binary" | "json";
 
-/** A turn that the client brings along as context of a new conversation. */
+/** An earlier turn that the client provides as context for a new conversation. */
 export interface InitialMessage {
   role: Role;
   content: string;
@@ -58,96 +57,96 @@ export interface InitialMessage {
 
 export type Role = "assistant" | "user";
 
-/** The microphone is open. In text mode it starts voice, as `start_voice` does. */
+/** The microphone is open. In text mode this starts voice, like `start_voice`. */
 export interface StartListeningMessage {
   type: "start_listening";
 }
 
-/** The microphone is closed: speech so far is the user's turn. */
+/** The microphone is closed. The speech so far is the user's turn. */
 export interface StopListeningMessage {
   type: "stop_listening";
 }
 
-/** Stop speaking now. */
+/** Stops the answer now. */
 export interface InterruptMessage {
   type: "interrupt";
-  /** Milliseconds of the answer that were played. */
+  /** How much of the answer was played, in milliseconds. */
   played_ms?: number | null;
 }
 
-/** All audio of the answer was played. Ignored as long as there is more to play. */
+/** All audio of the answer was played. Ignored while more audio is to come. */
 export interface PlaybackDoneMessage {
   type: "playback_done";
   turn?: number | null;
 }
 
-/** Changes the settings that are given. If one of them is wrong, none is changed. */
+/** Changes the given settings. If one of them is invalid, none is changed. */
 export interface SettingsMessage {
   type: "settings";
   theme?: string | null;
-  /** Percent of the normal speed of speech. */
+  /** The speed of speech, in percent of the normal speed. */
   voice_speed?: number | null;
-  /** Percent. The client plays; the server only stores it. */
+  /** The volume in percent. The client applies it; the server only stores it. */
   volume?: number | null;
   /** An id from `GET /api/voices`. */
   voice?: string | null;
   /** Whether a call without history begins with a greeting. */
   greeting?: boolean | null;
-  /** Whether interim transcripts are wanted. */
+  /** Whether the client wants interim transcripts. */
   captions?: boolean | null;
 }
 
-/** Forget what was said. The state stays as it is. */
+/** Deletes the turns of the conversation. The state does not change. */
 export interface ClearConversationMessage {
   type: "clear_conversation";
 }
 
-/** Say one short sample. The state stays as it is. */
+/** Plays a short sample of a voice. The state does not change. */
 export interface TestAudioMessage {
   type: "test_audio";
   voice?: string | null;
 }
 
-/** A typed message, in either mode, also during a call. While an answer is being made, it waits (`queued`). */
+/** A typed message, in either mode, also during a call. It waits while another answer is in progress (`queued`). */
 export interface TextMessage {
   type: "text_message";
   text: string;
 }
 
-/** Takes back a typed message that still waits. Answered by `queued`. */
+/** Withdraws a typed message that is still waiting. Answered by `queued`. */
 export interface UnqueueMessage {
   type: "unqueue";
   id: string;
 }
 
-/** How much was heard. At most four a second. */
+/** Reports how much of a turn was played, at most four times a second. */
 export interface PlaybackMessage {
   type: "playback";
   turn: number;
-  /** Milliseconds of the turn's audio that were played. */
+  /** How much of the turn's audio was played, in milliseconds. */
   played_ms: number;
 }
 
-/** The person's answer to a `confirmation_request`. */
+/** The user's answer to a `confirmation_request`. */
 export interface ConfirmMessage {
   type: "confirm";
   confirmation_token: string;
   approved: boolean;
 }
 
-/** From text to voice. */
+/** Switches from text to voice. */
 export interface StartVoiceMessage {
   type: "start_voice";
-  /** What to answer first. */
+  /** A request to answer first. */
   pending_request?: string | null;
 }
 
-/** From voice to text. */
+/** Switches from voice to text. */
 export interface EndVoiceMessage {
   type: "end_voice";
 }
 
-/** Go on in an earlier conversation. */
+/** Continues an earlier conversation. */
 export interface LoadConversationMessage {
   type: "load_conversation";
   conversation_id: string;
@@ -156,64 +155,60 @@ export interface LoadConversationMessage {
 /** Answered by `pong` with the same `t`. */
 export interface PingMessage {
   type: "ping";
-  /** The client's own time, in any unit. */
+  /** Any number, such as the client's own time. */
   t: number;
 }
 
-/** The state from now on. The first message of every connection is one. */
+/** The new state. It is the first message of every connection. */
 export interface StateChangedMessage {
   type: "state";
   state: State;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** idle: Not listening. listening: The user may speak. processing: An answer is being made. speaking: The answer is heard. interrupted: The user cut in; the next state follows at once. */
+/** idle: Not listening. listening: The user may speak. processing: The answer is in progress. speaking: The answer is being played. interrupted: The user interrupted the answer; the next state follows at once. */
 export type State = "idle" | "interrupted" | "listening" | "processing" | "speaking";
 
 /** What the user said, as far as it is known. */
 export interface TranscriptMessage {
   type: "transcript";
   text: string;
-  /** A final one is sent after it is stored; interim ones come while the user speaks. */
+  /** A final transcript is sent after it is stored; interim ones are sent while the user speaks. */
   is_final: boolean;
-  /** The turn that it belongs to. A transcript may come after the answer of its turn, or never. */
-  turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
 /** The next piece of the answer. */
 export interface ResponseChunkMessage {
   type: "response_chunk";
-  /** Only what is new. */
+  /** Only the new text. */
   text: string;
   is_first: boolean;
-  turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The typed messages that wait for the answer under way, oldest first. Sent whenever they change; empty: none. */
+/** The typed messages that wait for the current answer to end, oldest first. Sent whenever the list changes. */
 export interface QueuedMessage {
   type: "queued";
   messages: QueuedText[];
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** A typed message that waits for its turn. */
+/** A typed message that is waiting. */
 export interface QueuedText {
   id: string;
   text: string;
 }
 
-/** The whole answer, after its chunks: it replaces them. Audio may come before it. */
+/** The whole answer. It comes after its chunks and replaces them. Audio may come before it. */
 export interface ResponseMessage {
   type: "response";
   text: string;
-  turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -222,13 +217,13 @@ export interface AudioMessage {
   type: "audio";
   /** A WAV file in base64: 22,050 Hz, mono, 16 bits. */
   data: string;
-  /** The turn that it belongs to; 0: to none, as a sample of a voice. */
+  /** The turn that it belongs to; 0 for a voice sample, which belongs to none. */
   turn: number;
   /** Counts the pieces of a turn from 0. */
   seq: number;
-  /** No more audio comes for this turn. */
+  /** Whether this is the last audio of the turn. */
   last: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -236,15 +231,15 @@ export interface AudioMessage {
 export interface ToolCallMessage {
   type: "tool_call";
   name: string;
-  /** As the model gave them: an object, unless the model erred. */
+  /** The arguments as the model gave them: an object, unless the model made a mistake. */
   args: unknown;
-  /** The same as in the `tool_result`. */
+  /** The `tool_result` has the same id. */
   id: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** What came of a tool call. */
+/** The result of a tool call. */
 export interface ToolResultMessage {
   type: "tool_result";
   name: string;
@@ -253,58 +248,58 @@ export interface ToolResultMessage {
   id: string | null;
   ok: boolean;
   duration_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** Something to show beside the conversation. Comes between its `tool_call` and its `tool_result`. */
+/** Content to show beside the conversation. It comes between the `tool_call` and the `tool_result`. */
 export interface FlyoutMessage {
   type: "flyout";
   flyout_type: FlyoutType;
   /** Text or a URL, never markup. */
   content: string;
-  /** Of source text, such as "python". */
+  /** The language of source text, such as "python". */
   language: string | null;
   title: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** browser: The content is a URL. code: The content is source text. terminal: The content is text to be added to what the panel shows. */
+/** browser: The content is a URL. code: The content is source text. terminal: The content is text that is added to the panel. */
 export type FlyoutType = "browser" | "code" | "terminal";
 
 /** Something went wrong. */
 export interface ErrorMessage {
   type: "error";
-  /** A sentence that can be shown. */
+  /** A sentence to show to the user. */
   message: string;
   /** One of the error codes. */
   code: string;
-  /** Whether the same may succeed another time. */
+  /** Whether another attempt may succeed. */
   retryable: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The session behind this connection. Sent again with each new handle. */
+/** The session of this connection. Sent again with each new handle. */
 export interface SessionMessage {
   type: "session";
   session_id: string;
   conversation_id: string;
-  /** The handle to come back with, in the place of the one before it; keep it in memory only. The one before it stays
-good until this one was used, or until the client has sent anything on this connection. */
+  /** The handle for resuming the session, which replaces the previous one; keep it in memory only. The previous handle
+stays valid until this one is used, or until the client sends anything on this connection. */
   resume: string;
   resumed: boolean;
   mode: Mode;
   tools_version: string;
-  /** Seconds that the handle is valid after the last use. */
+  /** How many seconds the handle stays valid after the last use. */
   expires_in_s: number;
   energy: EnergyLevels | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** How good the models in use are; 0 is exhausted. */
+/** The quality levels of the models in use; 0 means exhausted. */
 export interface EnergyLevels {
   /** 0 to 3. */
   voice: number;
@@ -312,40 +307,40 @@ export interface EnergyLevels {
   text: number;
 }
 
-/** The server will close this connection. Come back with the handle. */
+/** The server will close this connection. Reconnect with the handle. */
 export interface GoAwayMessage {
   type: "go_away";
   time_left_ms: number;
   reason: string;
   resume: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The model has finished making this answer. It may still be playing. */
+/** The model has finished this answer, which may still be playing. */
 export interface GenerationCompleteMessage {
   type: "generation_complete";
   turn: number;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The conversation goes on in voice: the client opens the microphone and sends `start_voice`. */
+/** The conversation continues in voice: the client opens the microphone and sends `start_voice`. */
 export interface VoiceSessionStartMessage {
   type: "voice_session_start";
   session_id: string;
-  /** What will be answered first. */
+  /** The request that will be answered first. */
   pending_request: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The call is over; the conversation goes on in text. */
+/** The call is over; the conversation continues in text. */
 export interface EndVoiceSessionMessage {
   type: "end_voice_session";
   reason: string;
   final_message: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -356,38 +351,38 @@ export interface TimeoutMessage {
   until: number;
   duration_seconds: number;
   message: string;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The person is asked to approve a call, exactly as it is shown. Answered by `confirm`. */
+/** Asks the user to approve a call exactly as it is shown. Answered by `confirm`. */
 export interface ConfirmationRequestMessage {
   type: "confirmation_request";
   confirmation_token: string;
   tool: string;
   args: Record<string, unknown>;
-  /** What will happen, in words. */
+  /** A description of what will happen. */
   preview: string;
   /** Unix time in milliseconds. */
   expires_at: number;
-  /** The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same. */
+  /** The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same id. */
   id: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The question is settled, by whichever way. */
+/** A confirmation request was answered, or it expired. */
 export interface ConfirmationResolvedMessage {
   type: "confirmation_resolved";
   confirmation_token: string;
   outcome: Outcome;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
 export type Outcome = "approved" | "denied" | "expired";
 
-/** Another model is in use, or none. */
+/** The model in use has changed, or there is none any more. */
 export interface EnergyMessage {
   type: "energy";
   mode: Mode;
@@ -398,65 +393,65 @@ export interface EnergyMessage {
   /** Null at level 0. */
   model: string | null;
   resumable: boolean;
-  /** Whether the new model starts from a summary instead of the old one's handle. */
+  /** Whether the new model starts from a summary instead of the old model's handle. */
   requires_fallback: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
 export type EnergyReason = "manual" | "rate-limit-exceeded" | "session-reset";
 
-/** A short text that passes by. */
+/** A short notification. */
 export interface NoticeMessage {
   type: "notice";
   kind: NoticeKind;
   text: string;
-  /** What it is about, for programs. */
+  /** A code for programs. */
   code: string | null;
-  /** How long to show it. Null: as the client likes. */
+  /** How long to show it. Null: the client decides. */
   duration_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
 export type NoticeKind = "error" | "info" | "success" | "warning";
 
-/** Where the time of a turn went, in milliseconds. Null: the turn had no such part. */
+/** How long the parts of a turn took, in milliseconds. Null: the turn had no such part. */
 export interface TurnMetricsMessage {
   type: "turn_metrics";
   turn: number;
-  /** From the last sound of the user to the decision that the turn is over. */
+  /** From the end of the user's speech to the decision that the turn is over. */
   end_of_turn_ms: number | null;
-  /** What recognition took. It may begin before the turn is over, so it is not all a part of the total. */
+  /** How long recognition took. It may start before the turn is over, so the total does not include all of it. */
   stt_ms: number | null;
-  /** From the text to the first word of the answer. */
+  /** From the final transcript to the first word of the answer. */
   first_token_ms: number | null;
-  /** From the first word to the first sound. */
+  /** From the first word to the first audio. */
   first_audio_ms: number | null;
-  /** From the last sound of the user to the first sound of the answer. */
+  /** From the end of the user's speech to the first audio of the answer. */
   total_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** The turns of a conversation that was resumed or loaded, oldest first. */
+/** The turns of the conversation that was resumed or loaded, oldest first. */
 export interface HistoryMessage {
   type: "history";
   conversation_id: string;
   turns: HistoryTurn[];
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** Who said what. */
+/** One turn of a conversation. */
 export interface HistoryTurn {
   role: Role;
-  /** Empty for calls that no words followed. */
+  /** Empty for tool calls without a text after them. */
   content: string;
   spoken: boolean;
   /** Unix time in milliseconds. */
   at: number | null;
-  /** What the assistant called before it said this, in order. Of a long conversation, the newest calls only. */
+  /** The tool calls before this text, in order. A long conversation has only its newest calls. */
   calls: HistoryCall[];
 }
 
@@ -464,11 +459,11 @@ export interface HistoryTurn {
 export interface HistoryCall {
   id: string;
   name: string;
-  /** As in `tool_call`. What is longer than 2,000 bytes of JSON is given as the beginning of that text. */
+  /** As in `tool_call`. If the JSON is longer than 2,000 bytes, only the beginning of its text is given. */
   args: unknown;
-  /** As in `tool_result`, shortened in the same way. Null if it is not known. */
+  /** As in `tool_result`, shortened in the same way. Null: unknown. */
   result: unknown;
-  /** Null: the outcome is not known. */
+  /** Null: the outcome is unknown. */
   ok: boolean | null;
 }
 
@@ -479,16 +474,16 @@ export interface ReminderMessage {
   message: string;
   /** Unix time in milliseconds. */
   due: number;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
-/** A picture that was made or found. */
+/** An image that was generated or found. */
 export interface ImageMessage {
   type: "image";
   url: string;
   caption: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -496,14 +491,14 @@ export interface ImageMessage {
 export interface SettingsUpdatedMessage {
   type: "settings_updated";
   theme: string | null;
-  /** Percent of the normal speed of speech. */
+  /** The speed of speech, in percent of the normal speed. */
   voice_speed: number;
-  /** Percent. */
+  /** The volume in percent. */
   volume: number;
   voice: string | null;
   greeting: boolean;
   captions: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -512,7 +507,7 @@ export interface PongMessage {
   type: "pong";
   /** The same as in the `ping`. */
   t: number;
-  /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
 
@@ -570,5 +565,5 @@ export interface ServerMessages {
 /** Any message that the server sends as text. */
 export type ServerMessage = ServerMessages[keyof ServerMessages];
 
-/** Clients ignore the types that are not among these. */
+/** Clients ignore all other types. */
 export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);

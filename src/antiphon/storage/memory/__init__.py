@@ -1,25 +1,32 @@
-"""Stores that live as long as the process: for tests, for trying things out, and for the cost of the gate alone.
+"""Stores that live as long as the process: for tests, for trying things out, and for measuring the gate alone.
 
 No method awaits anything, so each is one step to every other task of the loop.
 """
 
-from antiphon.storage.memory.audit import MemoryAuditStore
-from antiphon.storage.memory.calls import MemoryCallStore
-from antiphon.storage.memory.confirmations import MemoryConfirmationStore
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
-from antiphon.storage.memory.database import MemoryDatabase
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
+from antiphon.storage.memory.tool_calls import MemoryAuditStore, MemoryCallStore, MemoryConfirmationStore
 
-__all__ = [
-    "MemoryAuditStore",
-    "MemoryBlockStore",
-    "MemoryCallStore",
-    "MemoryConfirmationStore",
-    "MemoryConversationStore",
-    "MemoryDatabase",
-    "MemoryMessageStore",
-    "MemorySessionStore",
-    "MemoryTokenStore",
-    "MemoryVoiceCallStore",
-]
+__all__ = ["MemoryAuditStore", "MemoryBlockStore", "MemoryCallStore", "MemoryConfirmationStore", "MemoryDatabase"]
+
+
+class MemoryDatabase:
+    """All the stores together, as `sql.Database` has them."""
+
+    def __init__(self) -> None:
+        self.calls = MemoryCallStore()
+        self.confirmations = MemoryConfirmationStore()
+        self.audit = MemoryAuditStore()
+        self.sessions = MemorySessionStore()
+        self.messages = MemoryMessageStore(self.sessions)
+        self.conversations = MemoryConversationStore(self.sessions)
+        self.voice_calls = MemoryVoiceCallStore(self.sessions)
+        self.blocks = MemoryBlockStore()
+        self.tokens = MemoryTokenStore()
+
+    async def check(self) -> None:
+        """Does nothing: a store in memory cannot fail."""
+
+    async def aclose(self) -> None:
+        """Does nothing: there is nothing to close."""

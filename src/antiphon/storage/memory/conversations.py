@@ -1,4 +1,4 @@
-"""Conversations and the calls in them."""
+"""Conversations and voice calls in memory."""
 
 from collections.abc import Sequence
 from itertools import count, islice
@@ -16,7 +16,7 @@ VOICE_CALLS_KEPT: Final = 10_000
 
 
 class _Kept:
-    """A conversation and its turns."""
+    """A conversation with its turns."""
 
     __slots__ = ("conversation", "numbers", "turns")
 
@@ -35,7 +35,7 @@ class MemoryConversationStore:
         self._sessions = sessions
         self._most = kept
         self._kept: dict[str, _Kept] = {}
-        """The least recently used first."""
+        """Sorted by use, the least recent first."""
 
     async def create(self, conversation: Conversation) -> None:
         if conversation.id in self._kept:
@@ -52,10 +52,6 @@ class MemoryConversationStore:
         owned = (kept.conversation for kept in self._kept.values() if kept.conversation.user == user)
         rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
         return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
-
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence)
-        return seq
 
     async def append_many(
         self,
@@ -107,6 +103,9 @@ class MemoryConversationStore:
         kept = self._kept.get(conversation_id)
         if kept is not None:
             kept.turns.clear()
+        outbox = None if fence is None else self._sessions.outbox(fence.session_id)
+        if outbox is not None:
+            outbox.clear()
 
     async def delete(self, id: str, user: str) -> bool:
         if await self.get(id, user) is None:

@@ -1,4 +1,4 @@
-"""Blocks and access tokens."""
+"""Blocks and access tokens in memory."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,6 +19,10 @@ class MemoryBlockStore:
         stored = self._blocks.get(user)
         return stored.until_ms if stored is not None and stored.until_ms > now_ms else None
 
+    async def take_expired(self, user: str, now_ms: int) -> Block | None:
+        stored = self._blocks.get(user)
+        return self._blocks.pop(user) if stored is not None and stored.until_ms <= now_ms else None
+
     async def unblock(self, user: str) -> bool:
         return self._blocks.pop(user, None) is not None
 
@@ -30,7 +34,7 @@ class MemoryBlockStore:
 class MemoryTokenStore:
     def __init__(self) -> None:
         self._tokens: dict[str, TokenRecord] = {}
-        """By hash."""
+        """The tokens by their hashes."""
 
     async def add(self, token: TokenRecord) -> None:
         if token.token_hash in self._tokens or any(token.id == each.id for each in self._tokens.values()):

@@ -1,4 +1,4 @@
-"""Sessions and what they told their clients."""
+"""Sessions and the messages to their clients in memory."""
 
 from collections import deque
 
@@ -33,12 +33,12 @@ class Outbox:
     def after(self, last_n: int) -> Told:
         return [message for message in self._messages if message[0] > last_n]
 
-    def trim(self, up_to_n: int) -> None:
-        while self._messages and self._messages[0][0] <= up_to_n:
-            self._drop_oldest()
+    def clear(self) -> None:
+        self._messages.clear()
+        self._characters = 0
 
     def _newer_characters(self) -> int:
-        """Those of all messages but the oldest: the newest is kept even if it alone passes the limit."""
+        """Counts all messages but the oldest: the newest is kept even if it alone exceeds the limit."""
         return self._characters - len(self._messages[0][1]) if self._messages else 0
 
     def _drop_oldest(self) -> None:
@@ -137,7 +137,7 @@ class MemorySessionStore:
         return len(left)
 
     def check(self, fence: Fence | None) -> None:
-        """Raises `Fenced` for a writer that has lost the lease it shows."""
+        """Raises `Fenced` for a writer that has lost its lease."""
         if fence is None:
             return
         stored = self._records.get(fence.session_id)
@@ -152,9 +152,6 @@ class MemoryMessageStore:
     def __init__(self, sessions: MemorySessionStore) -> None:
         self._sessions = sessions
 
-    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
-        await self.append_many(session_id, [(n, text)], lease_token)
-
     async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         self._sessions.check(Fence(session_id, lease_token))
         outbox = self._sessions.outbox(session_id)
@@ -164,8 +161,3 @@ class MemoryMessageStore:
     async def after(self, session_id: str, last_n: int) -> Told:
         outbox = self._sessions.outbox(session_id)
         return [] if outbox is None else outbox.after(last_n)
-
-    async def trim(self, session_id: str, up_to_n: int) -> None:
-        outbox = self._sessions.outbox(session_id)
-        if outbox is not None:
-            outbox.trim(up_to_n)

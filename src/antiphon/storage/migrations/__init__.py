@@ -1,9 +1,9 @@
-"""The steps from one version of the tables to the next. A new step is a file in `versions/` and a new `HEAD`."""
+"""The migrations of the tables. A new one is a file in `versions/` and a new `HEAD`."""
 
 from pathlib import Path
 from typing import Final
 
 HEAD: Final = "0004"
-"""The revision that `sql/tables.py` describes. Revisions are numbers of four digits, so they sort as they follow."""
+"""The revision that `sql/tables.py` describes. Revisions are four-digit numbers, so that they sort in order."""
 
 FOLDER: Final = Path(__file__).parent

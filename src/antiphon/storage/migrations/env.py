@@ -1,4 +1,4 @@
-"""Run by alembic, on the connection of `sql/upgrade.py`, whose transaction keeps other processes out."""
+"""Run by alembic, on the connection of `sql/database.py`, whose transaction keeps other processes out."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Stores in a SQL database, through SQLAlchemy: SQLite, in words that Postgres knows too."""
+"""Stores in a SQL database, through SQLAlchemy: SQLite, with statements that Postgres understands too."""
 
 from antiphon.storage.sql.database import Database, open_database
 

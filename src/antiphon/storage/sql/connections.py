@@ -1,4 +1,4 @@
-"""The way to the database: units of work, each done in one go, and its errors in our own words."""
+"""Runs units of work on the database, and translates its errors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,19 +16,19 @@ Done = TypeVar("Done")
 
 
 class KeyTakenError(StorageError):
-    """A unique key of the row is held by another row; nothing was changed."""
+    """Another row has a unique key of this row. Nothing was changed."""
 
 
 class Worker(Protocol):
-    """Does units of work on a connection. Each is a plain function, so that all of it is one trip from the loop."""
+    """Runs units of work on a connection. Each is a plain function, so that the loop hands it over once."""
 
     @property
     def dialect(self) -> str: ...
 
-    async def run(self, work: Callable[[Connection], Done], *, together: bool = False) -> Done:
-        """Each statement of the work commits by itself, or all of them `together` at its end.
+    async def run(self, work: Callable[[Connection], Done], *, in_transaction: bool = False) -> Done:
+        """Each statement commits by itself, or all of them at the end if the work is `in_transaction`.
 
-        Work is never cut short: a caller that is cancelled waits for it.
+        Work is never interrupted: a caller that is cancelled waits for it.
         """
         ...
 
@@ -41,23 +41,23 @@ class Connections:
         self._name = name
 
     async def fetch(self, statement: Executable, params: Params) -> Sequence[Row[*tuple[Any, ...]]]:
-        return await self.each(lambda connection: connection.execute(statement, params).fetchall())
+        return await self.autocommit(lambda connection: connection.execute(statement, params).fetchall())
 
     async def change(self, statement: Executable, params: Params) -> int:
-        """Runs it, and says how many rows it touched. Raises `KeyTakenError`."""
-        return await self.each(lambda connection: connection.execute(statement, params).rowcount)
+        """Runs a statement, and returns how many rows it changed. Raises `KeyTakenError`."""
+        return await self.autocommit(lambda connection: connection.execute(statement, params).rowcount)
 
     async def change_all(self, statement: Executable, params: Sequence[Params]) -> None:
-        """Runs it for each of the parameters: for all of them, or for none."""
-        await self.together(lambda connection: connection.execute(statement, params).close())
+        """Runs a statement for each of the parameters, for all of them or for none."""
+        await self.in_transaction(lambda connection: connection.execute(statement, params).close())
 
-    async def each(self, work: Callable[[Connection], Done]) -> Done:
-        """Every statement of the work commits by itself."""
-        return await self._do(work, together=False)
+    async def autocommit(self, work: Callable[[Connection], Done]) -> Done:
+        """Runs work in which every statement commits by itself."""
+        return await self._do(work, in_transaction=False)
 
-    async def together(self, work: Callable[[Connection], Done]) -> Done:
-        """What the work does on the connection takes effect at its end; if it raises something, nothing does."""
-        return await self._do(work, together=True)
+    async def in_transaction(self, work: Callable[[Connection], Done]) -> Done:
+        """Runs work in one transaction. If it raises an error, nothing is changed."""
+        return await self._do(work, in_transaction=True)
 
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
         return insert_into(table, self._worker.dialect)
@@ -65,18 +65,18 @@ class Connections:
     async def aclose(self) -> None:
         await self._worker.aclose()
 
-    async def _do(self, work: Callable[[Connection], Done], *, together: bool) -> Done:
+    async def _do(self, work: Callable[[Connection], Done], *, in_transaction: bool) -> Done:
         try:
-            return await self._worker.run(work, together=together)
+            return await self._worker.run(work, in_transaction=in_transaction)
         except SQLAlchemyError as error:
             raise explain(error, self._name) from error
         except (OverflowError, UnicodeEncodeError) as error:
-            # What a driver says of a number or of half a character that its database has no room for.
-            raise StorageError(f"The database {self._name} cannot hold such a value: {error}.") from error
+            # How a driver reports a number that is too large, or half of a surrogate pair.
+            raise StorageError(f"The database {self._name} cannot store such a value: {error}.") from error
 
 
 def insert_into(table: Table, dialect: str) -> "sqlite.Insert | postgresql.Insert":
-    """An INSERT that knows ON CONFLICT, which SQLAlchemy has only among the words of each dialect."""
+    """Makes an INSERT with ON CONFLICT, which SQLAlchemy has only in its dialects."""
     if dialect == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as insert_into_postgresql
 
@@ -91,12 +91,10 @@ def explain(error: SQLAlchemyError, name: str) -> StorageError:
     if isinstance(error, IntegrityError):
         return KeyTakenError(f"The database {name} already has such a row: {reason}.")
     if not isinstance(error, DBAPIError) or isinstance(error, ProgrammingError | DataError):
-        return StorageError(
-            f"The database {name} does not understand a statement: {reason}. This is a fault of Antiphon."
-        )
+        return StorageError(f"The database {name} rejected a statement: {reason}. This is an error in Antiphon.")
     if "not a database" in reason:
         advice = "Move it away, or choose another path."
-        return StoreUnavailable(f"{name} is a file of another kind, not a database. {advice}")
+        return StoreUnavailable(f"{name} is not a database. {advice}")
     return StoreUnavailable(
         f"The database {name} cannot be used: {reason}. "
         "Check that its disk has room, that this user may write there, and that no other program keeps it locked."

@@ -1,4 +1,4 @@
-"""Conversations and the calls in them. A turn, its number and its fence are one transaction."""
+"""Conversations and voice calls. A turn is stored, numbered and fenced in one transaction."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,9 +10,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, or_, select, updat
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.sessions import Fence, SessionRecord, Told
 from antiphon.storage.sql.connections import Connections
-from antiphon.storage.sql.fencing import change_held, hold
-from antiphon.storage.sql.sessions import SqlMessageStore, save_record
-from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
+from antiphon.storage.sql.pruning import PARENT_ROWS, delete_in_batches, delete_some
+from antiphon.storage.sql.sessions import SqlMessageStore, change_fenced, check_fence, save_record
 from antiphon.storage.sql.tables import conversations, turns, voice_calls
 
 _FIELDS: Final = [column for column in conversations.c if column.name != "last_seq"]
@@ -37,7 +36,7 @@ _NUMBER: Final = (
     .returning(conversations.c.last_seq)
 )
 _DELETE: Final = delete(conversations).where(*_OWNED)
-_DELETE_BEFORE: Final = some(conversations, conversations.c.updated_ms < bindparam("at_ms"), FAMILIES)
+_DELETE_BEFORE: Final = delete_some(conversations, conversations.c.updated_ms < bindparam("at_ms"), PARENT_ROWS)
 
 _APPEND: Final = insert(turns)
 _AMEND: Final = update(turns).where(
@@ -64,7 +63,7 @@ _NEWEST_CALLS: Final = (
 )
 _DELETE_CALL: Final = delete(voice_calls).where(*_OWN_CALL)
 _CLEAR_CALLS: Final = delete(voice_calls).where(voice_calls.c.user == bindparam("owner"))
-_DELETE_CALLS_BEFORE: Final = some(voice_calls, voice_calls.c.started_ms < bindparam("at_ms"))
+_DELETE_CALLS_BEFORE: Final = delete_some(voice_calls, voice_calls.c.started_ms < bindparam("at_ms"))
 
 
 class SqlConversationStore:
@@ -86,10 +85,6 @@ class SqlConversationStore:
         rows = await self._connections.fetch(wanted, params)
         return [Conversation(*row) for row in rows]
 
-    async def append(self, conversation_id: str, turn: Turn, fence: Fence | None) -> int:
-        (seq,) = await self.append_many(conversation_id, [turn], fence)
-        return seq
-
     async def append_many(
         self,
         conversation_id: str,
@@ -100,7 +95,7 @@ class SqlConversationStore:
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
         def write(connection: Connection) -> list[int]:
-            hold(connection, fence)
+            check_fence(connection, fence)
             self._tell(connection, fence, told)
             if record is not None:
                 save_record(connection, record)
@@ -113,19 +108,19 @@ class SqlConversationStore:
                 numbers.append(seq)
             return numbers
 
-        return await self._connections.together(write)
+        return await self._connections.in_transaction(write)
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
         amended = asdict(turn) | {"conversation": conversation_id, "number": seq}
 
         def write(connection: Connection) -> bool:
-            hold(connection, fence)
+            check_fence(connection, fence)
             if not connection.execute(_AMEND, amended).rowcount:
                 return False
             self._tell(connection, fence, told)
             return True
 
-        return await self._connections.together(write)
+        return await self._connections.in_transaction(write)
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         wanted = _TURNS if limit is None else _FIRST_TURNS
@@ -133,13 +128,19 @@ class SqlConversationStore:
         return [StoredTurn(*row) for row in await self._connections.fetch(wanted, place)]
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        await change_held(self._connections, fence, _CLEAR, {"conversation": conversation_id})
+        def write(connection: Connection) -> None:
+            check_fence(connection, fence)
+            connection.execute(_CLEAR, {"conversation": conversation_id})
+            if fence is not None:
+                self._messages.clear(connection, fence.session_id)
+
+        await self._connections.in_transaction(write)
 
     async def delete(self, id: str, user: str) -> bool:
         return bool(await self._connections.change(_DELETE, {"conversation": id, "owner": user}))
 
     async def delete_before(self, at_ms: int) -> int:
-        return await delete_all(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
+        return await delete_in_batches(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
     def _tell(self, connection: Connection, fence: Fence | None, told: Told) -> None:
         if fence is not None and told:
@@ -151,13 +152,13 @@ class SqlVoiceCallStore:
         self._connections = connections
 
     async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
-        await change_held(self._connections, fence, _BEGIN_CALL, asdict(call))
+        await change_fenced(self._connections, fence, _BEGIN_CALL, asdict(call))
 
     async def end(
         self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
     ) -> bool:
         ending = {"ended_ms": ended_ms, "summary": summary, "models": models, "last_seq": last_seq}
-        return bool(await change_held(self._connections, fence, _END_CALL, ending | {"call": id}))
+        return bool(await change_fenced(self._connections, fence, _END_CALL, ending | {"call": id}))
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
         rows = await self._connections.fetch(_GET_CALL, {"call": id, "owner": user})
@@ -174,4 +175,4 @@ class SqlVoiceCallStore:
         return await self._connections.change(_CLEAR_CALLS, {"owner": user})
 
     async def delete_before(self, at_ms: int) -> int:
-        return await delete_all(self._connections, _DELETE_CALLS_BEFORE, {"at_ms": at_ms})
+        return await delete_in_batches(self._connections, _DELETE_CALLS_BEFORE, {"at_ms": at_ms})

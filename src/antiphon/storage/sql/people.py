@@ -14,6 +14,7 @@ _OF_USER: Final = blocks.c.user == bindparam("owner")
 _IN_FORCE: Final = blocks.c.until_ms > bindparam("now_ms")
 
 _UNTIL: Final = select(blocks.c.until_ms).where(_OF_USER, _IN_FORCE)
+_TAKE_EXPIRED: Final = delete(blocks).where(_OF_USER, blocks.c.until_ms <= bindparam("now_ms")).returning(*blocks.c)
 _UNBLOCK: Final = delete(blocks).where(_OF_USER)
 _BLOCKED: Final = select(blocks).where(_IN_FORCE).order_by(blocks.c.until_ms, blocks.c.user)
 
@@ -42,6 +43,10 @@ class SqlBlockStore:
     async def blocked_until(self, user: str, now_ms: int) -> int | None:
         rows = await self._connections.fetch(_UNTIL, {"owner": user, "now_ms": now_ms})
         return rows[0].until_ms if rows else None
+
+    async def take_expired(self, user: str, now_ms: int) -> Block | None:
+        rows = await self._connections.fetch(_TAKE_EXPIRED, {"owner": user, "now_ms": now_ms})
+        return Block(*rows[0]) if rows else None
 
     async def unblock(self, user: str) -> bool:
         return bool(await self._connections.change(_UNBLOCK, {"owner": user}))

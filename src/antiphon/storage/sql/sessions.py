@@ -1,20 +1,44 @@
-"""Sessions and what they told their clients. Whoever changes the row of a lease or a handle first has it."""
+"""Sessions and the messages to their clients, with the fence that is checked in every write for a session."""
 
 from typing import Final
 
 from msgspec.structs import asdict
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
 
 from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
-from antiphon.storage.sql.connections import Connections
-from antiphon.storage.sql.fencing import hold
-from antiphon.storage.sql.sweeping import FAMILIES, delete_all, some
+from antiphon.storage.sql.connections import Connections, Params
+from antiphon.storage.sql.pruning import PARENT_ROWS, PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import messages, sessions
-from antiphon.storage.sql.tally import Tally
+
+# Postgres locks the row. SQLite ignores the clause and does not need it: its transactions exclude all other writers.
+_HOLD: Final = (
+    select(sessions.c.id)
+    .where(sessions.c.id == bindparam("session"), sessions.c.lease_token == bindparam("token"))
+    .with_for_update()
+)
+
+
+def check_fence(connection: Connection, fence: Fence | None) -> None:
+    """Raises `Fenced` if the lease was lost; otherwise nobody can take it until the transaction ends."""
+    if fence is None:
+        return
+    if connection.scalar(_HOLD, {"session": fence.session_id, "token": fence.lease_token}) is None:
+        raise Fenced(fence.session_id)
+
+
+async def change_fenced(connections: Connections, fence: Fence | None, statement: Executable, params: Params) -> int:
+    """Runs one statement if the lease is still held, and returns how many rows it changed. Raises `Fenced`."""
+
+    def write(connection: Connection) -> int:
+        check_fence(connection, fence)
+        return connection.execute(statement, params).rowcount
+
+    return await connections.in_transaction(write)
+
 
 PRUNED_EVERY: Final = CHARACTERS_KEPT // 8
 LEAST_COST: Final = CHARACTERS_KEPT // MESSAGES_KEPT
-"""A short message counts as so many characters: then one count watches over both limits."""
+"""A short message counts as this many characters, so that one count covers both limits."""
 
 _NOT_SAVED: Final = (
     "id",
@@ -49,10 +73,10 @@ _SETTLE_HANDLE: Final = update(sessions).where(*_HELD).values(previous_handle_ha
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
 _END_ALL: Final = delete(sessions).where(sessions.c.user == bindparam("owner"))
-_SWEEP: Final = some(
+_SWEEP: Final = delete_some(
     sessions,
     and_(sessions.c.handle_expires_ms <= bindparam("now_ms"), sessions.c.lease_until_ms <= bindparam("now_ms")),
-    FAMILIES,
+    PARENT_ROWS,
 )
 
 _OF_SESSION: Final = messages.c.session_id == bindparam("session")
@@ -72,7 +96,7 @@ _APPEND: Final = insert(messages)
 _AFTER: Final = (
     select(messages.c.n, messages.c.text).where(_OF_SESSION, messages.c.n > bindparam("last_n")).order_by(messages.c.n)
 )
-_TRIM: Final = delete(messages).where(_OF_SESSION, messages.c.n <= bindparam("up_to_n"))
+_CLEAR: Final = delete(messages).where(_OF_SESSION)
 _PRUNE: Final = delete(messages).where(
     _OF_SESSION,
     messages.c.n
@@ -90,7 +114,7 @@ class SqlSessionStore:
         await self._connections.change(_BEGIN, asdict(record))
 
     async def save(self, record: SessionRecord) -> None:
-        await self._connections.each(lambda connection: save_record(connection, record))
+        await self._connections.autocommit(lambda connection: save_record(connection, record))
 
     async def rotate(
         self, old_handle_hash: str, new_handle_hash: str, user: str, now_ms: int, expires_ms: int
@@ -127,26 +151,23 @@ class SqlSessionStore:
         return await self._connections.change(_END_ALL, {"owner": user})
 
     async def sweep(self, now_ms: int) -> int:
-        return await delete_all(self._connections, _SWEEP, {"now_ms": now_ms})
+        return await delete_in_batches(self._connections, _SWEEP, {"now_ms": now_ms})
 
 
 class SqlMessageStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._unpruned = Tally(PRUNED_EVERY)
-
-    async def append(self, session_id: str, n: int, text: str, lease_token: int) -> None:
-        await self.append_many(session_id, [(n, text)], lease_token)
+        self._unpruned = PruneCounter(PRUNED_EVERY)
 
     async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
         def write(connection: Connection) -> None:
-            hold(connection, Fence(session_id, lease_token))
+            check_fence(connection, Fence(session_id, lease_token))
             self.write(connection, session_id, messages)
 
-        await self._connections.together(write)
+        await self._connections.in_transaction(write)
 
     def write(self, connection: Connection, session_id: str, messages: Told) -> None:
-        """In the transaction of the caller, who holds the fence."""
+        """Stores messages, in the transaction of the caller, who has checked the fence."""
         if messages:
             connection.execute(_APPEND, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
         if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
@@ -156,12 +177,13 @@ class SqlMessageStore:
         rows = await self._connections.fetch(_AFTER, {"session": session_id, "last_n": last_n})
         return [(n, text) for n, text in rows]
 
-    async def trim(self, session_id: str, up_to_n: int) -> None:
-        await self._connections.change(_TRIM, {"session": session_id, "up_to_n": up_to_n})
+    def clear(self, connection: Connection, session_id: str) -> None:
+        """Deletes all messages of a session, in the transaction of the caller."""
+        connection.execute(_CLEAR, {"session": session_id})
 
 
 def save_record(connection: Connection, record: SessionRecord) -> None:
-    """Stores what the owner of the lease may change. Raises `Fenced`."""
+    """Stores what the holder of the lease may change. Raises `Fenced`."""
     saved = {name: value for name, value in asdict(record).items() if name not in _NOT_SAVED}
     held = {"session": record.id, "token": record.lease_token}
     if not connection.execute(_SAVE, saved | held).rowcount:

@@ -1,4 +1,4 @@
-"""SQLite: one connection in a thread of its own."""
+"""Runs work on SQLite: one connection in its own thread."""
 
 import asyncio
 import sqlite3
@@ -19,12 +19,12 @@ from antiphon.storage.sql.connections import Done
 BUSY_TIMEOUT_S: Final = 5.0
 """How long a statement waits for another process to finish writing."""
 STUCK_TIMEOUT_S: Final = 0.1
-"""How long it waits after another statement has waited in vain, until a write succeeds. Otherwise all work in the queue
+"""How long a statement waits after another one has timed out, until a write succeeds. Otherwise all work in the queue
 would wait for the full time, one after the other."""
 
 
 class _Job(Generic[Done]):
-    """A unit of work, what came of it, and who waits for that."""
+    """A unit of work, its result, and the future of its caller."""
 
     __slots__ = ("done", "error", "result", "work")
 
@@ -36,13 +36,13 @@ class _Job(Generic[Done]):
 
 
 class SqliteWorker:
-    """A thread with a fair queue in front of it.
+    """A thread with a fair queue.
 
-    SQLite has one writer at a time whatever the number of connections. More of them would meet in its busy handler,
-    which polls (after 1 ms, then at up to 100 ms) and lets late ones go first; now only other processes meet there.
+    SQLite has one writer at a time, however many connections there are. More connections would wait in its busy
+    handler, which polls (after 1 ms, then up to every 100 ms) and is not fair; now only other processes wait there.
 
-    Storing a turn takes 0.17 ms of the processor: 0.10 in SQLAlchemy and SQLite, the rest on the way. A way to the
-    thread and back for every statement took 1.15. Work that waits could share one commit, but that saves only 0.02.
+    Storing a turn takes 0.17 ms of CPU: 0.10 ms in SQLAlchemy and SQLite, the rest for the switch between threads. With
+    a switch for every statement it took 1.15 ms. Sharing a commit between waiting jobs would save only 0.02 ms.
     """
 
     dialect: Final = "sqlite"
@@ -52,18 +52,18 @@ class SqliteWorker:
         self._engine = _make_engine(path)
         self._connection: Connection | None = None
         self._changes_when_stuck: int | None = None
-        """None while no other program keeps the file locked."""
+        """None unless another program keeps the file locked."""
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._open = True
-        # A program that ends without closing it is not held up: what was committed is safe, and the rest never was.
+        # A daemon, so that it does not delay the end of the program: what was committed is safe.
         self._thread = Thread(target=self._serve, name=f"sqlite {path.name}", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Callable[[Connection], Done], *, together: bool = False) -> Done:
+    async def run(self, work: Callable[[Connection], Done], *, in_transaction: bool = False) -> Done:
         if not self._open:
             raise StorageError(f"The database {self._path} was closed. Open it again to use it.")
-        job = _Job(_in_transaction(work) if together else work, self._loop.create_future())
+        job = _Job(_in_transaction(work) if in_transaction else work, self._loop.create_future())
         self._jobs.put(job)
         try:
             await asyncio.shield(job.done)
@@ -75,7 +75,7 @@ class SqliteWorker:
         return job.result
 
     async def aclose(self) -> None:
-        """When all that was asked for is done."""
+        """Waits for all work in the queue, and closes the connection."""
         self._open = False
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
@@ -83,7 +83,7 @@ class SqliteWorker:
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
             self._perform(job)
-            # A program may have ended its loop with somebody still waiting; then there is nobody to be told.
+            # The loop may be closed already, and then nobody waits for the result.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(job.done.set_result, None)
         if self._connection is not None:
@@ -100,7 +100,7 @@ class SqliteWorker:
             self._adapt(self._connection, _is_locked(job.error))
 
     def _adapt(self, connection: Connection, is_locked: bool) -> None:
-        """Decides how long the next statement waits for other programs."""
+        """Sets how long the next statement waits for other programs."""
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         if is_locked and self._changes_when_stuck is None:
@@ -113,7 +113,7 @@ class SqliteWorker:
 
 def _is_locked(error: BaseException | None) -> bool:
     driver_error = error.orig if isinstance(error, OperationalError) else None
-    # The lower byte is the error; the higher ones say more of it.
+    # The low byte is the error code; the higher ones give details.
     return isinstance(driver_error, sqlite3.Error) and driver_error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
@@ -123,13 +123,13 @@ def _set_busy_timeout(driver: sqlite3.Connection, timeout_s: float) -> None:
 
 def _in_transaction(work: Callable[[Connection], Done]) -> Callable[[Connection], Done]:
     def run(connection: Connection) -> Done:
-        # Other writers are waited for here. A transaction that begins with a look could not wait later, but would fail.
+        # This waits for other writers. A transaction that begins with a read would fail later instead of waiting.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
             done = work(connection)
             connection.exec_driver_sql("COMMIT")
         except BaseException:
-            # The driver's own does nothing if SQLite has already given the transaction up, as it does on a full disk.
+            # The driver's rollback does nothing if SQLite has already ended the transaction, as it does on a full disk.
             connection.connection.rollback()
             raise
         return done
@@ -143,7 +143,7 @@ def _make_engine(path: Path) -> Engine:
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
         skip_autocommit_rollback=True,
-        # The parameters are what people said, and hashes of secrets: neither belongs into an error, nor into the log.
+        # The parameters include what people said and hashes of secrets, which must not appear in errors or logs.
         hide_parameters=True,
         connect_args={"timeout": BUSY_TIMEOUT_S},
     )
@@ -153,12 +153,12 @@ def _make_engine(path: Path) -> Engine:
 
 def _set_pragmas(connection: DBAPIConnection, _record: object) -> None:
     cursor = connection.cursor()
-    # In WAL mode NORMAL hands each commit to the system at once, and leaves the fsync to the next checkpoint. So a
-    # process that is killed loses nothing that it was told is stored: neither a "started" record nor an audit line. A
-    # machine that loses power keeps a sound database, but may lack the last commits; a call whose record is among them
-    # could run again, if its provider sends it again to the restarted server. FULL would close that gap, and make every
-    # call of every tool wait for the disk, and all sessions with it: start and finish took 8 ms here instead of 0.13
-    # (medians on a busy machine with a virtual disk).
+    # In WAL mode, NORMAL passes each commit to the system at once and leaves the fsync to the next checkpoint. So a
+    # process that is killed loses nothing that was committed: neither a "started" record nor an audit line. A machine
+    # that loses power keeps an intact database, but may lose the last commits; a call whose record is among them could
+    # run again if its provider sends it again to the restarted server. FULL would close that gap, but every tool call,
+    # and every session with it, would wait for the disk: start and finish took 8 ms instead of 0.13 ms (medians on a
+    # busy machine with a virtual disk).
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()

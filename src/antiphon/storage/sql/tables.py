@@ -1,6 +1,6 @@
-"""The tables. Where a row is a struct, its columns are the struct's fields, in the struct's order.
+"""The tables. Where a row is a struct, its columns are the struct's fields, in the same order.
 
-A change here needs a step in `migrations/versions/`; a test compares the two.
+A change here needs a migration in `migrations/versions/`; a test compares the two.
 """
 
 from typing import Final
@@ -22,10 +22,10 @@ from sqlalchemy import (
 
 metadata: Final = MetaData()
 
-# Only a column of exactly the type INTEGER is SQLite's own row number.
+# SQLite uses a column as its row number only if the type is exactly INTEGER.
 _SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
 
-# NULLs are distinct to a unique constraint, in both dialects: any number of calls may lack one of the keys.
+# A unique constraint treats NULLs as distinct in both dialects, so any number of calls may lack a key.
 calls: Final = Table(
     "calls",
     metadata,
@@ -71,7 +71,7 @@ audit: Final = Table(
     Column("ts_ms", BigInteger, nullable=False),
     Column("line", Text, nullable=False),
     Index("audit_oldest", "ts_ms"),
-    # A reader goes on after the last number it saw, so a number must not come back when old lines are deleted.
+    # A reader continues after the last number it saw, so numbers must not be reused after old lines are deleted.
     sqlite_autoincrement=True,
 )
 
@@ -83,7 +83,7 @@ conversations: Final = Table(
     Column("title", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
-    # The highest number that a turn ever had, so that none comes back when the turns are cleared.
+    # The highest number that a turn ever had, so that none is reused after the turns are cleared.
     Column("last_seq", Integer, nullable=False),
     Index("conversations_newest", "user", "updated_ms"),
 )
@@ -100,7 +100,7 @@ turns: Final = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# Without a foreign key: the history of calls and the conversations are deleted apart.
+# Without a foreign key, since calls and conversations are deleted independently.
 voice_calls: Final = Table(
     "voice_calls",
     metadata,

@@ -5,6 +5,7 @@ import sqlite3
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,9 @@ from sqlalchemy import Connection, func, insert, make_url, select
 from antiphon.storage.base import CallRecord, Confirmation, StorageError, StoreUnavailable
 from antiphon.storage.conversations import Conversation, Turn
 from antiphon.storage.sql.connections import Connections, insert_into
-from antiphon.storage.sql.database import Database
+from antiphon.storage.sql.database import Database, upgrade
 from antiphon.storage.sql.sqlite import SqliteWorker
 from antiphon.storage.sql.tables import audit
-from antiphon.storage.sql.upgrade import upgrade
 
 pytestmark = pytest.mark.real_time
 
@@ -98,7 +98,7 @@ async def test_what_is_done_together_is_undone_together(connections: Connections
         raise ValueError("changed my mind")
 
     with pytest.raises(ValueError, match="changed my mind"):
-        await connections.together(change_and_fail)
+        await connections.in_transaction(change_and_fail)
     assert await count_lines(connections) == 0
 
 
@@ -111,7 +111,7 @@ async def test_work_that_is_cancelled_is_done_whole_and_then_its_caller_goes(
 
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        cancelled = asyncio.create_task(connections.together(append_two))
+        cancelled = asyncio.create_task(connections.in_transaction(append_two))
         await asyncio.sleep(0.05)
         cancelled.cancel()
         await asyncio.sleep(0.05)
@@ -124,7 +124,8 @@ async def test_work_that_is_cancelled_is_done_whole_and_then_its_caller_goes(
 
 async def test_work_is_done_in_the_order_in_which_it_was_asked_for(connections: Connections) -> None:
     done: list[int] = []
-    await asyncio.gather(*(connections.each(lambda _, number=number: done.append(number)) for number in range(50)))  # type: ignore[misc]
+    works = [partial(lambda number, _: done.append(number), number) for number in range(50)]
+    await asyncio.gather(*map(connections.autocommit, works))
     assert done == list(range(50))
 
 
@@ -134,14 +135,14 @@ async def test_no_mistake_of_the_work_leaves_a_caller_waiting(connections: Conne
         raise mistake
 
     with pytest.raises((RuntimeError, KeyboardInterrupt)):
-        await connections.each(fail)
+        await connections.autocommit(fail)
     assert await count_lines(connections) == 0
 
 
 async def test_turns_that_are_cut_short_are_stored_whole_or_not_at_all(database: Database) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
     turn = Turn("user", "Hello.", False, 2, b"{}")
-    appends = [asyncio.create_task(database.conversations.append("c1", turn, None)) for _ in range(40)]
+    appends = [asyncio.create_task(database.conversations.append_many("c1", [turn], None)) for _ in range(40)]
     for position in range(0, 40, 2):
         await asyncio.sleep(0.0007)
         appends[position].cancel()
@@ -202,18 +203,18 @@ async def test_a_database_that_cannot_be_used_is_unavailable_and_its_error_holds
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
     said = "xylophone" * 10_000
     with trouble(kind, path) as first:
-        await connections.each(lambda connection: connection.exec_driver_sql(first).close())
+        await connections.autocommit(lambda connection: connection.exec_driver_sql(first).close())
         with pytest.raises(StoreUnavailable) as caught:
-            await database.conversations.append("c1", Turn("user", said, False, 2, said.encode()), None)
+            await database.conversations.append_many("c1", [Turn("user", said, False, 2, said.encode())], None)
     assert "xylophone" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("turn", [Turn("user", "\ud800", False, 2, b"{}"), Turn("user", "", False, 1 << 64, b"{}")])
 async def test_a_value_that_a_database_cannot_hold_is_refused(database: Database, turn: Turn) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
-    with pytest.raises(StorageError, match=r"a\.db cannot hold such a value"):
-        await database.conversations.append("c1", turn, None)
-    assert await database.conversations.append("c1", Turn("user", "Hello.", False, 2, b"{}"), None) == 1
+    with pytest.raises(StorageError, match=r"a\.db cannot store such a value"):
+        await database.conversations.append_many("c1", [turn], None)
+    assert await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None) == [1]
 
 
 async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: Connections) -> None:
@@ -223,9 +224,9 @@ async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: C
 
     await connections.change(insert(audit), {"ts_ms": 1, "line": "{}"})
     # No more pages than there are now: SQLite takes the larger number.
-    await connections.each(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1").close())
+    await connections.autocommit(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1").close())
     with pytest.raises(StorageError, match=r"disk is full.*has room"):
-        await connections.together(fill)
+        await connections.in_transaction(fill)
     await connections.change(insert(audit), {"ts_ms": 3, "line": "{}"})
     assert [ts_ms for (ts_ms,) in await connections.fetch(select(audit.c.ts_ms), {})] == [1, 3]
 

@@ -1,17 +1,17 @@
-"""Runs of tools."""
+"""The stores of the tool gate in memory: tool runs, confirmations and the audit."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from antiphon.storage.base import CALLS_KEPT_PER_SESSION, CallRecord
+from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
 
 SESSIONS_KEPT: Final = 10_000
 PRUNED_EVERY: Final = 100
-"""A session's records are looked through once for so many new ones, not for each."""
+"""How many new records of a session there are between two prunings."""
 
 
 class _Session:
@@ -26,7 +26,7 @@ class _Session:
         self.prune_at = CALLS_KEPT_PER_SESSION + PRUNED_EVERY
 
     def holder(self, provider_key: str | None, hash_key: str | None) -> CallRecord | None:
-        # None is never a key of these dicts, so a key that was not given finds nothing.
+        # None is never a key of these dicts, so a missing key finds nothing.
         one = self.by_provider.get(provider_key)
         other = self.by_hash.get(hash_key)
         if one is None or (other is not None and other.started_ms > one.started_ms):
@@ -112,7 +112,7 @@ class MemoryCallStore:
         return len(old)
 
     def _use(self, session_id: str) -> _Session:
-        """The session, which is from now on the last to be forgotten."""
+        """Returns the session, and makes it the last to be forgotten."""
         sessions = self._sessions
         session = sessions.get(session_id)
         if session is None:
@@ -124,9 +124,70 @@ class MemoryCallStore:
         return session
 
     def _forget_one(self) -> None:
-        # A session with a call in progress is passed over, and a few of those must not make every new session slow.
+        # Sessions with a call in progress are skipped. Looking at only a few keeps new sessions fast.
         for session_id in list(islice(self._sessions, 8)):
             if self._sessions[session_id].is_idle():
                 del self._sessions[session_id]
                 return
             self._sessions.move_to_end(session_id)
+
+
+class MemoryConfirmationStore:
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], dict[str, Confirmation]] = {}
+
+    async def put(self, confirmation: Confirmation) -> None:
+        owner = (confirmation.session_id, confirmation.user)
+        self._waiting.setdefault(owner, {})[confirmation.token_hash] = confirmation
+
+    async def take(self, token_hash: str, session_id: str, user: str) -> Confirmation | None:
+        owner = (session_id, user)
+        waiting = self._waiting.get(owner)
+        if waiting is None:
+            return None
+        confirmation = waiting.pop(token_hash, None)
+        if not waiting:
+            del self._waiting[owner]
+        return confirmation
+
+    async def pending(self, session_id: str, user: str, now_ms: int) -> Sequence[Confirmation]:
+        waiting = self._waiting.get((session_id, user))
+        return [one for one in waiting.values() if one.expires_ms > now_ms] if waiting else ()
+
+    async def rehash(self, old_hash: str, new_hash: str, session_id: str, user: str) -> bool:
+        waiting = self._waiting.get((session_id, user), {})
+        if old_hash not in waiting:
+            return False
+        renamed = {new_hash if key == old_hash else key: one for key, one in waiting.items()}
+        renamed[new_hash] = replace(waiting[old_hash], token_hash=new_hash)
+        self._waiting[session_id, user] = renamed
+        return True
+
+    async def sweep(self, now_ms: int) -> int:
+        expired = [one for waiting in self._waiting.values() for one in waiting.values() if one.expires_ms <= now_ms]
+        for one in expired:
+            await self.take(one.token_hash, one.session_id, one.user)
+        return len(expired)
+
+
+AUDIT_LINES_KEPT: Final = 100_000
+
+
+class MemoryAuditStore:
+    def __init__(self, lines_kept: int = AUDIT_LINES_KEPT) -> None:
+        self._lines: deque[tuple[int, AuditLine]] = deque(maxlen=lines_kept)
+        self._last = 0
+
+    async def append(self, lines: Sequence[AuditLine]) -> None:
+        self._lines.extend(enumerate(lines, self._last + 1))
+        self._last += len(lines)
+
+    async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
+        wanted = ((number, line) for number, line in self._lines if number > after and line.ts_ms >= since_ms)
+        return list(islice(wanted, limit))
+
+    async def delete_before(self, at_ms: int) -> int:
+        kept = [numbered for numbered in self._lines if numbered[1].ts_ms >= at_ms]
+        deleted = len(self._lines) - len(kept)
+        self._lines = deque(kept, self._lines.maxlen)
+        return deleted

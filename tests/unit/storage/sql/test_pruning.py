@@ -1,25 +1,25 @@
 """Tidying comes in time, for any number of sessions."""
 
-from antiphon.storage.sql.tally import Tally
+from antiphon.storage.sql.pruning import PruneCounter
 
 
 def test_it_is_time_after_so_much_and_then_the_count_starts_again() -> None:
-    tally = Tally(3)
+    tally = PruneCounter(3)
     assert [tally.add("s1") for _ in range(7)] == [False, False, True, False, False, True, False]
 
 
 def test_amounts_add_up() -> None:
-    tally = Tally(100)
+    tally = PruneCounter(100)
     assert [tally.add("s1", amount) for amount in (60, 39, 1, 500)] == [False, False, True, True]
 
 
 def test_sessions_are_counted_apart() -> None:
-    tally = Tally(2)
+    tally = PruneCounter(2)
     assert [tally.add(id) for id in ("s1", "s2", "s1", "s2")] == [False, False, True, True]
 
 
 def test_the_session_that_was_not_seen_for_longest_is_forgotten() -> None:
-    tally = Tally(3, sessions_counted=2)
+    tally = PruneCounter(3, sessions_counted=2)
     for id in ("s1", "s2", "s1", "s3"):
         tally.add(id)
     assert tally.add("s1") is True

@@ -1,4 +1,4 @@
-"""The house without its voice: settings, tools, stores, text model and sessions."""
+"""The application without its voice: settings, tools, stores, text model and sessions."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from uuid import uuid4
 
 import tzlocal
@@ -27,16 +27,12 @@ from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import text_factory
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
-from antiphon.server.door import LOCAL_USER
+from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
-from antiphon.storage.base import AuditStore, CallStore, ConfirmationStore
-from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.storage import sql
 from antiphon.storage.memory import MemoryDatabase
-from antiphon.storage.people import BlockStore, TokenStore
-from antiphon.storage.sessions import MessageStore, SessionStore
-from antiphon.storage.sql import open_database
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.executor import Executor
@@ -47,46 +43,13 @@ from antiphon.tools.spec import Mode
 TOOLKIT: Final = Path(toolkit.__path__[0])
 
 
-class Database(Protocol):
-    """The stores of a process, wherever they are kept."""
-
-    @property
-    def calls(self) -> CallStore: ...
-
-    @property
-    def confirmations(self) -> ConfirmationStore: ...
-
-    @property
-    def audit(self) -> AuditStore: ...
-
-    @property
-    def conversations(self) -> ConversationStore: ...
-
-    @property
-    def voice_calls(self) -> VoiceCallStore: ...
-
-    @property
-    def sessions(self) -> SessionStore: ...
-
-    @property
-    def messages(self) -> MessageStore: ...
-
-    @property
-    def blocks(self) -> BlockStore: ...
-
-    @property
-    def tokens(self) -> TokenStore: ...
-
-    async def check(self) -> None:
-        """Raises `StoreUnavailable` if nothing can be stored now."""
-        ...
-
-    async def aclose(self) -> None: ...
+Database = MemoryDatabase | sql.Database
+"""The stores of a process, in whichever backend."""
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """A running Antiphon without a server around it."""
+class App:
+    """A running Antiphon without a server."""
 
     settings: Settings
     registry: Registry
@@ -96,7 +59,7 @@ class House:
     composer: Composer
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
-        """A new session of the local user."""
+        """Makes a new session of the local user."""
         session = ToolSession(
             id=uuid4().hex,
             user=LOCAL_USER,
@@ -109,15 +72,15 @@ class House:
         return session
 
     async def assistant(self) -> BuiltinModel:
-        """The offline assistant, ready to answer."""
+        """Makes the offline assistant, ready to answer."""
         builtin = BuiltinModel(self.registry)
-        # Beside the event loop: compiling the grammar takes a fifth of a second.
+        # In a thread, since compiling the grammar takes 0.2 s.
         await asyncio.to_thread(builtin.compile)
         return builtin
 
     @asynccontextmanager
     async def text_model(self) -> AsyncIterator[TextModel]:
-        """The model of the settings, ready to answer."""
+        """Opens the text model of the settings."""
         reference = parse(self.settings.model.text)
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
@@ -134,7 +97,7 @@ class House:
         voice: ModelFactory | None = None,
         synthesize: Synthesize | None = None,
     ) -> Hub:
-        """The sessions of this process. Without a voice, calls are refused with a notice, and text goes on."""
+        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice."""
         factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
@@ -153,19 +116,17 @@ class House:
 
 
 def build_tools(settings: Settings) -> build.Built:
-    """Compiles the built-in tools and the project's own, without writing anything."""
+    """Compiles the built-in tools and the project's own tools, without writing anything."""
     return build.build([TOOLKIT, *settings.tool_paths], disable=settings.tools.disable)
 
 
 def load_tools(settings: Settings) -> Registry:
-    """The registry, built first unless `tools.build` is off; then a stale artifact is an error."""
+    """Loads the registry. It is built first unless `tools.build` is off; then a stale artifact is an error."""
     if settings.tools.build:
         built = build_tools(settings)
         if not built.ok:
             count = "a mistake" if len(built.errors) == 1 else f"{len(built.errors)} mistakes, the first"
-            raise BuildError(
-                f"the tools have {count}: {built.errors[0]}. Run `antiphon tools build` to see all that is wrong."
-            )
+            raise BuildError(f"the tools have {count}: {built.errors[0]}. Run `antiphon tools build` to see them all.")
         build.write(built, settings.artifact_path)
     elif not settings.artifact_path.exists():
         raise RegistryError(f"{settings.artifact_path} is missing. Run `antiphon tools build` first.")
@@ -177,11 +138,11 @@ def load_tools(settings: Settings) -> Registry:
 
 async def open_stores(settings: Settings) -> Database:
     path = settings.database_path
-    return MemoryDatabase() if path is None else await open_database(path)
+    return MemoryDatabase() if path is None else await sql.open_database(path)
 
 
 @asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
+async def open_app(settings: Settings) -> AsyncIterator[App]:
     composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
@@ -196,7 +157,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield House(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
+            yield App(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
         finally:
             await executor.aclose()
     finally:

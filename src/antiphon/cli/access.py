@@ -1,4 +1,4 @@
-"""`antiphon token …`: let people and programs in."""
+"""`antiphon token …` and `antiphon users …`: access tokens, and blocked users."""
 
 import asyncio
 import secrets
@@ -14,45 +14,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from antiphon.config import Settings
-    from antiphon.storage.people import TokenRecord
+    from antiphon.storage.people import Block, TokenRecord
 
-app = typer.Typer(no_args_is_help=True)
+token_app = typer.Typer(no_args_is_help=True)
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 MAX_DAYS: Final = 36_500
 
 
-@app.command()
+@token_app.command()
 def new(
     user: LocalUserOption = None,
     name: Annotated[str, typer.Option(metavar="TEXT", help='What it is for, such as "my phone".')] = "",
     days: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_DAYS, metavar="DAYS", help="How many days it is valid. [default: for ever]"),
+        typer.Option(min=1, max=MAX_DAYS, metavar="DAYS", help="How many days it is valid. [default: forever]"),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make an access token for a user, and show it this once. Only the token goes to standard output."""
+    """Create an access token for a user, and show it once. Only the token goes to standard output."""
     settings = settings_for(config)
     owner = (local_user() if user is None else user).strip()
     if not owner or plain(owner) != owner:
-        raise UsageError(f"{user!r} is no name of a user. Give --user a name of visible letters.")
+        raise UsageError(f"{user!r} is not a valid user name. Use printable characters for --user.")
     token, record = asyncio.run(_make(settings, owner, name.strip(), days))
     until = "It does not expire" if record.expires_ms is None else f"It is valid until {tell_time(record.expires_ms)}"
     typer.echo(token)
     typer.echo(
-        f"This is the token of the user {owner!r}, with the id {record.id}. It is shown only now, so keep it safe. "
-        f"{until}; `antiphon token revoke {record.id}` ends it.",
+        f"This is the token of the user {owner!r}, with the id {record.id}. It is shown only once, so keep it safe. "
+        f"{until}; `antiphon token revoke {record.id}` revokes it.",
         err=True,
     )
 
 
-@app.command("list")
+@token_app.command("list")
 def list_tokens(config: ConfigOption = None) -> None:
-    """List the tokens that were not revoked. Only what is known about them: the tokens themselves are not stored."""
-    records = asyncio.run(_list(settings_for(config)))
+    """List the tokens that were not revoked, without the tokens themselves, which are not stored."""
+    records = asyncio.run(_list_tokens(settings_for(config)))
     if not records:
-        typer.echo("There are no tokens. `antiphon token new` makes one.")
+        typer.echo("There are no tokens. `antiphon token new` creates one.")
         return
     from rich.console import Console
     from rich.markup import escape
@@ -63,18 +63,18 @@ def list_tokens(config: ConfigOption = None) -> None:
     for record in records:
         expires = "never" if record.expires_ms is None else tell_time(record.expires_ms)
         if record.expires_ms is not None and record.expires_ms <= now_ms:
-            expires += " (over)"
+            expires += " (expired)"
         cells = (record.id, record.user, record.name, tell_time(record.created_ms), expires)
         table.add_row(*(escape(plain(cell)) for cell in cells))
     Console(highlight=False).print(table)
 
 
-@app.command()
+@token_app.command()
 def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="As `antiphon token list` shows it.")],
     config: ConfigOption = None,
 ) -> None:
-    """End a token: from now on nobody comes in with it."""
+    """Revoke a token, so that it no longer gives access."""
     if not asyncio.run(_revoke(settings_for(config), id)):
         raise UsageError(f"there is no token with the id {id!r}. `antiphon token list` shows them all.")
     typer.echo(f"Revoked {id}. Its open connections are closed within seconds.")
@@ -87,13 +87,20 @@ async def _make(settings: "Settings", user: str, name: str, days: int | None) ->
     token = make_token()
     now_ms = SystemClock().now_ms()
     expires_ms = None if days is None else now_ms + days * DAY_MS
-    record = TokenRecord(secrets.token_hex(4), user, name, hash_token(token), now_ms, expires_ms)
+    record = TokenRecord(
+        id=secrets.token_hex(4),
+        user=user,
+        name=name,
+        token_hash=hash_token(token),
+        created_ms=now_ms,
+        expires_ms=expires_ms,
+    )
     async with open_data(settings) as database:
         await database.tokens.add(record)
     return token, record
 
 
-async def _list(settings: "Settings") -> "Sequence[TokenRecord]":
+async def _list_tokens(settings: "Settings") -> "Sequence[TokenRecord]":
     async with open_data(settings) as database:
         return await database.tokens.list()
 
@@ -101,3 +108,44 @@ async def _list(settings: "Settings") -> "Sequence[TokenRecord]":
 async def _revoke(settings: "Settings", id: str) -> bool:
     async with open_data(settings) as database:
         return await database.tokens.revoke(id)
+
+
+users_app = typer.Typer(no_args_is_help=True)
+
+
+@users_app.command("list")
+def list_users(config: ConfigOption = None) -> None:
+    """List the blocked users, and until when they are blocked."""
+    blocks = asyncio.run(_list_blocks(settings_for(config)))
+    if not blocks:
+        typer.echo("Nobody is blocked.")
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("user", "blocked until", "reason")
+    for block in blocks:
+        table.add_row(escape(plain(block.user)), tell_time(block.until_ms), escape(plain(block.reason)))
+    Console(highlight=False).print(table)
+
+
+@users_app.command()
+def unblock(
+    user: Annotated[str, typer.Argument(metavar="USER", help="As `antiphon users list` shows it.")],
+    config: ConfigOption = None,
+) -> None:
+    """Unblock a user at once."""
+    if not asyncio.run(_unblock(settings_for(config), user)):
+        raise UsageError(f"the user {user!r} is not blocked. `antiphon users list` shows who is.")
+    typer.echo(f"{plain(user)} is no longer blocked.")
+
+
+async def _list_blocks(settings: "Settings") -> "Sequence[Block]":
+    async with open_data(settings) as database:
+        return await database.blocks.list(SystemClock().now_ms())
+
+
+async def _unblock(settings: "Settings", user: str) -> bool:
+    async with open_data(settings) as database:
+        return await database.blocks.unblock(user)

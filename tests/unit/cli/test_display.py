@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from antiphon.cli.turn_display import TurnDisplay
+from antiphon.cli.display import TurnDisplay
 from antiphon.client import Incoming, NewSession, Reconnecting, Resumed
 from antiphon.protocol import server_messages as s
 
@@ -44,7 +44,7 @@ def test_the_same_guess_is_shown_once() -> None:
 
 def test_what_is_asked_first_is_shown() -> None:
     question = s.ConfirmationRequest("token", "book", {}, "Book a table?", 0)
-    assert shown(question) == ["It asks first: Book a table?"]
+    assert shown(question) == ["Please confirm: Book a table?"]
 
 
 def test_an_answer_that_is_cut_off_ends_its_line() -> None:

@@ -1,0 +1,92 @@
+"""`antiphon serve`, `antiphon chat` and `antiphon talk`.
+
+Only their options are here. What they do is imported when one of them runs, so that `antiphon --help` stays quick.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from antiphon.cli.options import ConfigOption, settings_for
+
+UrlOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The server's address, such as ws://127.0.0.1:8000/ws. [default: the server in the settings]",
+    ),
+]
+TokenOption = Annotated[str | None, typer.Option(metavar="TOKEN", help="An access token, if the server requires one.")]
+
+
+def serve(
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="The address to listen on; 0.0.0.0 means all addresses. [default: the setting server.host]",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="The port to listen on; 0 means any free port. [default: the setting server.port]",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow access without a token, also from other machines.")
+    ] = False,
+    json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Serve conversations over WebSocket and HTTP until stopped."""
+    from antiphon import config as configuration
+    from antiphon.serve import run_server
+    from antiphon.server.serving import run_loop
+    from antiphon.telemetry import log
+
+    settings = configuration.load(config)
+    log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
+    run_loop(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))
+
+
+def chat(url: UrlOption = None, token: TokenOption = None, config: ConfigOption = None) -> None:
+    """Chat with a server in text. If none is running, the chat starts its own. Type "exit" to leave."""
+    from antiphon.cli.chat import run_chat
+
+    run_chat(settings_for(config), url, token)
+
+
+def talk(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE.wav]", help="What to say: a WAV file of at most one minute.")
+    ] = None,
+    mic: Annotated[
+        bool, typer.Option("--mic", help="Talk through this machine's microphone and loudspeaker instead.")
+    ] = False,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="ANSWER.wav", help="Where to save the spoken answer: a WAV file.")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Speak a recording to a server, and show the answer and how long it took; or talk with --mic until Ctrl-C.
+
+    If no server is running, this starts its own.
+    """
+    if (file is None) is not mic:
+        raise typer.BadParameter("Give either a WAV file or --mic")
+    if mic and save is not None:
+        raise typer.BadParameter("--save works with a WAV file, not with --mic")
+    from antiphon.cli.calling import call, say_file
+
+    settings = settings_for(config)
+    if file is None:
+        call(settings, url, token)
+    else:
+        say_file(settings, url, token, file, save)

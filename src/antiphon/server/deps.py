@@ -1,0 +1,67 @@
+"""What the HTTP routes work with."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+
+from antiphon.clock import Clock
+from antiphon.security.quota import Quota
+from antiphon.server.authenticator import Caller
+from antiphon.session.hub import Hub
+from antiphon.speech.base import Voice
+from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.tools.registry import Registry
+from antiphon.tools.spec import Mode
+
+
+class Model(Struct, frozen=True):
+    name: str
+    mode: Mode
+    needs_network: bool
+    current: bool = False
+
+
+class ModelFailure(Struct, frozen=True):
+    kind: str
+    """What went wrong, such as unreachable, timeout, rate_limited, server_error or cut_off."""
+    at: int
+    """Unix time in milliseconds."""
+    status: int | None = None
+    """The HTTP status of the model's server, if it refused."""
+
+
+class ModelState(Struct, frozen=True):
+    """The text model, and whether its last answer succeeded."""
+
+    name: str
+    """The name without the address of its server."""
+    last_failure: ModelFailure | None = None
+    """Null if the last answer was complete, or if there was none yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpDeps:
+    hub: Hub
+    conversations: ConversationStore
+    voice_calls: VoiceCallStore
+    registry: Registry
+    identify: Callable[[Request], Awaitable[Caller | None]]
+    """Returns None for a request without a valid token where one is required."""
+    ready: Callable[[], Awaitable[Sequence[str]]]
+    """Returns what keeps the server from serving, one sentence each; nothing if it can serve."""
+    clock: Clock
+    quota: Quota = field(default_factory=Quota)
+    models: Callable[[], Sequence[Model]] = tuple
+    voices: Callable[[], Sequence[Voice]] = tuple
+    """The voices of the synthesizer, the default one first; none on a server that does not speak."""
+    collectors: Sequence[Collector] = ()
+    """Metrics besides those of the tools and the sessions."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server begins to stop: new messages are refused."""
+    must_end: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the time for finishing answers is over."""
+    model_state: Callable[[], ModelState | None] = lambda: None
