@@ -176,6 +176,8 @@ export interface TranscriptMessage {
   text: string;
   /** A final transcript is sent after it is stored; interim ones are sent while the user speaks. */
   is_final: boolean;
+  /** The turn that it belongs to. A transcript may come after the answer of its turn, or never. */
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
@@ -186,6 +188,7 @@ export interface ResponseChunkMessage {
   /** Only the new text. */
   text: string;
   is_first: boolean;
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
@@ -208,6 +211,7 @@ export interface QueuedText {
 export interface ResponseMessage {
   type: "response";
   text: string;
+  turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }
