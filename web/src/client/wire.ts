@@ -177,7 +177,7 @@ export interface TranscriptMessage {
   text: string;
   /** A final one is sent after it is stored; interim ones come while the user speaks. */
   is_final: boolean;
-  /** The turn that it belongs to. It may come after the answer of this turn. */
+  /** The turn that it belongs to. A transcript may come after the answer of its turn, or never. */
   turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
@@ -189,7 +189,6 @@ export interface ResponseChunkMessage {
   /** Only what is new. */
   text: string;
   is_first: boolean;
-  /** The turn that it answers. */
   turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
@@ -213,7 +212,6 @@ export interface QueuedText {
 export interface ResponseMessage {
   type: "response";
   text: string;
-  /** The turn that it answers. */
   turn: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. Set when it is sent. */
   n: number;
