@@ -252,3 +252,12 @@ export function isOfNewestTurn(state: PageState, item: Item): boolean {
 export function replace<T extends Item>(state: PageState, item: T, changed: Partial<T>): PageState {
   return { ...state, items: state.items.map((each) => (each === item ? { ...each, ...changed } : each)) };
 }
+
+export function remove(state: PageState, item: Item): PageState {
+  return { ...state, items: state.items.filter((each) => each !== item) };
+}
+
+/** Finds the oldest matching item of the user. */
+export function findUser(state: PageState, matches: (item: UserItem) => boolean): UserItem | undefined {
+  return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
+}

@@ -2,7 +2,8 @@
 
 import type { FlyoutType, HistoryMessage } from "../client/antiphon";
 import {
-  append, type AssistantItem, inTurnOrder, isOfNewestTurn, type Item, type PageState, replace, NOT_PLAYED, type UserItem,
+  append, type AssistantItem, findUser, inTurnOrder, isOfNewestTurn, type Item, NOT_PLAYED, type PageState, remove, replace,
+  type UserItem,
 } from "./state";
 import { restoreConfirmations, expireUnapproved, markCallsLost, addHistoryCalls } from "./tools";
 
@@ -52,7 +53,7 @@ export function addFinalTranscript(before: PageState, { text, turn }: Transcript
   const typed = findTyped(state, text.trim());
   if (typed !== undefined) return finalize(state, typed, { text, turn });
   const interim = findInterim(state, turn);
-  const rest = interim === undefined ? state : { ...state, items: state.items.filter((item) => item !== interim) };
+  const rest = interim === undefined ? state : remove(state, interim);
   const open = findUnanswered(rest, turn);
   // The user continued to speak: this is the whole turn, and the answer to its first part was dropped.
   if (open !== undefined && continues(text, open.text)) {
@@ -91,10 +92,6 @@ function findUnanswered(state: PageState, turn: number | null): UserItem | undef
     if (item.kind === "assistant" && item.status !== "dropped") return undefined;
   }
   return undefined;
-}
-
-function findUser(state: PageState, matches: (item: UserItem) => boolean): UserItem | undefined {
-  return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
 }
 
 /** Compares words only: recognised again, the same words may have other capitals and punctuation. */

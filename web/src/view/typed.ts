@@ -2,7 +2,7 @@
 
 import type { ErrorMessage, QueuedText } from "../client/antiphon";
 import { showError, logNotice } from "./notices";
-import { append, type Item, type PageState, replace, type UserItem } from "./state";
+import { append, findUser, type Item, type PageState, remove, replace, type UserItem } from "./state";
 
 const SESSION_LOST = "Not sent: the session was lost.";
 const INTERRUPTED = "Not sent: the answer was interrupted.";
@@ -21,8 +21,8 @@ export function addTyped(state: PageState, text: string, now: number): PageState
 
 /** Moves a failed message to the end of the thread, where it is sent again. */
 export function retryTyped(state: PageState, key: string, now: number): PageState {
-  const item = findTyped(state, (each) => each.key === key);
-  return item === undefined ? state : addTyped(without(state, item), item.text, now);
+  const item = findUser(state, (each) => each.key === key);
+  return item === undefined ? state : addTyped(remove(state, item), item.text, now);
 }
 
 /** Takes the server's whole queue. Messages that left it are being sent, or were removed by the user. */
@@ -31,8 +31,8 @@ export function updateQueue(state: PageState, queue: readonly QueuedText[], now:
   const left = new Set(queue.map(({ id }) => id));
   let next = state;
   for (const { text } of queue.filter(({ id }) => !known.has(id))) {
-    const item = findTyped(next, (each) => each.status === "sending" && each.text.trim() === text.trim());
-    if (item !== undefined) next = without(next, item);
+    const item = findUser(next, (each) => each.status === "sending" && each.text.trim() === text.trim());
+    if (item !== undefined) next = remove(next, item);
   }
   const gone = state.queue.filter(({ id }) => !left.has(id));
   const back = gone.filter(({ id }) => state.unqueuing.includes(id));
@@ -62,9 +62,9 @@ function restoreDraft(state: PageState, text: string): PageState {
 /** Shows an error about a message beside that message, and any other error above the thread. */
 export function applyError(state: PageState, message: ErrorMessage, now: number): PageState {
   const { code, message: reason } = message;
-  const sending = REJECTIONS.has(code) ? findTyped(state, (item) => item.status === "sending") : undefined;
+  const sending = REJECTIONS.has(code) ? findUser(state, (item) => item.status === "sending") : undefined;
   if (code === "busy" && sending !== undefined && state.draft.trim() === "") {
-    return showError(restoreDraft(without(state, sending), sending.text), reason, message.retryable ?? false, code, now);
+    return showError(restoreDraft(remove(state, sending), sending.text), reason, message.retryable ?? false, code, now);
   }
   if (sending !== undefined) return logNotice(replace(state, sending, { status: "unsent", reason }), reason, code, now);
   const question = TURN_FAILED.has(code) ? findUnanswered(state) : undefined;
@@ -85,12 +85,4 @@ function findUnanswered(state: PageState): UserItem | undefined {
 /** A new session knows nothing of what was sent or queued. What was typed without a connection is sent to it. */
 export function markTypedLost(state: PageState, now: number): PageState {
   return markUnsent(updateQueue({ ...state, unqueuing: [] }, [], now), (item) => item.sent !== "not_yet", SESSION_LOST);
-}
-
-function findTyped(state: PageState, matches: (item: UserItem) => boolean): UserItem | undefined {
-  return state.items.find((item): item is UserItem => item.kind === "user" && matches(item));
-}
-
-function without(state: PageState, item: UserItem): PageState {
-  return { ...state, items: state.items.filter((each) => each !== item) };
 }
