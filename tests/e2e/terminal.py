@@ -1,4 +1,8 @@
-"""A person at a terminal: a folder, a data folder of its own, and the installed `antiphon` command."""
+"""A person at a terminal: a folder, a data folder of its own, and the `antiphon` command.
+
+`Terminal.run` calls the command in this process, since starting one takes a second. What only a process of its own
+shows (the installed entry point, signals, a terminal, other import paths) is tested with `Terminal.run_process`.
+"""
 
 import json
 import os
@@ -11,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.in_process import call_main
+
 COMMAND = str(Path(sys.executable).with_name("antiphon"))
+TIMEOUT_S = 60.0
 
 
 def heed_ctrl_c() -> None:
@@ -35,6 +42,11 @@ class Terminal:
     folder: Path
 
     def run(self, *words: str, typed: str = "", **variables: str) -> Shown:
+        """The command, called in this process."""
+        return Shown(*call_main([COMMAND, *words], self.folder, self.environment(**variables), typed, TIMEOUT_S))
+
+    def run_process(self, *words: str, typed: str = "", **variables: str) -> Shown:
+        """The installed command, in a process of its own."""
         return self.shell([COMMAND, *words], typed, **variables)
 
     def shell(self, command: str | list[str], typed: str = "", **variables: str) -> Shown:
@@ -47,7 +59,7 @@ class Terminal:
             input=typed,
             text=True,
             capture_output=True,
-            timeout=60,
+            timeout=TIMEOUT_S,
         )
         return Shown(done.returncode, done.stdout, done.stderr)
 

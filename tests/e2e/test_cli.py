@@ -17,6 +17,19 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--version"], 0), (["serv"], 2), (["tools", "show", "calculat"], 1), (["tools", "run", "calculat"], 1)],
+)
+def test_the_installed_command_ends_with_an_exit_code_and_without_a_traceback(
+    terminal: Terminal, words: list[str], code: int
+) -> None:
+    shown = terminal.run_process(*words)
+    assert shown.code == code
+    assert "Traceback" not in shown.err
+    assert shown == terminal.run(*words)
+
+
 def test_help_names_the_commands(terminal: Terminal) -> None:
     shown = terminal.run("--help")
     assert shown.code == 0
@@ -165,7 +178,7 @@ def test_a_prompt_that_is_not_there_stops_the_server_at_its_start(terminal: Term
     installed = terminal.folder / "installed"
     shutil.copytree(Path(antiphon.__file__).parent, installed / "antiphon", ignore=shutil.ignore_patterns("static"))
     (installed / "antiphon" / "prompts" / "loop-voice.md").unlink()
-    shown = terminal.run("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
+    shown = terminal.run_process("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
     assert (shown.code, shown.out) == (1, "")
     assert re.fullmatch(r"antiphon: the prompt file .*loop-voice\.md cannot be read: .*\n", shown.err)
 
@@ -252,7 +265,7 @@ def test_nothing_is_left_in_a_folder_that_is_no_project(terminal: Terminal) -> N
 
 
 def test_the_tests_of_a_built_in_tool_can_be_run(terminal: Terminal) -> None:
-    shown = terminal.run("tools", "test", "tell_joke")
+    shown = terminal.run_process("tools", "test", "tell_joke")
     assert shown.code == 0
     assert "passed" in shown.out
 
@@ -321,12 +334,12 @@ def test_a_result_that_does_not_fit_the_outputs_of_the_schema_is_told_with_its_p
 def test_a_result_that_fits_the_outputs_is_a_success(terminal: Terminal) -> None:
     write_greeting(terminal, '{"greeting": {"words": 2}}')
     assert terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}').code == 0
-    assert terminal.run("tools", "test", "greet").code == 0
+    assert terminal.run_process("tools", "test", "greet").code == 0
 
 
 def test_a_test_of_a_tool_fails_when_a_result_does_not_fit_the_outputs(terminal: Terminal) -> None:
     write_greeting(terminal, '{"greeting": {"words": "two"}}')
-    shown = terminal.run("tools", "test", "greet")
+    shown = terminal.run_process("tools", "test", "greet")
     assert shown.code == 1
     assert "/greeting/words" in shown.out
     assert "1 failed" in shown.out

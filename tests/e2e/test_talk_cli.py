@@ -78,7 +78,7 @@ def test_what_is_asked_first_is_shown(terminal: Terminal, voice_server: VoiceSer
 
 
 def test_without_a_server_it_has_one_of_its_own(terminal: Terminal, recordings: Path, models_dir: Path) -> None:
-    shown = terminal.run(
+    shown = terminal.run_process(
         "talk",
         str(recordings / "question.wav"),
         ANTIPHON_SERVER__PORT="9",
@@ -144,7 +144,7 @@ def sound(folder: Path, spoken: Path) -> dict[str, str]:
 def test_a_conversation_lasts_until_somebody_says_goodbye(
     terminal: Terminal, voice_server: VoiceServer, recordings: Path
 ) -> None:
-    shown = terminal.run(
+    shown = terminal.run_process(
         "talk", "--mic", "--url", voice_server.url, **sound(terminal.folder, recordings / "farewell.pcm")
     )
     assert shown.err == ""
@@ -182,13 +182,13 @@ def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServe
 def test_without_the_package_a_microphone_is_one_line(terminal: Terminal) -> None:
     (terminal.folder / "packages").mkdir()
     (terminal.folder / "packages" / "sounddevice.py").write_text("raise ModuleNotFoundError('sounddevice')")
-    shown = terminal.run("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
+    shown = terminal.run_process("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
     assert "pip install 'antiphon[mic]'" in one_line(shown)
 
 
 def test_the_doctor_listens_when_it_is_asked_to(terminal: Terminal, recordings: Path) -> None:
     spoken = recordings / "farewell.pcm"
-    shown = terminal.run("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
+    shown = terminal.run_process("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
     assert shown.code == 0
     assert "microphone: A table (48000 Hz, the usual one)" in shown.out
     assert "dBFS on the whole" in shown.out
