@@ -44,6 +44,8 @@ class Plan:
     """No file of the server can grow beyond this: its disk is full."""
     turn_s: float | None = None
     """How long the model may take for a turn; None is the usual limit."""
+    write_s: float | None = None
+    """How long a client may take to read what was written to it; None is the usual limit."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def serve(
     limits: Mapping[Kind, Limit] | None = None,
     max_file_bytes: int | None = None,
     turn_s: float | None = None,
+    write_s: float | None = None,
     child: str = "tests.wire.served_child",
     **sections: Any,
 ) -> Iterator[Served]:
@@ -105,6 +108,7 @@ def serve(
     tables = {**sections, "model": {"voice": "none", **sections.get("model", {})}}
     made = {name: getattr(config, name.capitalize())(**table) for name, table in tables.items()}
     settings = Settings(project_dir=folder, data_dir=folder / "data", **made)
+    plan = Plan(settings, voice, limits, max_file_bytes=max_file_bytes, turn_s=turn_s, write_s=write_s)
     log_path = folder / "log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(
@@ -118,7 +122,7 @@ def serve(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes, turn_s)))
+        process.stdin.write(pickle.dumps(plan))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)

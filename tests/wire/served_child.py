@@ -4,12 +4,14 @@ import pickle
 import resource
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from antiphon.models import bounded
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
-from antiphon.server import loop
+from antiphon.server import loop, serving
+from antiphon.server.connections import Deadlines
 from antiphon.telemetry import log
 from tests.fakes.scripted_live import ScriptedLive
 from tests.wire.served import Plan
@@ -18,6 +20,8 @@ from tests.wire.served import Plan
 async def run(plan: Plan) -> None:
     if plan.turn_s is not None:
         bounded.MAX_TURN_S = plan.turn_s  # type: ignore[misc]
+    if plan.write_s is not None:
+        serving.Deadlines = partial(Deadlines, write_s=plan.write_s)  # type: ignore[attr-defined, assignment]
     await run_server(
         plan.settings,
         port=0,
