@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser.chromium import Chromium
-from tests.browser.scripted import ScriptedServer, Wire, serve_scripted
+from tests.browser.scripted import PATIENCE_S, ScriptedServer, Wire, serve_scripted
 from tests.browser.visitor import Visitor
 
 Invite = Callable[..., Visitor]
 """Brings a visitor with a browser of these properties, not at the page yet."""
+
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 @pytest.fixture(scope="session")
