@@ -103,8 +103,9 @@ describe("a hostile text", () => {
     ["fences", "```\n".repeat(2000)],
     ["spaces", `a${" ".repeat(8000)}b`],
   ])("of %s takes no long time", (_, text) => {
-    const before = performance.now();
+    // By the time of the processor: other tests run beside these.
+    const before = process.cpuUsage().user;
     parseMarkdown(text);
-    expect(performance.now() - before).toBeLessThan(400);
+    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(400);
   });
 });
