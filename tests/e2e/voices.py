@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
@@ -22,6 +23,7 @@ from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.e2e.terminal import COMMAND, Terminal
+from tests.fakes.clips import kept_clip
 from tests.fakes.spoken import for_ears, record
 
 JOE: Final = "joe"
@@ -70,7 +72,9 @@ def make_clips(models_dir: Path, said: Iterable[tuple[str, str]]) -> dict[tuple[
 
     async def make() -> dict[tuple[str, str], bytes]:
         async with engines(models_dir) as (piper, _):
-            return {(voice, text): await speak(piper, voice, text) for voice, text in said}
+            return {
+                (voice, text): await kept_clip(voice, text, partial(speak, piper, voice, text)) for voice, text in said
+            }
 
     return asyncio.run(make())
 
