@@ -6,8 +6,6 @@ import os
 import pickle
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +21,8 @@ from antiphon.security.quota import Kind, Limit
 from antiphon.security.tokens import hash_token, make_token
 from antiphon.storage.people import TokenRecord
 from antiphon.storage.sql import open_database
+from tests.fakes.fork_server import Forked
 from tests.fakes.scripted_live import Step
-from tests.fakes.tree import PYTHON_PATH, ROOT
 
 URL_VARIABLE: Final = "WIRE_URL"
 """Tests that need nothing but the wire are run against this server, if it is set."""
@@ -51,7 +49,7 @@ class Plan:
 @dataclass(frozen=True)
 class Served:
     url: str
-    process: "subprocess.Popen[bytes]"
+    process: Forked
     log_path: Path
 
     @property
@@ -111,16 +109,7 @@ def serve(
     plan = Plan(settings, voice, limits, max_file_bytes=max_file_bytes, turn_s=turn_s, write_s=write_s)
     log_path = folder / "log"
     with log_path.open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", child],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": PYTHON_PATH},
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
+        process = Forked.start(child, stderr=log)
     try:
         process.stdin.write(pickle.dumps(plan))
         process.stdin.close()
