@@ -34,8 +34,11 @@ test: system models $(NODE_INSTALLED) ## run every check and every test
 	[ $$tested -eq 0 ] && [ $$checked -eq 0 ]
 	$(BIN)/pytest -q $(IN_REAL_TIME)
 
-test-fast: models ## run the unit and contract tests alone
-	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit
+# Without those that speak and listen with the real engines for longest.
+ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/speech/test_piper_voices.py
+
+test-fast: models ## run the unit and contract tests, for the loop of editing and testing
+	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))
 
 # Not named as tests are, so that only this finds them.
 soak: system models ## run what takes too long for every day

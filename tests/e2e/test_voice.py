@@ -40,8 +40,8 @@ SAID = (
     # It is nobody's voice, and people have to listen twice too.
     *((question, ENGLISH) for question in (TOKYO, PRODUCT, UPTIME)),
 )
-AT_ONCE = 2
-"""Who talks at the same time, on a machine with two cores."""
+AT_ONCE = 3
+"""How many people talk at the same time. A machine with two cores serves four."""
 WISH = "Please water the garden."
 YES = "Yes, please."
 LONG = "What can you do?"
