@@ -1,4 +1,4 @@
-"""Calls `antiphon` in this process: by its entry point, with a folder, variables and streams of its own."""
+"""Calls the entry point of `antiphon` in this process, with its own folder, environment and standard streams."""
 
 import gc
 import io
@@ -21,7 +21,7 @@ from antiphon.cli import main
 def call_main(
     arguments: list[str], folder: Path, environment: Mapping[str, str], typed: str, timeout_s: float
 ) -> tuple[int, str, str]:
-    """Gives the exit code, and what was written to standard output and standard error.
+    """Returns the exit code, and what the command wrote to standard output and standard error.
 
     The command runs in a thread: it starts an event loop, and the test may be running one.
     """
@@ -43,7 +43,7 @@ def call_main(
 
 
 def _exit_code() -> int:
-    """What the interpreter would end with."""
+    """Calls the entry point and returns the exit code that the interpreter would end with."""
     try:
         main()
     except SystemExit as ended:
@@ -79,7 +79,7 @@ def _environment_replaced(environment: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _process_state_restored() -> Iterator[None]:
-    """Undoes what a command sets for its whole process, which is the process of other tests here."""
+    """Undoes what a command sets for its whole process, since other tests run in this one."""
     config, handlers, interval_s = structlog.get_config(), [*logging.getLogger().handlers], sys.getswitchinterval()
     try:
         yield

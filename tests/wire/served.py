@@ -1,4 +1,4 @@
-"""A whole server for tests, as a process with a folder of its own; or the one at `WIRE_URL`, where any will do."""
+"""A whole server for tests, in its own process and folder; or the one at `WIRE_URL`, if a test can use any server."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from tests.fakes.fork_server import Forked
 from tests.fakes.scripted_live import Step
 
 URL_VARIABLE: Final = "WIRE_URL"
-"""Tests that need nothing but the wire are run against this server, if it is set."""
+"""If this is set, tests that need nothing but the protocol run against the server at this address."""
 
 UNLIMITED: Final[Mapping[Kind, Limit]] = {}
 
@@ -39,7 +39,7 @@ class Plan:
     """What the voice of every call hears and says; None is a server without a voice."""
     limits: Mapping[Kind, Limit] | None = None
     max_file_bytes: int | None = None
-    """No file of the server can grow beyond this: its disk is full."""
+    """The largest size of a file of the server, to simulate a full disk."""
     turn_s: float | None = None
     """How long the model may take for a turn; None is the usual limit."""
     write_s: float | None = None
@@ -58,17 +58,17 @@ class Served:
 
     @property
     def http(self) -> str:
-        """Where its routes are."""
+        """The base address of its HTTP routes."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
-        """Everything that it has logged, one JSON object a line."""
+        """Everything that it has logged, as one JSON object per line."""
         return self.log_path.read_text()
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """The lines of the log that no client should be able to bring about."""
+        """The lines of the log that no client should be able to cause."""
         lines = [json.loads(line) for line in self.log.splitlines()]
         return [line for line in lines if line["level"] in ("error", "critical") or "exception" in line]
 
@@ -78,11 +78,11 @@ class Served:
 
     @property
     def connections(self) -> Sequence[Any]:
-        """As the system has them: those that the server has let go are gone, whatever the client knows of it."""
+        """The server's TCP connections as the operating system sees them, whatever the clients know."""
         return psutil.Process(self.process.pid).net_connections("tcp")
 
     def stop(self) -> None:
-        """As an orchestrator does it; returns when the process is gone."""
+        """Stops it with SIGTERM, as an orchestrator does, and waits for its end."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
 
@@ -99,9 +99,9 @@ def serve(
     child: str = "tests.wire.served_child",
     **sections: Any,
 ) -> Iterator[Served]:
-    """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
+    """Runs a server whose data is in `folder`, and whose own tools, if any, are in `folder/tools`.
 
-    `sections` are tables of the settings: `server={"auth": "required"}`. The same folder may be served again.
+    `sections` are tables of the settings: `server={"auth": "required"}`. Several servers may use the same folder.
     """
     tables = {**sections, "model": {"voice": "none", **sections.get("model", {})}}
     made = {name: getattr(config, name.capitalize())(**table) for name, table in tables.items()}
@@ -126,7 +126,7 @@ def serve(
 
 @contextmanager
 def served_anywhere(folder: Path) -> Iterator[str]:
-    """The address of a server that asks for no token."""
+    """Gives the address of a server that requires no token."""
     if given := os.environ.get(URL_VARIABLE):
         yield given
         return
@@ -135,12 +135,12 @@ def served_anywhere(folder: Path) -> Iterator[str]:
 
 
 def add_token(folder: Path, user: str) -> str:
-    """A token for the server of this folder, which need not run yet."""
+    """Adds a token for the server of this folder, which need not be running yet."""
     return asyncio.run(make_known(folder, user))
 
 
 async def make_known(folder: Path, user: str) -> str:
-    """As `add_token`, for a test that runs in a loop."""
+    """Does the same as `add_token`, for async tests."""
     token = make_token()
     (folder / "data").mkdir(parents=True, exist_ok=True)
     database = await open_database(folder / "data" / "antiphon.db")

@@ -1,4 +1,4 @@
-"""The whole server in a process of its own. Its plan comes pickled on stdin; its announcement goes to stdout."""
+"""The whole server in its own process. It reads its pickled plan from stdin and prints its announcement to stdout."""
 
 import pickle
 import resource

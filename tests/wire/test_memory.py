@@ -17,7 +17,7 @@ ROUNDS: Final = 3
 MAX_GROWTH_BYTES: Final = 20 << 20
 MAX_SESSION_BYTES: Final = 1 << 20
 AT_ONCE: Final = 25
-"""Handshakes under way at the same time."""
+"""How many handshakes may be under way at the same time."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 async def hold_sessions(served: Served, count: int) -> int:
-    """Opens them all, lets each have a turn while all are open, and closes them; gives the size in between."""
+    """Opens `count` sessions, lets each have a turn, and closes them. Returns the server's size while all were open."""
     gate, everybody = asyncio.Semaphore(AT_ONCE), asyncio.Barrier(count + 1)
 
     async def attend() -> None:
@@ -48,7 +48,7 @@ async def hold_sessions(served: Served, count: int) -> int:
 
 
 async def settled(served: Served) -> int:
-    """The size when every socket is let go."""
+    """Waits until the server has closed every socket, and returns its size."""
     give_up_s = time.monotonic() + 20
     while any(connection.status == "ESTABLISHED" for connection in served.connections):
         assert time.monotonic() < give_up_s, "sockets are left open"
