@@ -8,24 +8,40 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test soak check models system bench web reference screenshots clean
+.PHONY: help serve test test-fast soak check models system bench web reference screenshots clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 serve: models ## build the tools and serve them
 	$(BIN)/antiphon serve
 
 # What hears and speaks in real time runs by itself, so that nothing else takes its time away.
-IN_REAL_TIME := tests/browser tests/e2e/test_voice.py
+IN_REAL_TIME := tests/e2e/test_voice.py $(patsubst %,tests/browser/test_%.py,voice speech performance)
+# In this order, so that small files are left for the end and both workers finish at about the same time.
+IN_PARALLEL := $(addprefix tests/,e2e browser wire fault contract fuzz unit fakes) src/antiphon/toolkit
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
-test: system check models ## check, then run every test
-	cd web && npm run --silent test
-	$(BIN)/pytest -q -n 2 --dist loadfile $(addprefix --ignore=,$(IN_REAL_TIME))
+# The checks run beside the first tests. What they say is shown when those are done, in one piece.
+# The name is not $(MAKE) itself: recipes with that are run even by `make -n`.
+THIS_MAKE := $(MAKE)
+test: system models $(NODE_INSTALLED) ## run every check and every test
+	@said=$$(mktemp); trap 'rm -f "$$said"; kill $$checks 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	{ $(THIS_MAKE) --no-print-directory check && npm --prefix web run --silent test; } >"$$said" 2>&1 & checks=$$!; \
+	$(BIN)/pytest -q $(PARALLEL) $(IN_PARALLEL) $(addprefix --ignore=,$(IN_REAL_TIME)); tested=$$?; \
+	wait $$checks; checked=$$?; cat "$$said"; \
+	[ $$checked -eq 0 ] || echo "A check has failed: see above."; \
+	[ $$tested -eq 0 ] && [ $$checked -eq 0 ]
 	$(BIN)/pytest -q $(IN_REAL_TIME)
 
+# Without those that speak and listen with the real engines for longest.
+ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/speech/test_piper_voices.py
+
+test-fast: models ## run the unit and contract tests, for the loop of editing and testing
+	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))
+
 # Not named as tests are, so that only this finds them.
-soak: $(INSTALLED) ## run what takes too long for every day
+soak: system models ## run what takes too long for every day
 	$(BIN)/pytest -q tests/soak/*.py
 
 check: $(INSTALLED) $(NODE_INSTALLED) ## style, types, import rules, file sizes, and whether the page is built

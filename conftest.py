@@ -1,4 +1,4 @@
-"""Rules for every test of the house: virtual time, no task left behind."""
+"""Rules for every test: async tests run on a virtual clock, and none leaves a task running."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,10 +19,10 @@ def pytest_asyncio_loop_factories(
 
 @pytest_asyncio.fixture(autouse=True)
 async def no_task_left_behind() -> AsyncIterator[None]:
-    """A test that leaves a task running fails: in a server it would run for months."""
+    """Fails a test that leaves a task running: in a server, such a task would run for months."""
     before = asyncio.all_tasks()
     yield
-    # One turn of the loop lets what was cancelled or completed in the last line of the test come to its end.
+    # One turn of the loop lets tasks finish that the last line of the test cancelled or completed.
     await asyncio.sleep(0)
     left = [task for task in asyncio.all_tasks() - before if not task.done() and task is not asyncio.current_task()]
     for task in left:
@@ -32,5 +32,5 @@ async def no_task_left_behind() -> AsyncIterator[None]:
 
 @pytest.fixture(scope="session")
 def models_dir() -> Path:
-    """Where the model files are: `make test` has pulled them."""
+    """The folder of the model files. `make test` has pulled them."""
     return load(None).models_dir

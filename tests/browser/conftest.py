@@ -1,17 +1,19 @@
-"""One Chromium and one scripted server for all tests of the page; for each of them a wire and a visitor of its own."""
+"""Fixtures of the page's tests: each worker has one Chromium and one scripted server, each test its own connection."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser.chromium import Chromium
-from tests.browser.scripted import ScriptedServer, Wire, serve_scripted
+from tests.browser.scripted import PATIENCE_S, ScriptedServer, Wire, serve_scripted
 from tests.browser.visitor import Visitor
 
 Invite = Callable[..., Visitor]
-"""Brings a visitor with a browser of these properties, not at the page yet."""
+"""Makes a visitor whose browser context has these properties. It has not opened the page yet."""
+
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +31,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(autouse=True)
 def no_task_left_behind(chromium: Chromium) -> Iterator[None]:
-    """In the place of the rule for all tests: these have no loop of their own, but Playwright's."""
+    """Overrides the rule for all tests: these use Playwright's event loop instead of their own."""
     with chromium.while_used():
         yield
 
@@ -65,7 +67,7 @@ def invite(browser: Browser, wire: Wire) -> Iterator[Invite]:
 
 @pytest.fixture
 def visitor(invite: Invite, wire: Wire) -> Visitor:
-    """At the page, and connected."""
+    """A visitor who has opened the page and is connected."""
     visitor = invite(permissions=["microphone"]).open()
     wire.wait_for_page()
     return visitor

@@ -47,7 +47,7 @@ class RealServer:
         assert not any("no voice" in line for line in announced), announced
 
     def restart(self) -> None:
-        """As an operator does it: it is asked to stop, and says goodbye to those who are connected."""
+        """Restarts it as an operator does: it is asked to stop, and tells its clients before it does."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait(STOP_S)
@@ -66,7 +66,7 @@ class RealServer:
 
 
 def record(file: Path, *script: str | float) -> Path:
-    """A WAV file of sentences, spoken, and of silences, in seconds."""
+    """Writes a WAV file of spoken sentences, and of silences in seconds."""
     with wave.open(str(file), "wb") as written:
         written.setnchannels(1)
         written.setsampwidth(2)

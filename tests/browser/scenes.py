@@ -1,4 +1,4 @@
-"""Pieces of conversations, as a server tells them."""
+"""Pieces of conversations, as a server sends them."""
 
 import math
 import struct
@@ -18,12 +18,12 @@ SENTENCE: Final = "The evening train to Porto leaves at ten past six from the se
 
 
 def in_ms(ms: int) -> int:
-    """So many milliseconds from now, as Unix time."""
+    """The Unix time in milliseconds, `ms` from now."""
     return int(time.time() * 1000) + ms
 
 
 def exchange(asked: str, answered: str) -> list[Message]:
-    """A question and its answer in writing, from rest to rest."""
+    """A typed question and its answer, from idle to idle."""
     return [
         {"type": "state", "state": "processing"},
         {"type": "transcript", "text": asked, "is_final": True},
@@ -56,7 +56,7 @@ def tool_use(
 
 
 def wait_for_approval(call_id: str = "t1", token: str = "tok", **fields: Any) -> list[Message]:
-    """A call that a person has to approve, as far as it comes before their answer."""
+    """The messages of a call that a person has to approve, up to the question."""
     asked = question(token, id=call_id, **fields)
     refusal = {"error": {"type": "CONFIRMATION_REQUIRED", "message": "This needs confirmation.", "retryable": False}}
     called, refused = tool_use(asked["tool"], asked["args"], refusal, ok=False, duration_ms=6, call_id=call_id)
@@ -77,7 +77,7 @@ def question(token: str = "tok", **fields: Any) -> Message:
 
 
 def tone(ms: int, hz: float = 220.0) -> bytes:
-    """Something to hear, as speech comes over the wire."""
+    """A tone in the wire format of speech."""
     count = SPEECH_HZ * ms // 1000
     return struct.pack(
         f"<{count}h", *(round(9000 * math.sin(2 * math.pi * hz * at / SPEECH_HZ)) for at in range(count))
@@ -105,4 +105,4 @@ DIALOGUE: Final[Sequence[Message]] = (
     ),
     {"type": "response", "text": FORECAST},
 )
-"""A conversation with everything that is usual in one."""
+"""A conversation with everything that usually occurs in one."""

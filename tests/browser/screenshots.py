@@ -18,7 +18,7 @@ FORMS: Final[dict[str, dict[str, Any]]] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
 }
 SETTLED_MS: Final = 500
-"""What fades in has faded in."""
+"""How long it takes until everything has faded in."""
 GOING_ON: Final = "Yes, at nine in the morning, and tell me"
 
 

@@ -1,4 +1,4 @@
-"""A server that says what a test tells it to: the page as it is really served, and a wire without a mind behind it."""
+"""A server that sends what a test tells it to. It serves the real page, with a script in the place of a session."""
 
 import asyncio
 import json
@@ -20,9 +20,9 @@ from antiphon.server import page
 from antiphon.server.guard import Guard
 
 FOREIGN_NAME: Final = "page.test"
-"""A name that the browser of these tests finds on this machine, and that no browser takes for this machine."""
+"""A host name that the browser of these tests resolves to this machine without treating it as local."""
 PATIENCE_S: Final = 10.0
-"""For what the page does at once. Other tests may have the machine's cores."""
+"""How long to wait for what the page does at once. Other tests may be using the machine's cores."""
 FRAMED: Final = "A page that lets itself be framed"
 PICTURE: Final = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
@@ -33,16 +33,16 @@ Message = dict[str, Any]
 
 
 class Wire:
-    """One test's end of the wire: what the page says, over all connections, and what it is told."""
+    """One test's side of the protocol: what the page sends, over all its connections, and what it is sent."""
 
     def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
         self.url = url
         self.heard: list[Message] = []
         self.sound: list[bytes] = []
-        """Frames of the microphone."""
+        """Audio frames of the microphone."""
         self.hellos: list[Message] = []
         self.deleted: list[str] = []
-        """Paths of what the page has asked to delete."""
+        """The paths that the page has asked to delete."""
         self.records: dict[str, Any] = {
             "/api/models": {
                 "models": [
@@ -55,11 +55,11 @@ class Wire:
             "/api/calls": {"calls": []},
         }
         self.admits = True
-        """Whether it answers a handshake with anything but 503."""
+        """Whether handshakes are accepted; otherwise they are answered with 503."""
         self.greets = True
-        """Whether it introduces itself, as every server does."""
+        """Whether it sends the session message, as every server does."""
         self.resumes = True
-        """Whether the handle of a session is taken; else it is refused and another session begins."""
+        """Whether a resume handle is accepted; otherwise a new session begins."""
         self.mode = "text"
         self.energy: Message | None = {"voice": 3, "text": 2}
         self._n = 0
@@ -87,16 +87,16 @@ class Wire:
             asyncio.run_coroutine_threadsafe(self._connected.close(code, reason), self._loop).result(PATIENCE_S)
 
     def said(self, type: str, **fields: Any) -> list[Message]:
-        """What the page has said of this kind, as far as it has come."""
+        """The messages of this type that the page has sent so far."""
         return [each for each in [*self.heard] if each["type"] == type and fields.items() <= each.items()]
 
     def wait_for(self, type: str, *, count: int = 1, **fields: Any) -> Message:
-        """The page's message of this kind; of several, the one with this number."""
+        """Waits for the page's message of this type, or for the `count`th one."""
         self.wait_until(lambda: len(self.said(type, **fields)) >= count, f"no {type} {fields} came")
         return self.said(type, **fields)[count - 1]
 
     def wait_for_page(self, *, count: int = 1) -> None:
-        """Until the page has been connected and introduced so many times."""
+        """Waits until the page has had this many sessions."""
         self.wait_until(lambda: self._sessions >= count, "the page did not connect")
 
     def wait_until(self, holds: Callable[[], bool], otherwise: str) -> None:
@@ -182,7 +182,7 @@ class Wire:
 
 
 class ScriptedServer:
-    """One for all tests: each begins with a wire of its own."""
+    """The server of all tests. Each test begins with its own `Wire`."""
 
     def __init__(self, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self.port = port

@@ -1,4 +1,4 @@
-"""A model on loopback that answers when a test lets it, or fails."""
+"""A model on a local port that answers when a test lets it, or fails."""
 
 import json
 import threading
@@ -11,17 +11,17 @@ PATIENCE_S: Final = 30.0
 
 
 class SlowModel:
-    """Speaks the chat-completions protocol. The answer to a question repeats it."""
+    """Speaks the chat-completions protocol. Its answer repeats the question."""
 
     def __init__(self) -> None:
         self.may_answer = threading.Event()
-        """Set: questions are answered, those that wait too."""
+        """Once it is set, questions are answered, including those that wait."""
         self.fails = False
         """Whether it refuses what it is asked."""
         self.asked: list[str] = []
 
     def answer(self, messages: list[dict[str, Any]]) -> list[str]:
-        """Words, one by one; none if it fails."""
+        """Returns the words of the answer, or nothing if it fails."""
         question = next(each["content"] for each in reversed(messages) if each["role"] == "user")
         self.asked.append(question)
         if self.fails:
@@ -38,7 +38,7 @@ def _chunk(finish_reason: str | None = None, **fields: Any) -> bytes:
 
 @contextmanager
 def serve_slow_model() -> Iterator[tuple[SlowModel, str]]:
-    """The model, and its name for the settings of a server."""
+    """Runs the model, and gives it with its name for a server's settings."""
     model = SlowModel()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A person at the page: what they see of it, and what they do with it."""
+"""A person at the page: what they see, and what they do."""
 
 import re
 from typing import Any, Final
@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, CDPSession, ConsoleMessage, Loca
 
 STATES: Final = ("Connection", "Microphone", "Assistant")
 KEPT: Final = "antiphon.settings"
-"""Where the browser keeps what the person has chosen."""
+"""The key under which the browser stores the person's settings."""
 THEMES: Final = (
     "midnight",
     "redroom",
@@ -22,11 +22,11 @@ THEMES: Final = (
 )
 
 LOUD: Final = re.compile(r"--level: ?0?\.[1-9]")
-"""How the button that breathes looks while there is something to hear."""
+"""The style of the talk button while there is something to hear."""
 
 
 class Visitor:
-    """Keeps what went wrong in the page, so that no test overlooks it."""
+    """Records the errors of the page, so that no test overlooks them."""
 
     def __init__(self, context: BrowserContext, url: str) -> None:
         self.context = context
@@ -42,7 +42,7 @@ class Visitor:
             self.faults.append(f"{message.text} ({message.location.get('url')})")
 
     def forgive(self, *parts: str) -> None:
-        """What the browser itself complains of, if the test brings it about."""
+        """Forgets errors that the browser itself reports because of what the test does."""
         self.faults = [fault for fault in self.faults if not any(part in fault for part in parts)]
 
     def open(self, path: str = "") -> "Visitor":
@@ -73,7 +73,7 @@ class Visitor:
 
     @property
     def said(self) -> Locator:
-        """What the person has said, bubble by bubble."""
+        """The bubbles with what the person has said."""
         return self.page.locator(".bubble-text")
 
     @property
@@ -93,7 +93,7 @@ class Visitor:
         return self.page.get_by_role("status", name="Notices").locator(".toast")
 
     def state(self, name: str) -> Locator:
-        """One of the three states, in words."""
+        """One of the three states, as text."""
         return self.page.get_by_role("status", name="Status").locator(f".state:nth-child({STATES.index(name) + 1})")
 
     def sees(self, name: str, text: str, *, timeout_s: float = 10) -> None:
@@ -110,20 +110,20 @@ class Visitor:
         return self.page.evaluate(script, argument)
 
     def running_animations(self) -> list[str]:
-        """What moves by itself, for longer than an eye can see."""
+        """The animations that run for longer than an eye would notice."""
         script = """() => document.getAnimations()
             .filter((each) => each.playState === 'running' && each.effect.getComputedTiming().activeDuration > 50)
             .map((each) => each.animationName ?? each.transitionProperty)"""
         return list(self.evaluate(script))
 
     def metric(self, name: str) -> float:
-        """A figure of the browser's own about the page, such as the seconds that its tasks took so far."""
+        """One of the browser's own metrics of the page, such as the seconds that its tasks have taken."""
         self.instruct("Performance.enable")
         found = self.instruct("Performance.getMetrics")["metrics"]
         return next(float(each["value"]) for each in found if each["name"] == name)
 
     def processor_seconds(self) -> float:
-        """So long processors have worked for pages so far: their scripts, their sound, and what draws them."""
+        """The processor time that pages have used so far, for scripts, sound and drawing."""
         assert self.context.browser is not None
         tools = self.context.browser.new_browser_cdp_session()
         found = tools.send("SystemInfo.getProcessInfo")["processInfo"]
@@ -131,7 +131,7 @@ class Visitor:
         return sum(float(each["cpuTime"]) for each in found if each["type"] in ("renderer", "GPU"))
 
     def instruct(self, method: str, **parameters: Any) -> Any:
-        """What only the browser's developer tools can do."""
+        """Sends a command of the developer tools protocol."""
         if self._tools is None:
             self._tools = self.context.new_cdp_session(self.page)
         return self._tools.send(method, parameters)

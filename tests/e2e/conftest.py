@@ -1,4 +1,4 @@
-"""What several end-to-end tests share: a server with its voice takes seconds to start, so there is one for all."""
+"""Fixtures of the end-to-end tests. A server with a voice takes seconds to start, so all tests share one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def write_garden(folder: Path) -> None:
-    """Adds a tool to a project that asks before it does something."""
+    """Adds a tool to the project that asks for confirmation."""
     write_tool(
         folder / "tools",
         "water_garden",

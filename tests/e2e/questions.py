@@ -1,4 +1,4 @@
-"""Questions with answers that can be checked, by what the tool gave and by what is so."""
+"""Questions whose answers can be checked against the tool's result and against the facts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import psutil
 from antiphon.client.speaking import Exchange
 
 Check = Callable[[Any, str], bool]
-"""Of the tool's data and the text of the answer."""
+"""Judges the tool's data and the text of the answer."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Question:
     is_right: Check
 
     def is_answered_by(self, exchange: Exchange) -> bool:
-        """The tool was the right one, its result is true, and it is what the answer says."""
+        """Whether the right tool was called, its result is true, and the answer says it."""
         if [call.name for call in exchange.tools] != [self.tool] or not exchange.results[0].ok:
             return False
         return self.is_right(exchange.results[0].result, exchange.response)

@@ -1,4 +1,8 @@
-"""A person at a terminal: a folder, a data folder of its own, and the installed `antiphon` command."""
+"""A terminal in which a test runs `antiphon`, with its own working folder and data folder.
+
+`Terminal.run` calls the command in this process, since starting one takes a second. `Terminal.run_process` is for what
+only a separate process shows: the installed entry point, signals, terminals and other import paths.
+"""
 
 import json
 import os
@@ -11,11 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.in_process import call_main
+
 COMMAND = str(Path(sys.executable).with_name("antiphon"))
+TIMEOUT_S = 60.0
 
 
 def heed_ctrl_c() -> None:
-    """In a child, before it begins: tests that run in the background of a shell hand an ignored SIGINT on to it."""
+    """Restores the default handling of SIGINT in a child process, before it starts.
+
+    A shell makes its background jobs ignore SIGINT, and children inherit that from the tests.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -35,10 +45,15 @@ class Terminal:
     folder: Path
 
     def run(self, *words: str, typed: str = "", **variables: str) -> Shown:
+        """Calls the command in this process."""
+        return Shown(*call_main([COMMAND, *words], self.folder, self.environment(**variables), typed, TIMEOUT_S))
+
+    def run_process(self, *words: str, typed: str = "", **variables: str) -> Shown:
+        """Runs the installed command in a separate process."""
         return self.shell([COMMAND, *words], typed, **variables)
 
     def shell(self, command: str | list[str], typed: str = "", **variables: str) -> Shown:
-        """A list is run as it is, a text by the shell."""
+        """Runs a list of arguments directly, and a string in a shell."""
         done = subprocess.run(
             command,
             shell=isinstance(command, str),
@@ -47,13 +62,13 @@ class Terminal:
             input=typed,
             text=True,
             capture_output=True,
-            timeout=60,
+            timeout=TIMEOUT_S,
         )
         return Shown(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
     def serve(self, *words: str, **variables: str) -> Iterator[list[str]]:
-        """A server, for as long as the block lasts; gives what it has announced."""
+        """Runs a server while the block lasts, and gives the lines that it announced."""
         with (
             (self.folder / "log").open("ab") as log,
             subprocess.Popen(

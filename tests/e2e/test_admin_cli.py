@@ -1,4 +1,4 @@
-"""The commands of whoever runs a server: tokens, blocks, settings, data, and the doctor."""
+"""The operator's commands: tokens, users, settings, data and the doctor."""
 
 import http.server
 import json
@@ -44,7 +44,7 @@ async def stores(terminal: Terminal) -> AsyncIterator[Database]:
 
 
 async def fill(terminal: Terminal, user: str = "local", conversations: int = 2) -> None:
-    """Conversations with a question and an answer each, and a call."""
+    """Stores conversations of a question and an answer each, and one call."""
     async with stores(terminal) as database:
         for number in range(conversations):
             id = f"{user}-{number}"
@@ -78,13 +78,13 @@ async def test_a_new_token_is_shown_once_and_kept_as_a_hash(terminal: Terminal) 
     assert record.expires_ms - record.created_ms == 7 * DAY_MS
 
 
-def test_without_options_a_token_is_the_local_users_and_lasts(terminal: Terminal) -> None:
+def test_without_options_a_token_belongs_to_the_local_user_and_does_not_expire(terminal: Terminal) -> None:
     shown = terminal.run("token", "new")
     assert "'local'" in shown.err
     assert "does not expire" in shown.err
 
 
-def test_the_list_of_tokens_never_has_a_token(terminal: Terminal) -> None:
+def test_the_list_of_tokens_never_shows_a_token_or_its_hash(terminal: Terminal) -> None:
     token = terminal.run("token", "new", "--name", "kitchen").out.strip()
     listed = terminal.run("token", "list").out
     assert "kitchen" in listed
@@ -101,7 +101,7 @@ def test_a_revoked_token_is_gone(terminal: Terminal) -> None:
     assert "There are no tokens" in terminal.run("token", "list").out
 
 
-def test_a_token_that_is_over_is_listed_as_such(terminal: Terminal) -> None:
+def test_an_expired_token_is_listed_as_expired(terminal: Terminal) -> None:
     terminal.run("token", "new", "--days", "1")
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
@@ -111,7 +111,7 @@ def test_a_token_that_is_over_is_listed_as_such(terminal: Terminal) -> None:
 # users
 
 
-async def test_a_blocked_user_is_listed_and_can_be_let_in(terminal: Terminal) -> None:
+async def test_a_blocked_user_is_listed_and_can_be_unblocked(terminal: Terminal) -> None:
     async with stores(terminal) as database:
         await database.blocks.block("mallory", time.time_ns() // 1_000_000 + DAY_MS, "threats \x1b[2J")
     listed = terminal.run("users", "list").out
@@ -124,7 +124,7 @@ async def test_a_blocked_user_is_listed_and_can_be_let_in(terminal: Terminal) ->
 # config
 
 
-def test_settings_are_shown_with_where_they_came_from(terminal: Terminal) -> None:
+def test_settings_are_shown_with_their_origin(terminal: Terminal) -> None:
     (terminal.folder / "antiphon.toml").write_text('[tools]\ndisable = ["tell_joke"]\n')
     shown = terminal.run("config", "show", ANTIPHON_AUDIT__ARGUMENTS="true").out
     assert re.search(r'^tools\.disable = \["tell_joke"\] +# antiphon\.toml$', shown, re.MULTILINE)
@@ -159,7 +159,7 @@ async def test_an_export_has_conversations_with_their_turns_and_calls(terminal: 
     assert shown.err == "Exported 2 conversations, 1 call and 0 typed lines.\n"
 
 
-async def test_an_export_into_a_file_is_for_its_owner_alone(terminal: Terminal) -> None:
+async def test_an_exported_file_is_readable_by_its_owner_only(terminal: Terminal) -> None:
     await fill(terminal, user="ada")
     assert terminal.run("data", "export", "--user", "ada", "--out", "ada.jsonl").out == ""
     file = terminal.folder / "ada.jsonl"
@@ -192,13 +192,13 @@ async def test_what_the_local_user_typed_is_exported_and_deleted_with_the_rest(t
     assert not history.exists()
 
 
-async def test_nothing_is_deleted_without_a_yes(terminal: Terminal) -> None:
+async def test_nothing_is_deleted_without_confirmation(terminal: Terminal) -> None:
     await fill(terminal, user="ada")
     assert "--yes" in one_line(terminal.run("data", "delete", "--user", "ada"))
     assert len(terminal.run("data", "export", "--user", "ada").out.splitlines()) == 3
 
 
-async def test_a_backup_of_a_database_in_use_is_one_whole_file(terminal: Terminal) -> None:
+async def test_a_backup_of_a_database_in_use_is_one_complete_file(terminal: Terminal) -> None:
     await fill(terminal)
     async with stores(terminal) as in_use:
         await in_use.conversations.create(Conversation("late", "local", "Late", 3_000, 3_000))
@@ -211,7 +211,7 @@ async def test_a_backup_of_a_database_in_use_is_one_whole_file(terminal: Termina
         await copy.aclose()
 
 
-async def test_a_backup_replaces_a_file_only_by_force(terminal: Terminal) -> None:
+async def test_a_backup_overwrites_a_file_only_with_force(terminal: Terminal) -> None:
     await fill(terminal)
     (terminal.folder / "copy.db").write_text("precious")
     assert "--force" in one_line(terminal.run("data", "backup", "copy.db"))
@@ -220,7 +220,7 @@ async def test_a_backup_replaces_a_file_only_by_force(terminal: Terminal) -> Non
     assert (terminal.folder / "copy.db").read_bytes().startswith(b"SQLite format 3")
 
 
-async def test_a_backup_cannot_take_the_place_of_the_database(terminal: Terminal) -> None:
+async def test_a_backup_cannot_overwrite_the_database_itself(terminal: Terminal) -> None:
     await fill(terminal)
     one_line(terminal.run("data", "backup", str(database_of(terminal)), "--force"))
     assert len(terminal.run("data", "export").out.splitlines()) == 3
@@ -239,12 +239,14 @@ async def test_a_backup_cannot_take_the_place_of_the_database(terminal: Terminal
         (["data", "export", "--out", "nowhere/x.jsonl"], "cannot be written"),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_line(terminal: Terminal, words: list[str], told: str) -> None:
+def test_a_command_that_cannot_be_carried_out_prints_one_clear_line(
+    terminal: Terminal, words: list[str], told: str
+) -> None:
     assert told in one_line(terminal.run(*words))
 
 
 @pytest.mark.parametrize("words", [["token", "new"], ["users", "list"], ["data", "export"], ["data", "backup", "x"]])
-def test_where_nothing_is_kept_there_is_nothing_to_do(terminal: Terminal, words: list[str]) -> None:
+def test_commands_on_stored_data_are_refused_when_storage_is_in_memory(terminal: Terminal, words: list[str]) -> None:
     assert "memory" in one_line(terminal.run(*words, ANTIPHON_STORAGE__URL="memory"))
 
 
@@ -260,7 +262,7 @@ def free_port() -> str:
 
 @contextmanager
 def answering(body: bytes) -> Iterator[str]:
-    """A web server that says this to everybody; its port."""
+    """Runs a web server that answers every request with `body`, and gives its port."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -285,26 +287,26 @@ def problems(shown: Shown) -> list[str]:
     return [line for line in shown.out.splitlines() if line.startswith("problem")]
 
 
-def test_a_fresh_installation_is_well(terminal: Terminal, free_port: str) -> None:
+def test_the_doctor_finds_no_problem_in_a_fresh_installation(terminal: Terminal, free_port: str) -> None:
     shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert shown.code == 0
     assert all(line.startswith("ok ") for line in shown.out.splitlines()[:-1])
     assert shown.out.endswith("Everything is fine.\n")
 
 
-def test_looking_changes_nothing(terminal: Terminal, free_port: str) -> None:
+def test_the_doctor_changes_nothing(terminal: Terminal, free_port: str) -> None:
     terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert list(terminal.folder.iterdir()) == []
 
 
-async def test_a_database_in_use_is_well(terminal: Terminal, free_port: str) -> None:
+async def test_a_database_in_use_is_not_a_problem(terminal: Terminal, free_port: str) -> None:
     async with stores(terminal):
         shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert f"tables {HEAD}" in shown.out
     assert shown.code == 0
 
 
-async def test_a_database_from_the_future_is_a_problem(terminal: Terminal, free_port: str) -> None:
+async def test_a_database_of_a_newer_version_is_a_problem(terminal: Terminal, free_port: str) -> None:
     await fill(terminal)
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -312,7 +314,7 @@ async def test_a_database_from_the_future_is_a_problem(terminal: Terminal, free_
     assert "Update Antiphon" in problem
 
 
-def test_a_file_that_is_no_database_is_a_problem(terminal: Terminal, free_port: str) -> None:
+def test_a_file_that_is_not_a_database_is_a_problem(terminal: Terminal, free_port: str) -> None:
     database_of(terminal).parent.mkdir()
     database_of(terminal).write_text("A letter to my aunt. " * 100)
     [problem] = problems(terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port))
@@ -338,20 +340,20 @@ def test_a_port_that_another_program_holds_is_a_problem(terminal: Terminal, body
     assert f"port {port} is in use" in problem
 
 
-def test_an_antiphon_of_another_version_is_well_and_told(terminal: Terminal) -> None:
+def test_a_server_of_another_version_is_reported_and_not_a_problem(terminal: Terminal) -> None:
     with answering(b'{"status":"ok","name":"antiphon","version":"0.0.1"}') as port:
         shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=port)
     assert f"Antiphon 0.0.1 answers at http://127.0.0.1:{port}; restart it" in shown.out
     assert shown.code == 0
 
 
-def test_an_antiphon_that_is_not_ready_is_a_problem(terminal: Terminal) -> None:
+def test_a_server_that_is_not_ready_is_a_problem(terminal: Terminal) -> None:
     with answering(b'{"name":"antiphon","version":"0.0.1","problems":["The voice is being loaded."]}') as port:
         [problem] = problems(terminal.run("doctor", ANTIPHON_SERVER__PORT=port))
     assert "The voice is being loaded." in problem
 
 
-def test_a_server_for_others_without_tokens_is_a_problem(terminal: Terminal, free_port: str) -> None:
+def test_a_server_open_to_other_machines_without_tokens_is_a_problem(terminal: Terminal, free_port: str) -> None:
     settings = {"ANTIPHON_SERVER__HOST": "0.0.0.0", "ANTIPHON_SERVER__PORT": free_port}
     [problem] = problems(terminal.run("doctor", **settings))
     assert "antiphon token new" in problem
@@ -359,7 +361,7 @@ def test_a_server_for_others_without_tokens_is_a_problem(terminal: Terminal, fre
     assert "(1 valid)" in terminal.run("doctor", **settings).out
 
 
-def test_tokens_that_are_over_do_not_count(terminal: Terminal, free_port: str) -> None:
+def test_expired_tokens_do_not_count(terminal: Terminal, free_port: str) -> None:
     terminal.run("token", "new", "--days", "1")
     with closing(sqlite3.connect(database_of(terminal))) as database, database:
         database.execute("UPDATE tokens SET expires_ms = 1")
@@ -377,14 +379,14 @@ def test_tokens_that_are_over_do_not_count(terminal: Terminal, free_port: str) -
         ({"ANTIPHON_MODEL__TEXT": "gpt"}, "builtin"),
     ],
 )
-def test_a_setting_with_which_the_server_would_not_do_is_a_problem(
+def test_a_setting_that_would_stop_the_server_is_a_problem(
     terminal: Terminal, free_port: str, settings: dict[str, str], told: str
 ) -> None:
     found = problems(terminal.run("doctor", **{"ANTIPHON_SERVER__PORT": free_port, **settings}))
     assert told in found[0]
 
 
-def test_a_local_model_that_answers_is_well(terminal: Terminal, free_port: str) -> None:
+def test_a_local_model_that_answers_is_not_a_problem(terminal: Terminal, free_port: str) -> None:
     with answering(b'{"data":[]}') as port:
         model = f"openai:http://127.0.0.1:{port}/v1#qwen3"
         shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, ANTIPHON_MODEL__TEXT=model)

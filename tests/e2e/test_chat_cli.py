@@ -27,7 +27,7 @@ CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9A-B
 
 
 class Chat:
-    """A chat at a terminal that is a program's."""
+    """A chat in a pseudo-terminal."""
 
     def __init__(self, process: subprocess.Popen[bytes], keyboard: int) -> None:
         self.process = process
@@ -39,7 +39,7 @@ class Chat:
         os.write(self._keyboard, keys.encode())
 
     def sees(self, text: str, timeout_s: float = 30.0) -> None:
-        """Reads until the text is there, after what was seen before."""
+        """Reads until the text appears after what was seen before."""
         until = time.monotonic() + timeout_s
         while (at := CONTROL.sub("", self._screen).find(text, self._seen)) < 0:
             assert time.monotonic() < until, f"{text!r} is not in {self._screen[-2000:]!r}"
@@ -48,7 +48,7 @@ class Chat:
         self._seen = at + len(text)
 
     def ends(self) -> int:
-        """Reads the rest, or the program could not write it, and gives the exit code."""
+        """Reads the remaining output, so that the program can finish writing, and returns the exit code."""
         until = time.monotonic() + 30
         while self.process.poll() is None:
             assert time.monotonic() < until, "the chat does not end"
@@ -92,7 +92,7 @@ def at_a_terminal(terminal: Terminal, *words: str) -> Iterator[Chat]:
 
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
-    """A project with a tool that asks before it does something."""
+    """A project with a tool that asks for confirmation."""
     folder = tmp_path_factory.mktemp("chat")
     write_garden(folder)
     return Terminal(folder)
@@ -104,7 +104,7 @@ def url(terminal: Terminal) -> Iterator[str]:
         yield announced[0].rpartition("WebSocket: ")[2].rstrip(").")
 
 
-def test_a_line_can_be_edited_and_called_back(terminal: Terminal, url: str) -> None:
+def test_a_line_can_be_edited_and_recalled(terminal: Terminal, url: str) -> None:
     with at_a_terminal(terminal, "--url", url) as chat:
         chat.sees(PROMPT)
         chat.press(f"hat is 6 times 7{HOME}w\r")
@@ -117,7 +117,7 @@ def test_a_line_can_be_edited_and_called_back(terminal: Terminal, url: str) -> N
         assert chat.ends() == 0
 
 
-def test_what_was_typed_is_there_in_the_next_chat_for_its_owner_alone(terminal: Terminal, url: str) -> None:
+def test_what_was_typed_can_be_recalled_in_the_next_chat_by_its_owner_only(terminal: Terminal, url: str) -> None:
     with at_a_terminal(terminal, "--url", url) as chat:
         chat.sees(PROMPT)
         chat.press("what is 6 times 9\r")
@@ -135,7 +135,7 @@ def test_what_was_typed_is_there_in_the_next_chat_for_its_owner_alone(terminal: 
         assert chat.ends() == 0
 
 
-def test_ctrl_c_drops_a_begun_line_and_then_leaves(terminal: Terminal, url: str) -> None:
+def test_ctrl_c_clears_a_line_and_then_leaves_the_chat(terminal: Terminal, url: str) -> None:
     with at_a_terminal(terminal, "--url", url) as chat:
         chat.sees(PROMPT)
         chat.press("water the gar")
@@ -166,7 +166,7 @@ def test_from_a_script_a_chat_is_plain_text(terminal: Terminal, url: str) -> Non
     assert "6 times 7 is 42." in shown.out
 
 
-def test_tool_calls_are_told_as_json_and_failures_in_words(terminal: Terminal, url: str) -> None:
+def test_tool_calls_are_shown_as_json_and_failures_in_words(terminal: Terminal, url: str) -> None:
     shown = terminal.run("chat", "--url", url, typed="what is 6 divided by 0\nexit\n")
     assert '· calculate {"expression":"6 divided by 0"}' in shown.out
     assert "· calculate failed: A number can't be divided by zero." in shown.out
@@ -174,7 +174,7 @@ def test_tool_calls_are_told_as_json_and_failures_in_words(terminal: Terminal, u
 
 
 @pytest.mark.parametrize(("answer", "told"), [("yes", "The garden has been watered."), ("no", "All right")])
-def test_a_confirmation_is_one_question(terminal: Terminal, url: str, answer: str, told: str) -> None:
+def test_a_confirmation_is_asked_once(terminal: Terminal, url: str, answer: str, told: str) -> None:
     shown = terminal.run("chat", "--url", url, typed=f"water the garden\n{answer}\nexit\n")
     assert shown.code == 0
     assert shown.out.count("Water the garden?") == 1

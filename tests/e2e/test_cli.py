@@ -1,4 +1,4 @@
-"""The command line, used as a person or a script would."""
+"""The command line, as people and scripts use it."""
 
 import json
 import re
@@ -17,6 +17,19 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--version"], 0), (["serv"], 2), (["tools", "show", "calculat"], 1), (["tools", "run", "calculat"], 1)],
+)
+def test_the_installed_command_ends_with_an_exit_code_and_without_a_traceback(
+    terminal: Terminal, words: list[str], code: int
+) -> None:
+    shown = terminal.run_process(*words)
+    assert shown.code == code
+    assert "Traceback" not in shown.err
+    assert shown == terminal.run(*words)
+
+
 def test_help_names_the_commands(terminal: Terminal) -> None:
     shown = terminal.run("--help")
     assert shown.code == 0
@@ -24,7 +37,7 @@ def test_help_names_the_commands(terminal: Terminal) -> None:
     assert "tools" in shown.out
 
 
-def test_help_tells_what_is_taken_where_nothing_is_said(terminal: Terminal) -> None:
+def test_help_shows_the_defaults(terminal: Terminal) -> None:
     assert "[default: the setting server.host]" in terminal.run("serve", "--help").out
 
 
@@ -49,7 +62,7 @@ def test_a_group_without_a_command_shows_its_help_and_fails(terminal: Terminal) 
         (["tools", "run", "calculate", "--mode", "song"], "voice", "antiphon tools run --help"),
     ],
 )
-def test_a_command_that_is_not_understood_is_one_clear_line(
+def test_a_command_that_is_not_understood_prints_one_clear_line(
     terminal: Terminal, words: list[str], told: str, help: str
 ) -> None:
     shown = terminal.run(*words)
@@ -60,7 +73,7 @@ def test_a_command_that_is_not_understood_is_one_clear_line(
     assert shown.err.endswith(f"{help}`.\n")
 
 
-def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
+def test_a_calculation_prints_the_whole_envelope(terminal: Terminal) -> None:
     shown = terminal.run("tools", "run", "calculate", "--args", '{"expression":"2**10"}', "--json")
     assert shown.code == 0
     assert shown.json["ok"] is True
@@ -79,7 +92,7 @@ def test_a_calculation_gives_the_whole_envelope(terminal: Terminal) -> None:
         (["start_voice_session", "--mode", "voice"], "MODE_RESTRICTED"),
     ],
 )
-def test_what_the_gate_refuses_is_an_envelope_too_with_exit_code_1(
+def test_a_call_that_the_gate_refuses_prints_an_envelope_and_exits_with_1(
     terminal: Terminal, words: list[str], error: str
 ) -> None:
     shown = terminal.run("tools", "run", *words, "--json")
@@ -88,7 +101,7 @@ def test_what_the_gate_refuses_is_an_envelope_too_with_exit_code_1(
     assert shown.json["error"]["type"] == error
 
 
-def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
+def test_without_json_a_result_is_printed_in_words(terminal: Terminal) -> None:
     shown = terminal.run("tools", "run", "calculate", "--args", '{"expression": "15 % of 80"}')
     assert "12" in shown.out
 
@@ -124,7 +137,7 @@ def test_without_json_a_result_is_told_in_words(terminal: Terminal) -> None:
         (["chat", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
     ],
 )
-def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told: str) -> None:
+def test_bad_input_prints_one_clear_line(terminal: Terminal, words: list[str], told: str) -> None:
     shown = terminal.run(*words)
     assert shown.code == 1
     assert shown.err.startswith("antiphon: ")
@@ -145,7 +158,7 @@ def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], told:
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "doctor"])
-def test_an_origin_that_no_page_has_is_refused_with_the_right_form(
+def test_a_malformed_origin_is_refused_with_the_right_form(
     terminal: Terminal, command: str, origin: str, told: str
 ) -> None:
     shown = terminal.run(command, ANTIPHON_SERVER__ORIGINS=f'["{origin}"]', ANTIPHON_SERVER__PORT="0")
@@ -155,22 +168,22 @@ def test_an_origin_that_no_page_has_is_refused_with_the_right_form(
     assert told in line
 
 
-def test_a_setting_that_nobody_knows_is_one_clear_line(terminal: Terminal) -> None:
+def test_an_unknown_setting_prints_the_nearest_known_one(terminal: Terminal) -> None:
     shown = terminal.run("tools", "list", ANTIPHON_TOOLS__PATH="x")
     assert shown.code == 1
     assert "ANTIPHON_TOOLS__PATHS" in shown.err
 
 
-def test_a_prompt_that_is_not_there_stops_the_server_at_its_start(terminal: Terminal) -> None:
+def test_a_missing_prompt_file_stops_the_server_at_its_start(terminal: Terminal) -> None:
     installed = terminal.folder / "installed"
     shutil.copytree(Path(antiphon.__file__).parent, installed / "antiphon", ignore=shutil.ignore_patterns("static"))
     (installed / "antiphon" / "prompts" / "loop-voice.md").unlink()
-    shown = terminal.run("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
+    shown = terminal.run_process("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
     assert (shown.code, shown.out) == (1, "")
     assert re.fullmatch(r"antiphon: the prompt file .*loop-voice\.md cannot be read: .*\n", shown.err)
 
 
-def test_instructions_that_are_not_there_stop_the_server_at_its_start(terminal: Terminal) -> None:
+def test_a_missing_instructions_file_stops_the_server_at_its_start(terminal: Terminal) -> None:
     shown = terminal.run("serve", "--port", "0", ANTIPHON_ASSISTANT__INSTRUCTIONS_FILE="gone.md")
     assert (shown.code, shown.out) == (1, "")
     assert re.fullmatch(r"antiphon: ANTIPHON_ASSISTANT__INSTRUCTIONS_FILE names .*gone\.md, which .*\n", shown.err)
@@ -186,7 +199,7 @@ def test_build_names_every_mistake_and_writes_nothing(terminal: Terminal) -> Non
     assert not (terminal.folder / "tool_registry.json").exists()
 
 
-def test_build_names_a_tool_that_does_not_exist_where_a_document_tells_of_it(terminal: Terminal) -> None:
+def test_build_names_an_unknown_tool_that_a_document_mentions(terminal: Terminal) -> None:
     home = write_tool(terminal.folder / "tools", "greet")
     (home / "doc.md").write_text((home / "doc.md").read_text() + "- Greeting twice: ask find_person first.\n")
     shown = terminal.run("tools", "build")
@@ -194,7 +207,7 @@ def test_build_names_a_tool_that_does_not_exist_where_a_document_tells_of_it(ter
     assert "greet/doc.md: line 25: names find_person, which is no tool" in shown.err
 
 
-def test_build_warns_of_ones_own_tools_only(terminal: Terminal) -> None:
+def test_build_warns_only_about_the_projects_own_tools(terminal: Terminal) -> None:
     write_tool(terminal.folder / "tools", "greet", category="action", sideEffects="writes")
     shown = terminal.run("tools", "build", ANTIPHON_TOOLS__DISABLE="nonesuch")
     assert shown.code == 0
@@ -203,7 +216,7 @@ def test_build_warns_of_ones_own_tools_only(terminal: Terminal) -> None:
     assert "open_url" not in shown.err
 
 
-def test_a_tool_of_ones_own_is_there_after_a_build(terminal: Terminal) -> None:
+def test_a_tool_of_the_project_is_listed_after_a_build(terminal: Terminal) -> None:
     write_tool(terminal.folder / "tools", "greet")
     assert terminal.run("tools", "build").code == 0
     listed = terminal.run("tools", "list", "--json").json
@@ -242,7 +255,7 @@ def test_a_breaking_change_is_named_and_fails(terminal: Terminal) -> None:
     assert same.code == 0
 
 
-def test_calls_are_in_the_audit_of_the_data_folder(terminal: Terminal) -> None:
+def test_calls_are_written_to_the_audit_of_the_data_folder(terminal: Terminal) -> None:
     terminal.run("tools", "run", "tell_joke")
     terminal.run("tools", "run", "calculate", "--args", "{}")
     lines = [json.loads(line) for line in terminal.run("tools", "audit", "--json").out.splitlines()]
@@ -254,13 +267,13 @@ def test_calls_are_in_the_audit_of_the_data_folder(terminal: Terminal) -> None:
     assert "tell_joke" in terminal.run("tools", "audit", "--since", "10 minutes ago").out
 
 
-def test_nothing_is_left_in_a_folder_that_is_no_project(terminal: Terminal) -> None:
+def test_nothing_is_written_to_a_folder_that_is_not_a_project(terminal: Terminal) -> None:
     terminal.run("tools", "run", "tell_joke")
     assert [path.name for path in terminal.folder.iterdir()] == ["data"]
 
 
 def test_the_tests_of_a_built_in_tool_can_be_run(terminal: Terminal) -> None:
-    shown = terminal.run("tools", "test", "tell_joke")
+    shown = terminal.run_process("tools", "test", "tell_joke")
     assert shown.code == 0
     assert "passed" in shown.out
 
@@ -275,13 +288,13 @@ def test_the_tests_of_a_built_in_tool_can_be_run(terminal: Terminal) -> None:
         ("what is the meaning of life", "don't"),
     ],
 )
-def test_chatting_with_the_offline_assistant(terminal: Terminal, said: str, heard: str) -> None:
+def test_the_offline_assistant_answers_in_a_chat(terminal: Terminal, said: str, heard: str) -> None:
     shown = terminal.run("chat", typed=f"{said}\nexit\n")
     assert shown.code == 0
     assert heard in shown.out
 
 
-def test_a_very_large_number_is_refused_by_the_tool_and_not_by_a_traceback(terminal: Terminal) -> None:
+def test_a_very_large_number_is_refused_without_a_traceback(terminal: Terminal) -> None:
     shown = terminal.run("tools", "run", "calculate", "--args", '{"expression": ' + "9" * 400 + "}", "--json")
     assert shown.code == 1
     assert shown.json["error"]["type"] == "VALIDATION"
@@ -312,7 +325,7 @@ def write_greeting(terminal: Terminal, data: str) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_result_that_does_not_fit_the_outputs_of_the_schema_is_told_with_its_path(
+def test_a_result_that_does_not_match_the_outputs_schema_is_reported_with_its_path(
     terminal: Terminal, options: list[str]
 ) -> None:
     write_greeting(terminal, '{"greeting": {"words": "two"}}')
@@ -325,15 +338,15 @@ def test_a_result_that_does_not_fit_the_outputs_of_the_schema_is_told_with_its_p
         assert shown.json["data"] == {"greeting": {"words": "two"}}
 
 
-def test_a_result_that_fits_the_outputs_is_a_success(terminal: Terminal) -> None:
+def test_a_result_that_matches_the_outputs_schema_is_a_success(terminal: Terminal) -> None:
     write_greeting(terminal, '{"greeting": {"words": 2}}')
     assert terminal.run("tools", "run", "greet", "--args", '{"name": "Ada"}').code == 0
-    assert terminal.run("tools", "test", "greet").code == 0
+    assert terminal.run_process("tools", "test", "greet").code == 0
 
 
-def test_a_test_of_a_tool_fails_when_a_result_does_not_fit_the_outputs(terminal: Terminal) -> None:
+def test_a_test_of_a_tool_fails_when_a_result_does_not_match_the_outputs_schema(terminal: Terminal) -> None:
     write_greeting(terminal, '{"greeting": {"words": "two"}}')
-    shown = terminal.run("tools", "test", "greet")
+    shown = terminal.run_process("tools", "test", "greet")
     assert shown.code == 1
     assert "/greeting/words" in shown.out
     assert "1 failed" in shown.out
@@ -374,7 +387,7 @@ def test_a_handler_that_cannot_be_imported_is_named_by_the_build_and_by_the_doct
     assert reason in found.out
 
 
-def test_a_tool_that_cannot_be_imported_is_one_line_at_the_start(terminal: Terminal) -> None:
+def test_a_tool_that_cannot_be_imported_stops_the_server_with_one_line(terminal: Terminal) -> None:
     write_tool(terminal.folder / "tools", "greet", files=MISSING)
     shown = terminal.run("serve", "--port", "0")
     assert shown.code == 1

@@ -1,4 +1,4 @@
-"""`antiphon models …` as a person uses it."""
+"""`antiphon models …`, as people use it."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def terminal(tmp_path: Path) -> Terminal:
 
 @pytest.fixture
 def shelf(tmp_path: Path, models_dir: Path) -> Path:
-    """A folder with the wheel of the smallest model, and the real file in it."""
+    """A folder with a wheel that contains the real file of the smallest model."""
     content = (models_dir / "silero-vad" / VAD.name).read_bytes()
     make_wheel(tmp_path / "shelf", {VAD.member: content}, VAD.wheel.name, VAD.wheel.version)
     return tmp_path / "shelf"
@@ -37,7 +37,7 @@ def models_of(terminal: Terminal) -> Path:
 
 
 def furnish(terminal: Terminal, models_dir: Path) -> None:
-    """All models, as if somebody had copied them there."""
+    """Adds all models, as if somebody had copied them there."""
     for model in MODELS.values():
         (models_of(terminal) / model.name).mkdir(parents=True)
         for file in model.files:
@@ -78,7 +78,7 @@ def test_models_that_were_copied_need_no_network(terminal: Terminal, models_dir:
     assert terminal.run("models", "pull", **pip_variables()).code == 0
 
 
-def test_without_a_network_a_pull_says_so_in_one_line(terminal: Terminal) -> None:
+def test_a_pull_without_a_network_fails_with_one_line(terminal: Terminal) -> None:
     told = terminal.run("models", "pull", "joe", **pip_variables())
     assert told.code == 1
     assert told.err.splitlines() == [
@@ -88,13 +88,13 @@ def test_without_a_network_a_pull_says_so_in_one_line(terminal: Terminal) -> Non
     ]
 
 
-def test_an_unknown_name_is_told_the_nearest(terminal: Terminal) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(terminal: Terminal) -> None:
     assert "no model called 'smartturn'. The nearest is smart-turn;" in one_line(
         terminal.run("models", "pull", "joe", "smartturn")
     )
 
 
-def test_ctrl_c_leaves_no_part_of_a_file(terminal: Terminal, shelf: Path) -> None:
+def test_ctrl_c_leaves_no_partial_file(terminal: Terminal, shelf: Path) -> None:
     with open_index(shelf) as index:
         variables = {
             **{name: value for name, value in os.environ.items() if not name.startswith("ANTIPHON_")},
@@ -117,7 +117,7 @@ def test_ctrl_c_leaves_no_part_of_a_file(terminal: Terminal, shelf: Path) -> Non
 # list
 
 
-def test_a_list_says_what_is_there_and_what_is_not(terminal: Terminal, models_dir: Path) -> None:
+def test_the_list_says_which_models_are_present_missing_or_damaged(terminal: Terminal, models_dir: Path) -> None:
     furnish(terminal, models_dir)
     terminal.run("models", "remove", "joe")
     (models_of(terminal) / "silero-vad" / VAD.name).unlink()
@@ -132,7 +132,7 @@ def test_a_list_says_what_is_there_and_what_is_not(terminal: Terminal, models_di
     assert shown.out.splitlines()[-1] == f"They are kept in {models_of(terminal)}"
 
 
-def test_a_list_as_json_has_every_file(terminal: Terminal) -> None:
+def test_the_list_as_json_has_every_file(terminal: Terminal) -> None:
     shown = terminal.run("models", "list", "--json").json
     assert shown["models_dir"] == str(models_of(terminal))
     [vad] = [model for model in shown["models"] if model["name"] == "silero-vad"]
@@ -151,13 +151,13 @@ def test_a_list_as_json_has_every_file(terminal: Terminal) -> None:
 # verify
 
 
-def test_what_is_whole_is_verified(terminal: Terminal, models_dir: Path) -> None:
+def test_complete_models_are_verified(terminal: Terminal, models_dir: Path) -> None:
     furnish(terminal, models_dir)
     shown = terminal.run("models", "verify")
     assert (shown.code, shown.out) == (0, f"All 7 files in {models_of(terminal)} are what they should be.\n")
 
 
-def test_what_is_damaged_is_told_with_what_to_do(terminal: Terminal, models_dir: Path) -> None:
+def test_a_damaged_file_is_reported_with_what_to_do(terminal: Terminal, models_dir: Path) -> None:
     furnish(terminal, models_dir)
     path = models_of(terminal) / "silero-vad" / VAD.name
     path.unlink()
@@ -168,7 +168,7 @@ def test_what_is_damaged_is_told_with_what_to_do(terminal: Terminal, models_dir:
     assert shown.out == f"{path} is damaged. {advice}\n"
 
 
-def test_a_verification_as_json_has_an_exit_code_too(terminal: Terminal) -> None:
+def test_a_failed_verification_as_json_exits_with_1(terminal: Terminal) -> None:
     shown = terminal.run("models", "verify", "--json")
     assert shown.code == 1
     assert {model["state"] for model in shown.json["models"]} == {"missing"}
@@ -184,5 +184,5 @@ def test_a_model_is_removed(terminal: Terminal, models_dir: Path) -> None:
     assert terminal.run("models", "remove", "joe").out == f"There is no joe in {models_of(terminal)}\n"
 
 
-def test_what_is_no_model_cannot_be_removed(terminal: Terminal) -> None:
+def test_only_models_can_be_removed(terminal: Terminal) -> None:
     assert "no model called '../data'" in one_line(terminal.run("models", "remove", "../data"))

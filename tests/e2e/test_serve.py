@@ -1,4 +1,4 @@
-"""`antiphon serve` for other machines, and `antiphon chat` with a server that is there."""
+"""`antiphon serve` for other machines, and `antiphon chat` with a running server."""
 
 import re
 import signal
@@ -33,7 +33,7 @@ UPGRADE = {
 
 @dataclass(frozen=True)
 class Open:
-    """A server that listens on all addresses, and lets everybody in."""
+    """A server that listens on all addresses and asks for no token."""
 
     terminal: Terminal
     announced: list[str]
@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize("host", ["localhost", NAME, NAME.upper(), f"{NAME}.local", *ADDRESSES])
-def test_a_page_of_this_machine_may_come_in_by_any_of_its_names(server: Open, host: str) -> None:
+def test_a_page_of_this_machine_may_connect_by_any_of_its_names(server: Open, host: str) -> None:
     assert server.shake_hands(host, f"http://{host}:{server.port}") == 101
 
 
@@ -78,17 +78,17 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(server: Open, host: 
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example:{port}", "http://{name}:1", "https://{name}:{port}", "null"])
-def test_another_page_is_refused_by_every_name(server: Open, origin: str) -> None:
+def test_a_page_of_another_origin_is_refused_by_every_name(server: Open, origin: str) -> None:
     assert server.shake_hands(NAME, origin.format(port=server.port, name=NAME)) == 403
 
 
-def test_where_it_can_be_reached_is_announced(server: Open) -> None:
+def test_the_server_announces_where_it_can_be_reached(server: Open) -> None:
     assert server.announced[0].startswith(f"Antiphon listens on http://127.0.0.1:{server.port} ")
     outside = [address for address in ADDRESSES if not address.startswith("127.")]
     assert all(any(f"http://{address}:{server.port}" in line for line in server.announced) for address in outside)
 
 
-def test_an_open_door_is_announced(server: Open) -> None:
+def test_a_server_without_tokens_announces_that_anybody_may_use_it(server: Open) -> None:
     assert "Anybody who can reach it may talk to it." in server.announced
 
 
@@ -106,7 +106,7 @@ def test_a_chat_finds_the_server_that_listens_everywhere(server: Open) -> None:
     assert "server of its own" not in shown.out
 
 
-def test_ctrl_c_ends_a_chat_that_waits_for_words(server: Open) -> None:
+def test_ctrl_c_ends_a_chat_that_waits_for_input(server: Open) -> None:
     with subprocess.Popen(
         [COMMAND, "chat", "--url", f"ws://127.0.0.1:{server.port}/ws"],
         env=server.terminal.environment(PYTHONUNBUFFERED="1"),
@@ -124,13 +124,13 @@ def test_ctrl_c_ends_a_chat_that_waits_for_words(server: Open) -> None:
         assert chat.stderr.read() == b""
 
 
-def test_the_doctor_knows_an_antiphon_when_it_answers(server: Open) -> None:
+def test_the_doctor_recognises_a_running_server(server: Open) -> None:
     shown = server.terminal.run("doctor", ANTIPHON_SERVER__PORT=str(server.port))
     assert f"Antiphon {__version__} answers at http://127.0.0.1:{server.port}" in shown.out
     assert shown.code == 0
 
 
-def test_a_chat_needs_a_token_where_the_server_asks_for_one(tmp_path: Path) -> None:
+def test_a_chat_needs_a_token_if_the_server_requires_one(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     token = terminal.run("token", "new").out.strip()
     with terminal.serve("--port", "0", ANTIPHON_SERVER__AUTH="required") as announced:
@@ -145,7 +145,7 @@ def test_a_chat_needs_a_token_where_the_server_asks_for_one(tmp_path: Path) -> N
     assert "12" in let_in.out
 
 
-def test_what_written_dates_need_is_loaded_before_the_first_of_them(tmp_path: Path) -> None:
+def test_the_date_parser_is_loaded_before_the_first_date(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from pathlib import Path

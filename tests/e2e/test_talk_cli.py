@@ -1,4 +1,4 @@
-"""`antiphon talk`, and what the doctor says of sound, as a person uses them."""
+"""`antiphon talk`, and what the doctor says about sound."""
 
 import signal
 import subprocess
@@ -47,7 +47,7 @@ def one_line(shown: Shown, code: int = 1) -> str:
 # A file.
 
 
-def test_a_recording_is_answered_and_its_time_is_drawn(
+def test_a_recording_is_answered_and_its_latency_is_drawn(
     terminal: Terminal, voice_server: VoiceServer, recordings: Path
 ) -> None:
     shown = terminal.run("talk", str(recordings / "question.wav"), "--url", voice_server.url, "--save", "answer.wav")
@@ -72,14 +72,14 @@ def test_a_recording_is_answered_and_its_time_is_drawn(
     assert lines[-1] == f"Saved {len(pcm) / 2 / hz:.1f} seconds as answer.wav."
 
 
-def test_what_is_asked_first_is_shown(terminal: Terminal, voice_server: VoiceServer, recordings: Path) -> None:
+def test_a_confirmation_request_is_shown(terminal: Terminal, voice_server: VoiceServer, recordings: Path) -> None:
     shown = terminal.run("talk", str(recordings / "wish.wav"), "--url", voice_server.url)
     assert "Please confirm: Water the garden?" in shown.out
     assert "Nothing was done" in shown.out
 
 
-def test_without_a_server_it_has_one_of_its_own(terminal: Terminal, recordings: Path, models_dir: Path) -> None:
-    shown = terminal.run(
+def test_without_a_server_it_starts_its_own(terminal: Terminal, recordings: Path, models_dir: Path) -> None:
+    shown = terminal.run_process(
         "talk",
         str(recordings / "question.wav"),
         ANTIPHON_SERVER__PORT="9",
@@ -105,18 +105,20 @@ def test_without_a_server_it_has_one_of_its_own(terminal: Terminal, recordings: 
         (["question.wav", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(terminal: Terminal, recordings: Path, words: list[str], told: str) -> None:
+def test_a_call_that_cannot_be_made_prints_one_line(
+    terminal: Terminal, recordings: Path, words: list[str], told: str
+) -> None:
     (terminal.folder / "question.wav").write_bytes((recordings / "question.wav").read_bytes())
     assert told in one_line(terminal.run("talk", *words))
 
 
 @pytest.mark.parametrize("words", [[], ["question.wav", "--mic"], ["--mic", "--save", "answer.wav"]])
-def test_it_is_either_a_file_or_a_microphone(terminal: Terminal, words: list[str]) -> None:
+def test_either_a_file_or_the_microphone_must_be_given(terminal: Terminal, words: list[str]) -> None:
     assert "antiphon talk --help" in one_line(terminal.run("talk", *words), code=2)
 
 
 @pytest.mark.parametrize(("voice", "told"), [("cascade", "antiphon models pull"), ("none", 'model.voice is "none"')])
-def test_a_voice_that_its_own_server_cannot_have_is_one_line(
+def test_a_voice_that_cannot_be_loaded_prints_one_line(
     terminal: Terminal, recordings: Path, voice: str, told: str
 ) -> None:
     shown = terminal.run(
@@ -138,14 +140,14 @@ def test_a_server_without_a_voice_says_so(terminal: Terminal, recordings: Path) 
 
 
 def sound(folder: Path, spoken: Path) -> dict[str, str]:
-    """The variables of a machine where this is said."""
+    """The environment of a machine whose microphone hears this file."""
     return {"PYTHONPATH": str(MACHINE_WITH_SOUND), "SPOKEN": str(spoken), "PLAYED": str(folder / "played.pcm")}
 
 
 def test_a_conversation_lasts_until_somebody_says_goodbye(
     terminal: Terminal, voice_server: VoiceServer, recordings: Path
 ) -> None:
-    shown = terminal.run(
+    shown = terminal.run_process(
         "talk", "--mic", "--url", voice_server.url, **sound(terminal.folder, recordings / "farewell.pcm")
     )
     assert shown.err == ""
@@ -180,16 +182,16 @@ def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServe
         assert talking.stderr.read() == ""
 
 
-def test_without_the_package_a_microphone_is_one_line(terminal: Terminal) -> None:
+def test_a_microphone_without_its_package_prints_one_line(terminal: Terminal) -> None:
     (terminal.folder / "packages").mkdir()
     (terminal.folder / "packages" / "sounddevice.py").write_text("raise ModuleNotFoundError('sounddevice')")
-    shown = terminal.run("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
+    shown = terminal.run_process("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
     assert "pip install 'antiphon[mic]'" in one_line(shown)
 
 
 def test_the_doctor_listens_when_it_is_asked_to(terminal: Terminal, recordings: Path) -> None:
     spoken = recordings / "farewell.pcm"
-    shown = terminal.run("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
+    shown = terminal.run_process("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
     assert shown.code == 0
     assert "microphone: A table (48000 Hz, the usual one)" in shown.out
     assert "dBFS on the whole" in shown.out

@@ -1,4 +1,4 @@
-"""The tutorial, followed step by step as a newcomer would: its files written, its commands run, its output seen."""
+"""Follows the tutorial step by step: writes its files, runs its commands and compares their output."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=ticks
 
 @dataclass
 class Newcomer:
-    """Somebody with an empty folder and a terminal."""
+    """A reader of the tutorial, with an empty folder and a terminal."""
 
     folder: Path
 
     def follow(self, info: str, body: str) -> list[str]:
-        """Does what one block says, and gives what did not come out as it says."""
+        """Carries out one block, and returns what turned out differently."""
         match info.split():
             case [_, name]:
                 path = self.folder / name
@@ -37,7 +37,7 @@ class Newcomer:
 
 
 def commands(body: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with the output that stands under it."""
+    """The commands of a console block, each with the output below it."""
     parts = re.split(r"^\$ (.*)\n", body, flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2], strict=True))
 

@@ -1,4 +1,4 @@
-"""The whole way of a voice: real speech from several voices over the socket of a real server, and its answers heard."""
+"""Spoken conversations: several voices talk to a real server over its socket, and its answers are heard and checked."""
 
 import asyncio
 import re
@@ -33,25 +33,25 @@ from tests.e2e.voices import (
 )
 from tests.fakes.spoken import error_rate, for_ears
 
-# Speech takes its time, and so do those who prepare it for all the tests of the module.
+# Speech runs in real time, and so does preparing it for all tests of this module.
 pytestmark = [pytest.mark.real_time, pytest.mark.timeout(180)]
 
 SAID = (
     *((question, voice) for question in QUESTIONS for voice in (JOE, SLT, RMS)),
-    # It is nobody's voice, and people have to listen twice too.
+    # A robotic voice, which people have to listen to twice as well.
     *((question, ENGLISH) for question in (TOKYO, PRODUCT, UPTIME)),
 )
-AT_ONCE = 2
-"""Who talks at the same time, on a machine with two cores."""
+AT_ONCE = 3
+"""How many people talk at the same time. A machine with two cores serves four."""
 WISH = "Please water the garden."
 YES = "Yes, please."
 LONG = "What can you do?"
-"""Has an answer that takes a while."""
+"""A question with a long answer."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A question that was asked aloud, and all that came of it."""
+    """A question that was asked aloud, and everything that the server sent."""
 
     question: Question
     voice: str
@@ -68,7 +68,7 @@ Clips = Mapping[tuple[str, str], bytes]
 
 @pytest.fixture(scope="module")
 def clips(models_dir: Path) -> Clips:
-    """All that is said in this module, by voice and text."""
+    """Everything that is said in this module, by voice and text."""
     asked = [(voice, question.text) for question, voice in SAID]
     return make_clips(models_dir, [*asked, (JOE, WISH), (JOE, YES)])
 
@@ -93,7 +93,7 @@ def talks(voice_server: VoiceServer, clips: Clips) -> list[Talk]:
 # Answers.
 
 
-def test_nine_of_ten_questions_are_answered_rightly(talks: list[Talk]) -> None:
+def test_nine_of_ten_questions_are_answered_correctly(talks: list[Talk]) -> None:
     wrong = [(talk.voice, talk.exchange.transcript, talk.exchange.response) for talk in talks if not talk.is_right]
     print(f"{len(wrong)} of {len(talks)} wrong: {wrong}")
     assert len(wrong) <= len(talks) // 10
@@ -105,7 +105,7 @@ def test_what_was_said_is_understood(talks: list[Talk]) -> None:
     assert rate < 0.1
 
 
-async def test_the_answer_is_what_is_heard(talks: list[Talk], models_dir: Path) -> None:
+async def test_the_answer_that_is_heard_is_the_answer_that_is_written(talks: list[Talk], models_dir: Path) -> None:
     # Each answer once: what was said before sounds the same again, and is misheard in the same way.
     sounds = {speakable(talk.exchange.response): talk.exchange.pcm for talk in talks}
     async with engines(models_dir) as (_, moonshine):
@@ -120,7 +120,7 @@ async def test_the_answer_is_what_is_heard(talks: list[Talk], models_dir: Path) 
     assert rate < 0.3, said
 
 
-def test_guesses_come_while_somebody_speaks_and_before_the_words_are_final(talks: list[Talk]) -> None:
+def test_interim_transcripts_come_before_the_final_one(talks: list[Talk]) -> None:
     for talk in talks:
         kinds = [each.is_final for each in talk.told if isinstance(each, s.Transcript)]
         assert kinds == [False] * (len(kinds) - 1) + [True]
@@ -171,7 +171,7 @@ async def test_a_sample_of_the_voice_changes_no_state(voice_server: VoiceServer,
 
 
 def onset(pcm: bytes) -> bytes:
-    """Speech from its first sound on."""
+    """The speech from its first sound on."""
     first = next(at for at, sample in enumerate(array("h", pcm)) if abs(sample) > QUIET)
     return pcm[2 * first :]
 
@@ -219,7 +219,7 @@ async def test_a_spoken_yes_lets_a_tool_run(voice_server: VoiceServer, voice_fol
         assert watered.exists()
 
 
-async def test_four_people_at_once_are_all_answered_rightly(voice_server: VoiceServer, clips: Clips) -> None:
+async def test_four_people_at_once_are_all_answered_correctly(voice_server: VoiceServer, clips: Clips) -> None:
     said = [(JOE, TOKYO), (SLT, PRODUCT), (RMS, CHRISTMAS), (ENGLISH, UPTIME)]
 
     async def ask(voice: str, question: Question) -> Exchange:

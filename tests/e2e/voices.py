@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
@@ -22,23 +23,24 @@ from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
 from tests.e2e.terminal import COMMAND, Terminal
+from tests.fakes.clips import kept_clip
 from tests.fakes.spoken import for_ears, record
 
 JOE: Final = "joe"
 SLT: Final = "slt"
 RMS: Final = "rms"
 ENGLISH: Final = "en-gb"
-"""Piper's voice, which is the assistant's own; a woman and a man of flite; and espeak-ng, which is nobody."""
+"""Piper's voice, which is also the assistant's; flite's voices of a woman and a man; and espeak-ng's robotic one."""
 FLITE: Final = (SLT, RMS)
 PATIENCE_S: Final = 20.0
-"""For one message. Other tests may have the machine's cores."""
+"""How long to wait for one message. Other tests may be using the machine's cores."""
 
 # Speech, made and understood.
 
 
 @asynccontextmanager
 async def engines(models_dir: Path) -> AsyncIterator[tuple[PiperSynthesizer, MoonshineRecognizer]]:
-    """Engines of the test's own. What is said sounds the same each time."""
+    """Engines for one test. The synthesizer makes the same sound of a text each time."""
     async with AsyncExitStack() as stack:
         workers = Workers(2, max_waiting=100)
         stack.push_async_callback(workers.aclose)
@@ -46,7 +48,7 @@ async def engines(models_dir: Path) -> AsyncIterator[tuple[PiperSynthesizer, Moo
 
 
 async def speak(piper: PiperSynthesizer, voice: str, text: str) -> bytes:
-    """A text as a microphone in a quiet room hears it: 16 kHz. The same text always sounds the same."""
+    """A text as a microphone in a quiet room hears it, at 16 kHz. The same text always sounds the same."""
     if voice == JOE:
         return in_a_room(await record(piper, text))
     with tempfile.TemporaryDirectory() as folder:
@@ -59,18 +61,20 @@ async def speak(piper: PiperSynthesizer, voice: str, text: str) -> bytes:
 
 
 def in_a_room(pcm: bytes) -> bytes:
-    """With the noise of a good microphone, at -72 dBFS: there is no digital silence in nature."""
+    """Adds the noise of a good microphone, at -72 dBFS: real recordings have no digital silence."""
     samples = np.frombuffer(pcm, np.int16)
     noise = np.random.default_rng(samples.size).normal(0, 8, samples.size)
     return (samples + noise).clip(-32_768, 32_767).astype(np.int16).tobytes()
 
 
 def make_clips(models_dir: Path, said: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
-    """The speech of these voices and texts."""
+    """Synthesises these texts with these voices."""
 
     async def make() -> dict[tuple[str, str], bytes]:
         async with engines(models_dir) as (piper, _):
-            return {(voice, text): await speak(piper, voice, text) for voice, text in said}
+            return {
+                (voice, text): await kept_clip(voice, text, partial(speak, piper, voice, text)) for voice, text in said
+            }
 
     return asyncio.run(make())
 
@@ -93,7 +97,7 @@ class VoiceServer:
             return json.load(answer)
 
     def said(self, conversation_id: str) -> list[tuple[str, str, bool]]:
-        """Who said what in a conversation, and whether aloud, as it is kept. Tool calls are left out."""
+        """The stored turns of a conversation: role, text, and whether it was spoken. Tool calls are left out."""
         turns = self.get(f"/api/conversations/{conversation_id}")["turns"]
         told = [(turn["message"]["role"], turn["message"].get("text", "").strip(), turn["spoken"]) for turn in turns]
         return [each for each in told if each[0] in ("user", "assistant") and each[1]]
@@ -106,7 +110,7 @@ class VoiceServer:
 
 @contextmanager
 def serve(folder: Path, models_dir: Path) -> Iterator[VoiceServer]:
-    """`antiphon serve` in this folder. Several may be: they share its data."""
+    """Runs `antiphon serve` in this folder. Several servers may run there and share its data."""
     terminal = Terminal(folder)
     environment = terminal.environment(ANTIPHON_MODELS_DIR=str(models_dir), PYTHONUNBUFFERED="1")
     with (
@@ -134,7 +138,7 @@ def serve(folder: Path, models_dir: Path) -> Iterator[VoiceServer]:
 
 @dataclass
 class Person:
-    """Somebody at a client. What comes is kept in the order of its coming."""
+    """A person with a client. Keeps the messages in the order in which they came."""
 
     session: Session
     told: list[Incoming] = field(default_factory=list)
@@ -146,7 +150,7 @@ class Person:
         raise AssertionError("the server has ended the session")
 
     async def until(self, *wanted: Callable[[Incoming], bool]) -> None:
-        """Until each of these has come."""
+        """Waits until a message has come for each of these conditions."""
         left = list(wanted)
         async with asyncio.timeout(PATIENCE_S):
             while left:
@@ -157,7 +161,7 @@ class Person:
         await self.until(lambda incoming: incoming_state(incoming) is state)
 
     async def ask(self, text: str) -> Exchange:
-        """Types a message, and cuts the answer off when all of it is there: it counts as heard."""
+        """Types a message, and interrupts the answer once all of it has come, as if it had been heard."""
         exchange = Exchange()
         await self.session.send(c.TextMessage(text))
         async with asyncio.timeout(PATIENCE_S):
@@ -172,7 +176,7 @@ class Person:
         return await say(self.session, pcm, self.told.append, patient=patient)
 
     async def send_frames(self, pcm: bytes, *, playing: bool) -> None:
-        """At the pace of speech."""
+        """Sends audio at the pace of speech."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         for number, at in enumerate(range(0, len(pcm), FRAME_BYTES)):
@@ -191,7 +195,7 @@ def incoming_state(incoming: Incoming) -> s.State | None:
 
 @asynccontextmanager
 async def calling(url: str, **hello: Any) -> AsyncIterator[Person]:
-    """In a call, with the microphone open."""
+    """A person in a call, with the microphone open."""
     async with connect(url, mode=Mode.VOICE, hello=c.Hello(audio=c.AudioForm.BINARY, **hello)) as session:
         person = Person(session)
         await session.send(c.StartListening())

@@ -1,4 +1,4 @@
-"""A virtual clock that stands still while the test itself works."""
+"""A virtual clock that stands still while the test computes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from tests.fakes.virtual_loop import VirtualLoop
 
 
 class SteadyLoop(VirtualLoop):
-    """The same steps give the same times, however busy the machine is. Nothing must wait for a thread on it."""
+    """The same steps take the same times, however busy the machine is. Nothing on it may wait for a thread."""
 
     def time(self) -> float:
         return self.offset_s

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Polls the files instead of waiting for them, and tells the loop how long it would have waited."""
+    """Polls instead of waiting, and advances the loop's clock by the time that it would have waited."""
 
     loop: "VirtualLoop"
 

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import os
 import signal
 import sqlite3
-import sys
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
@@ -16,7 +13,7 @@ from typing import Any, Final, Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.fakes.tree import PYTHON_PATH, ROOT
+from tests.fakes.fork_server import Forked
 
 PATIENCE_S: Final = 15.0
 """For one message. Other tests may have the machine's cores."""
@@ -49,7 +46,7 @@ def recital(asked: str) -> str:
 
 @dataclass(frozen=True)
 class Served:
-    process: Process
+    process: Forked
     port: int
 
     @property
@@ -59,7 +56,7 @@ class Served:
     async def kill(self) -> None:
         """kill -9: no handler runs, nothing is flushed."""
         self.process.kill()
-        await self.process.wait()
+        await asyncio.to_thread(self.process.wait)
 
     def terminate(self) -> None:
         """As an orchestrator does it."""
@@ -83,15 +80,9 @@ class Servers:
     async def start(self, *, drain_s: float = 5.0, model: str = "storyteller") -> Served:
         """`model`: "storyteller", or "builtin" for the offline assistant, slowly."""
         with (self.folder / "log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.fault.server_child", str(self.folder), str(drain_s), model),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": PYTHON_PATH},
-            )
-        assert process.stdout is not None
-        port = await process.stdout.readline()
+            process = Forked.start("tests.fault.server_child", str(self.folder), str(drain_s), model, stderr=log)
+        process.stdin.close()
+        port = await asyncio.to_thread(process.stdout.readline)
         assert port, f"the server did not start:\n{self.log}"
         served = Served(process, int(port))
         self._started.append(served)
@@ -99,10 +90,8 @@ class Servers:
 
     async def end(self) -> None:
         for served in self._started:
-            if served.process.returncode is None:
-                await served.kill()
-            # The pipe is closed with its last reader only.
-            await served.process.communicate()
+            await served.kill()
+            served.process.stdout.close()
 
     @property
     def log(self) -> str:

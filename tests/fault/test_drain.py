@@ -36,7 +36,7 @@ async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_
         seen = [list(client.shown) for client in clients]
         stored = [servers.words(client.conversation_id) for client in clients]
         assert stored == seen
-        assert await asyncio.wait_for(old.process.wait(), 10) == 0
+        assert await asyncio.to_thread(old.process.wait, 10) == 0
 
         await asyncio.gather(*(client.resume(new) for client in clients))
         assert [client.session["resumed"] for client in clients] == [True] * CLIENTS

@@ -1,4 +1,4 @@
-"""A file that nobody can hold in mind at once must be divided."""
+"""No source file may be longer than a reader can keep in mind."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 def source_files(root: Path) -> list[Path]:
-    """Those that git knows and those that it will: folders of tools and of caches start with a dot."""
+    """The source files of the project. Folders of tools and caches, which start with a dot, are left out."""
     found: list[Path] = []
     for folder, inner, names in os.walk(root):
         inner[:] = [name for name in inner if not name.startswith(".") and name not in NOT_OURS]
@@ -28,13 +28,13 @@ def test_no_source_file_is_longer_than_600_lines() -> None:
     assert too_long(ROOT) == {}
 
 
-def test_the_gate_looks_at_every_kind_of_source(tmp_path: Path) -> None:
+def test_every_kind_of_source_file_is_checked(tmp_path: Path) -> None:
     for name in ("a.py", "b.ts", "c.tsx", "d.css", "e.md"):
         (tmp_path / name).write_text("\n" * (MAX_LINES + 1))
     assert set(too_long(tmp_path)) == {"a.py", "b.ts", "c.tsx", "d.css"}
 
 
-def test_the_gate_leaves_the_work_of_others_alone(tmp_path: Path) -> None:
+def test_installed_packages_are_not_checked(tmp_path: Path) -> None:
     for folder in (".venv", "node_modules"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.py").write_text("\n" * (MAX_LINES + 1))

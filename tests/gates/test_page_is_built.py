@@ -1,4 +1,4 @@
-"""The page that is served is the one that web/ makes. It is committed, so that a checkout runs without Node."""
+"""The committed page is the one that web/ builds. It is committed so that a checkout runs without Node.js."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ ROOT: Final = Path(__file__).parents[2]
 WEB: Final = ROOT / "web"
 STATIC: Final = ROOT / "src" / "antiphon" / "server" / "static"
 MISSING: Final = "The page is built with Node.js and the packages of web/, and they are not here. Run `make check`."
-STALE: Final = "src/antiphon/server/static is not what web/ makes: {}. Run `make web` and commit what it changes."
+STALE: Final = "src/antiphon/server/static is not what web/ builds: {}. Run `make web` and commit the changes."
 
 
 def build(folder: Path) -> None:
@@ -25,7 +25,7 @@ def differences(built: Path, kept: Path) -> list[str]:
     made, committed = read(built), read(kept)
     return [
         *(f"{name} is missing" for name in sorted(made.keys() - committed.keys())),
-        *(f"{name} is too much" for name in sorted(committed.keys() - made.keys())),
+        *(f"{name} is extra" for name in sorted(committed.keys() - made.keys())),
         *(f"{name} differs" for name in sorted(made.keys() & committed.keys()) if made[name] != committed[name]),
     ]
 
@@ -34,13 +34,13 @@ def read(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_the_page_that_is_served_is_the_one_that_its_sources_make(tmp_path: Path) -> None:
+def test_the_committed_page_is_what_its_sources_build(tmp_path: Path) -> None:
     build(tmp_path / "static")
     found = differences(tmp_path / "static", STATIC)
     assert not found, STALE.format(", ".join(found))
 
 
-def test_the_gate_sees_what_is_missing_too_much_or_different(tmp_path: Path) -> None:
+def test_missing_extra_and_different_files_are_found(tmp_path: Path) -> None:
     built, kept = tmp_path / "built", tmp_path / "kept"
     for folder, files in (
         (built, {"same": "1", "new": "1", "other": "1"}),
@@ -49,4 +49,4 @@ def test_the_gate_sees_what_is_missing_too_much_or_different(tmp_path: Path) -> 
         folder.mkdir()
         for name, text in files.items():
             (folder / name).write_text(text)
-    assert differences(built, kept) == ["new is missing", "old is too much", "other differs"]
+    assert differences(built, kept) == ["new is missing", "old is extra", "other differs"]

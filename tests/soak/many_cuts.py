@@ -1,4 +1,4 @@
-"""A thousand answers that are cut on their way to a listener. `make soak` runs it."""
+"""A thousand answers whose connection is cut on the way to a listener. `make soak` runs it."""
 
 from pathlib import Path
 

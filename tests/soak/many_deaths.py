@@ -1,4 +1,4 @@
-"""Servers that die by kill -9 while people listen to their answers. `make soak` runs it."""
+"""Servers that are killed with SIGKILL while people listen to their answers. `make soak` runs it."""
 
 import asyncio
 from pathlib import Path

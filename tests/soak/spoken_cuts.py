@@ -1,6 +1,6 @@
-"""Real speech, real engines, two servers over one database: answers that are cut are told once and heard whole.
+"""Real speech, real engines, two servers over one database: an answer that is cut is sent once and heard completely.
 
-`make soak` runs it. What was heard is judged by the recogniser, so a word here and there is misheard.
+`make soak` runs it. The recogniser judges what was heard, and mishears a word here and there.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from tests.fault.cuts import Listener
 CUTS = 40
 AT_ONCE = 2
 TYPED = ("What can you do?", TOKYO.text, CHRISTMAS.text)
-"""The answer to the first one takes 20 seconds to hear."""
+"""The answer to the first one lasts 20 seconds."""
 SPOKEN = tuple((voice, question.text) for voice in (JOE, SLT, RMS) for question in (TOKYO, CHRISTMAS, WEEKDAY, LATER))
 
 pytestmark = pytest.mark.real_time
 
 
 async def cut(rng: Random, places: list[VoiceServer], clips: dict[tuple[str, str], bytes]) -> tuple[str, bytes]:
-    """What was answered, and what was heard of it."""
+    """Returns the text of one answer, and the audio that was heard."""
     listener = await Listener().open(rng.choice(places))
     if rng.random() < 0.5:
         await listener.play_to(clips[rng.choice(SPOKEN)])

@@ -1,4 +1,4 @@
-"""A whole server for tests, as a process with a folder of its own; or the one at `WIRE_URL`, where any will do."""
+"""A whole server for tests, in its own process and folder; or the one at `WIRE_URL`, if a test can use any server."""
 
 import asyncio
 import json
@@ -6,8 +6,6 @@ import os
 import pickle
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,11 +21,11 @@ from antiphon.security.quota import Kind, Limit
 from antiphon.security.tokens import hash_token, make_token
 from antiphon.storage.people import TokenRecord
 from antiphon.storage.sql import open_database
+from tests.fakes.fork_server import Forked
 from tests.fakes.scripted_live import Step
-from tests.fakes.tree import PYTHON_PATH, ROOT
 
 URL_VARIABLE: Final = "WIRE_URL"
-"""Tests that need nothing but the wire are run against this server, if it is set."""
+"""If this is set, tests that need nothing but the protocol run against the server at this address."""
 
 UNLIMITED: Final[Mapping[Kind, Limit]] = {}
 
@@ -41,15 +39,17 @@ class Plan:
     """What the voice of every call hears and says; None is a server without a voice."""
     limits: Mapping[Kind, Limit] | None = None
     max_file_bytes: int | None = None
-    """No file of the server can grow beyond this: its disk is full."""
+    """The largest size of a file of the server, to simulate a full disk."""
     turn_s: float | None = None
     """How long the model may take for a turn; None is the usual limit."""
+    write_s: float | None = None
+    """How long a client may take to read what was written to it; None is the usual limit."""
 
 
 @dataclass(frozen=True)
 class Served:
     url: str
-    process: "subprocess.Popen[bytes]"
+    process: Forked
     log_path: Path
 
     @property
@@ -58,17 +58,17 @@ class Served:
 
     @property
     def http(self) -> str:
-        """Where its routes are."""
+        """The base address of its HTTP routes."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
-        """Everything that it has logged, one JSON object a line."""
+        """Everything that it has logged, as one JSON object per line."""
         return self.log_path.read_text()
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """The lines of the log that no client should be able to bring about."""
+        """The lines of the log that no client should be able to cause."""
         lines = [json.loads(line) for line in self.log.splitlines()]
         return [line for line in lines if line["level"] in ("error", "critical") or "exception" in line]
 
@@ -78,11 +78,11 @@ class Served:
 
     @property
     def connections(self) -> Sequence[Any]:
-        """As the system has them: those that the server has let go are gone, whatever the client knows of it."""
+        """The server's TCP connections as the operating system sees them, whatever the clients know."""
         return psutil.Process(self.process.pid).net_connections("tcp")
 
     def stop(self) -> None:
-        """As an orchestrator does it; returns when the process is gone."""
+        """Stops it with SIGTERM, as an orchestrator does, and waits for its end."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
 
@@ -95,30 +95,23 @@ def serve(
     limits: Mapping[Kind, Limit] | None = None,
     max_file_bytes: int | None = None,
     turn_s: float | None = None,
+    write_s: float | None = None,
     child: str = "tests.wire.served_child",
     **sections: Any,
 ) -> Iterator[Served]:
-    """A server whose data is in `folder`, and its own tools, if any, in `folder/tools`.
+    """Runs a server whose data is in `folder`, and whose own tools, if any, are in `folder/tools`.
 
-    `sections` are tables of the settings: `server={"auth": "required"}`. The same folder may be served again.
+    `sections` are tables of the settings: `server={"auth": "required"}`. Several servers may use the same folder.
     """
     tables = {**sections, "model": {"voice": "none", **sections.get("model", {})}}
     made = {name: getattr(config, name.capitalize())(**table) for name, table in tables.items()}
     settings = Settings(project_dir=folder, data_dir=folder / "data", **made)
+    plan = Plan(settings, voice, limits, max_file_bytes=max_file_bytes, turn_s=turn_s, write_s=write_s)
     log_path = folder / "log"
     with log_path.open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", child],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": PYTHON_PATH},
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
+        process = Forked.start(child, stderr=log)
     try:
-        process.stdin.write(pickle.dumps(Plan(settings, voice, limits, max_file_bytes, turn_s)))
+        process.stdin.write(pickle.dumps(plan))
         process.stdin.close()
         announced = process.stdout.readline().decode()
         found = re.search(r"ws://\S+/ws", announced)
@@ -133,7 +126,7 @@ def serve(
 
 @contextmanager
 def served_anywhere(folder: Path) -> Iterator[str]:
-    """The address of a server that asks for no token."""
+    """Gives the address of a server that requires no token."""
     if given := os.environ.get(URL_VARIABLE):
         yield given
         return
@@ -142,12 +135,12 @@ def served_anywhere(folder: Path) -> Iterator[str]:
 
 
 def add_token(folder: Path, user: str) -> str:
-    """A token for the server of this folder, which need not run yet."""
+    """Adds a token for the server of this folder, which need not be running yet."""
     return asyncio.run(make_known(folder, user))
 
 
 async def make_known(folder: Path, user: str) -> str:
-    """As `add_token`, for a test that runs in a loop."""
+    """Does the same as `add_token`, for async tests."""
     token = make_token()
     (folder / "data").mkdir(parents=True, exist_ok=True)
     database = await open_database(folder / "data" / "antiphon.db")

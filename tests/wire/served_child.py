@@ -1,15 +1,18 @@
-"""The whole server in a process of its own. Its plan comes pickled on stdin; its announcement goes to stdout."""
+"""The whole server in its own process. It reads its pickled plan from stdin and prints its announcement to stdout."""
 
 import pickle
 import resource
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from antiphon.models import bounded
 from antiphon.models.live import ModelFactory
 from antiphon.security.quota import Quota
 from antiphon.serve import run_server
+from antiphon.server import serving
+from antiphon.server.connections import Deadlines
 from antiphon.server.serving import run_loop
 from antiphon.telemetry import log
 from tests.fakes.scripted_live import PROFILE, ScriptedLive
@@ -19,6 +22,8 @@ from tests.wire.served import Plan
 async def run(plan: Plan) -> None:
     if plan.turn_s is not None:
         bounded.MAX_TURN_S = plan.turn_s  # type: ignore[misc]
+    if plan.write_s is not None:
+        serving.Deadlines = partial(Deadlines, write_s=plan.write_s)  # type: ignore[attr-defined, assignment]
     await run_server(
         plan.settings,
         port=0,

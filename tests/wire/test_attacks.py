@@ -1,4 +1,4 @@
-"""What a hostile client tries on the whole server. Bytes and deadlines below the messages are in `test_guard`."""
+"""What a hostile client tries on the whole server. `test_guard` has what is below the level of messages."""
 
 import asyncio
 import json
@@ -33,14 +33,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 async def refusal(url: str, **options: Any) -> int:
-    """The status of a handshake that is refused."""
+    """Returns the status with which a handshake is refused."""
     with pytest.raises(InvalidStatus) as refused:
         async with connect(url, **options):
             pass
     return refused.value.response.status_code
 
 
-# Who may come in
+# Origins
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ async def test_a_name_that_was_rebound_to_the_server_is_refused(url: str) -> Non
     assert answer.split()[1] == b"421"
 
 
-# Who they are
+# Tokens
 
 
-async def test_a_token_in_hello_opens_the_door(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_token_in_hello_is_accepted(locked: Served, tokens: dict[str, str]) -> None:
     async with call(locked.url, {"token": tokens["ann"]}) as caller:
         assert await caller.is_answered()
 
 
-async def test_a_token_in_the_header_opens_the_door(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_token_in_the_header_is_accepted(locked: Served, tokens: dict[str, str]) -> None:
     async with call(locked.url, additional_headers={"Authorization": f"Bearer {tokens['ann']}"}) as caller:
         assert await caller.is_answered()
 
@@ -101,7 +101,9 @@ async def test_a_wrong_token_is_closed_with_4401(locked: Served, hello: dict[str
 
 
 @pytest.mark.parametrize("first", ['{"type": "ping", "t": 1}', "garbage", b"\x00\x00\x00"], ids=str)
-async def test_nothing_but_hello_may_come_first(locked: Served, tokens: dict[str, str], first: str | bytes) -> None:
+async def test_the_first_message_must_be_hello_where_a_token_is_required(
+    locked: Served, tokens: dict[str, str], first: str | bytes
+) -> None:
     hello = json.dumps({"type": "hello", "token": tokens["ann"]})
     code, caller = await closing_after(locked.url, first, hello)
     assert code == 4401
@@ -115,12 +117,12 @@ async def test_a_wrong_token_in_the_header_is_closed_with_4401(locked: Served) -
 
 
 @pytest.mark.parametrize("query", ["token={}", "access_token={}", "authorization=Bearer%20{}"])
-async def test_a_token_in_the_address_is_not_looked_at(locked: Served, tokens: dict[str, str], query: str) -> None:
+async def test_a_token_in_the_address_is_ignored(locked: Served, tokens: dict[str, str], query: str) -> None:
     code, _ = await closing_after(f"{locked.url}?{query.format(tokens['ann'])}", '{"type": "hello"}')
     assert code == 4401
 
 
-async def test_a_wrong_token_is_refused_also_where_none_is_needed(url: str) -> None:
+async def test_a_wrong_token_is_refused_even_where_none_is_required(url: str) -> None:
     code, _ = await closing_after(url, json.dumps({"type": "hello", "token": make_token()}))
     assert code == 4401
 
@@ -134,7 +136,7 @@ async def test_a_client_that_never_says_hello_is_closed_with_4408(locked: Served
     assert 9 < time.monotonic() - begun_s < 14
 
 
-# What they send
+# Messages
 
 
 @pytest.mark.parametrize(
@@ -212,14 +214,14 @@ async def test_a_bad_message_gets_a_typed_error_and_the_session_lives(url: str, 
         '{"type": "pi\\u006eg", "t": 5}',
     ],
 )
-async def test_what_is_not_known_in_a_message_is_ignored(url: str, frame: str) -> None:
+async def test_unknown_fields_of_a_message_are_ignored(url: str, frame: str) -> None:
     async with call(url) as caller:
         await caller.socket.send(frame)
         await caller.until("pong", t=5)
         assert not caller.every("error")
 
 
-async def test_a_bad_message_in_the_place_of_hello_is_an_error_and_no_end(url: str) -> None:
+async def test_a_bad_hello_is_an_error_and_the_session_goes_on(url: str) -> None:
     async with connect(url) as socket:
         caller = Caller(socket)
         await caller.send("hello", mode="telepathy")
@@ -235,10 +237,10 @@ async def test_strange_characters_are_text_like_any_other(url: str) -> None:
         assert caller.every("transcript")[0]["text"] == text
 
 
-# How fast they send it
+# Rates
 
 
-async def test_audio_of_thirty_seconds_may_come_at_once(served: Served) -> None:
+async def test_thirty_seconds_of_audio_may_be_sent_at_once(served: Served) -> None:
     async with call(served.url) as caller:
         await caller.send("start_listening")
         await caller.until("state", state="listening")
@@ -248,7 +250,7 @@ async def test_audio_of_thirty_seconds_may_come_at_once(served: Served) -> None:
         assert not caller.every("error")
 
 
-async def test_audio_faster_than_speech_is_an_error_and_then_the_end(served: Served) -> None:
+async def test_audio_faster_than_speech_is_an_error_and_then_closes_the_session(served: Served) -> None:
     async with call(served.url) as caller:
         await caller.send("start_listening")
         with suppress(ConnectionClosed):
@@ -260,7 +262,7 @@ async def test_audio_faster_than_speech_is_an_error_and_then_the_end(served: Ser
     assert closing.code == 4429
 
 
-async def test_a_flood_of_messages_is_an_error_and_then_the_end(served: Served) -> None:
+async def test_a_flood_of_messages_is_an_error_and_then_closes_the_session(served: Served) -> None:
     async with call(served.url) as caller:
         with suppress(ConnectionClosed):
             for _ in range(4_000):
@@ -291,11 +293,11 @@ async def test_wrong_tokens_are_counted_against_the_address(locked_folder: Path,
 
 async def test_what_one_client_does_too_fast_is_not_counted_against_the_session_of_another(served: Served) -> None:
     async with call(served.url) as other:
-        await test_audio_faster_than_speech_is_an_error_and_then_the_end(served)
+        await test_audio_faster_than_speech_is_an_error_and_then_closes_the_session(served)
         assert await other.is_answered()
         assert not other.every("error")
 
 
 def test_nothing_failed_in_the_servers(served: Served, locked: Served) -> None:
-    """Last of all: whatever was tried before, no exception was left to the log."""
+    """Runs last: none of the tests before has left an exception in the log."""
     assert served.failures + locked.failures == []

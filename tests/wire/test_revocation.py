@@ -30,7 +30,7 @@ async def revoke(folder: Path, token: str) -> None:
     await database.aclose()
     assert found is not None
     data = {"ANTIPHON_DATA_DIR": str(folder / "data")}
-    shown = await asyncio.to_thread(Terminal(folder).run, "token", "revoke", found.id, **data)
+    shown = await asyncio.to_thread(Terminal(folder).run_process, "token", "revoke", found.id, **data)
     assert (shown.code, shown.out) == (0, f"Revoked {found.id}. Its open connections are closed within seconds.\n")
 
 

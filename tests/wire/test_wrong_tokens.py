@@ -1,4 +1,4 @@
-"""Wrong tokens: refused, slowed down per address, and noted in the log without themselves."""
+"""Wrong tokens are refused, limited per address, and logged without the token itself."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def refusals(served: Served) -> list[dict[str, Any]]:
 
 
 async def hello(served: Served, token: str) -> tuple[int, list[str]]:
-    """How the server closes a socket that shows this token, and with which errors."""
+    """Returns the close code and the error codes for a client with this token."""
     code, caller = await closing_after(served.url, json.dumps({"type": "hello", "token": token}))
     return code, [error["code"] for error in caller.every("error")]
 
@@ -40,7 +40,7 @@ def right(tmp_path: Path) -> str:
     return add_token(tmp_path, "ann")
 
 
-async def test_after_a_handful_of_wrong_tokens_others_must_wait_and_then_a_right_one_works(
+async def test_after_a_few_wrong_tokens_the_address_must_wait_before_a_right_one_works(
     tmp_path: Path, right: str
 ) -> None:
     with serve(tmp_path, limits=LIMITS, server=LOCKED) as served:
@@ -53,7 +53,7 @@ async def test_after_a_handful_of_wrong_tokens_others_must_wait_and_then_a_right
         assert (await get(served, right)).status_code == 200
 
 
-async def test_a_token_that_was_right_before_is_not_kept_waiting_by_the_wrong_ones_of_others(
+async def test_a_token_that_was_accepted_before_does_not_wait_for_wrong_ones_of_the_same_address(
     tmp_path: Path, right: str
 ) -> None:
     with serve(tmp_path, limits=LIMITS, server=LOCKED) as served:
