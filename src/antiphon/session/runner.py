@@ -2,12 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
-
-from msgspec.structs import asdict
 
 from antiphon.clock import Clock
 from antiphon.models import live
@@ -28,8 +25,9 @@ from antiphon.session.microphone import Microphone
 from antiphon.session.models import NO_MODEL, ModelFactories, SessionModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
+from antiphon.session.recorder import Recorder
 from antiphon.session.restoring import restore
-from antiphon.session.resume_state import Preferences, ResumeState
+from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Repeater, Sampler, Synthesize
 from antiphon.session.state import BUSY, RESTING, Phase, SessionState
 from antiphon.session.stopwatch import Stopwatch
@@ -86,6 +84,16 @@ class Runner:
         self._client = ClientMessages(outbox, stored.stores, tools.user)
         tools.messaging = self._client
         self.calls = CallLog(stored, self.writer, clock)
+        self._recorder = Recorder(
+            stored=stored,
+            writer=self.writer,
+            outbox=outbox,
+            calls=self.calls,
+            tools=tools,
+            state=lambda: self.state,
+            preferences=lambda: self.preferences,
+        )
+        self.save = self._recorder.save
         self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
         self._models = SessionModels(factories, self._describe_context, self.post)
         self._microphone = Microphone(self._models, lambda: self.state)
@@ -174,7 +182,7 @@ class Runner:
             self.tool_runner.restore(told)
             self.is_restoring = True
             self.post(partial(self._answer_restored, restored.unanswered))
-        await self._save_messages()
+        await self._recorder.save_messages()
         if self.state.phase in RESTING:
             self.post(self.follow_up)
 
@@ -260,7 +268,7 @@ class Runner:
                 self._models.close()
                 await self.step(event)
                 self._voice.reopen()
-            case live.TurnStarted() | live.InputTranscript(is_final=True) if await self._is_blocked():
+            case live.TurnStarted() if await self._is_blocked():
                 # By another session of the same user: the call does not outlast that.
                 await self._voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
@@ -297,7 +305,7 @@ class Runner:
             case c.Settings():
                 self.outbox.send(self.preferences.change(message))
                 self.apply_voice()
-                await self.save()
+                await self._recorder.save()
             case c.ClearConversation():
                 await self._clear()
             case c.StartVoice(pending_request=pending):
@@ -395,8 +403,7 @@ class Runner:
                     self._shown += chunk.text
                     self.outbox.send(chunk)
             case fx.Send(message=message, stored_first=True):
-                async with self._telling(message) as told:
-                    await self.stored.tell(told)
+                await self._recorder.send(message)
             case fx.Send(message=message):
                 self.outbox.send(message)
             case fx.SendAudio(number=number, seq=seq, pcm=pcm, text=text, last=last):
@@ -404,7 +411,7 @@ class Runner:
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
                     self.outbox.send_audio(number, seq, pcm, text=text, last=last)
-                    self.post(self._save_messages)
+                    self.post(self._recorder.save_messages)
             case fx.BeginTurn():
                 await self._begin_turn(effect)
             case fx.StoreUser():
@@ -417,12 +424,14 @@ class Runner:
                 self._microphone.begin_turn()
                 if self._models.connection is not None:
                     self._models.connection.end_audio(turn)
-            case fx.StoreAnswer():
-                await self._store_answer(effect)
+            case fx.StoreAnswer(text=text):
+                is_shown = not self.tools.state.suppress_transcript
+                await self._recorder.store_answer(effect, text if is_shown else self._shown)
+                self._note_move()
             case fx.RunTools(turn=turn, calls=calls):
                 self.tool_runner.start(calls, partial(self._tools_done, turn))
                 # A process that takes this turn over must know which calls the client was told of.
-                await self._save_messages()
+                await self._recorder.save_messages()
             case fx.CancelCalls(ids=ids):
                 self.tool_runner.cancel_calls(ids)
             case fx.InterruptModel(turn=turn, heard=heard):
@@ -436,7 +445,7 @@ class Runner:
             case fx.EndTurn(number=number):
                 await self._end_turn(number)
             case fx.Save():
-                await self.save()
+                await self._recorder.save()
             case fx.StartVoice():
                 await self._voice.start(VoiceStart())
             case fx.LogIgnored(what=what):
@@ -445,7 +454,7 @@ class Runner:
     async def _begin_turn(self, begin: fx.BeginTurn) -> None:
         self._microphone.begin_turn()
         # Before the turn is counted: a process that makes its answer anew counts it by itself.
-        self._describe()
+        self._recorder.describe()
         if begin.continues is None:
             await self._outcomes.note_late()
             self.tool_runner.begin_turn(begin.turn)
@@ -458,9 +467,7 @@ class Runner:
     async def _store_user(self, user: fx.StoreUser) -> None:
         if user.timings is not None:
             self._stopwatch.note(user.timings)
-        message = s.Transcript(user.text, is_final=True, turn=user.number)
-        async with self._telling(message) as told:
-            self._is_behind |= await self.writer.store_user(user.turn, user.text, spoken=user.spoken, told=told)
+        self._is_behind |= await self._recorder.store_user(user)
         self._note_move()
 
     async def _answer_speech(self, turn: str, text: str) -> None:
@@ -470,28 +477,6 @@ class Runner:
             await self._outcomes.respond(turn, text, ())
         else:
             await self._outcomes.check_consent(turn, text)
-
-    async def _store_answer(self, answer: fx.StoreAnswer) -> None:
-        text = self._shown if self.tools.state.suppress_transcript else answer.text
-        whole = (s.Response(text, turn=answer.number), s.GenerationComplete(answer.number)) if answer.is_whole else ()
-        spoken = self.state.mode is Mode.VOICE
-        async with self._telling(*whole) as told:
-            await self.writer.store_answer(answer.turn, answer.text, spoken=spoken, told=told)
-        self._note_move()
-
-    @asynccontextmanager
-    async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[Told]:
-        """Messages that are sent once this block has stored them, with what was sent before them."""
-        told = self.outbox.stage(*messages)
-        try:
-            yield told
-        except BaseException:
-            self.outbox.withdraw(told)
-            raise
-        if not self.stored.is_stored:
-            # Nothing of a session is stored before its first turn; then all of it is.
-            self.outbox.put_back(told)
-        self.outbox.release()
 
     def _note_move(self) -> None:
         """If the conversation was deleted elsewhere, a model that knows it is not asked any more."""
@@ -564,7 +549,7 @@ class Runner:
         if self.state.phase is not Phase.SPEAKING:
             self.outbox.forget_speech()
         try:
-            await self.save()
+            await self._recorder.save()
         except Fenced:
             raise
         except StorageError as error:
@@ -589,27 +574,6 @@ class Runner:
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""
         await self.calls.end()
-
-    async def save(self) -> None:
-        """Stores what another process needs to go on. While a turn is under way, that is only what was sent."""
-        if self.state.phase in RESTING:
-            await self.calls.save()
-            self._describe()
-            await self.writer.save()
-        await self._save_messages()
-
-    async def _save_messages(self) -> None:
-        await self.stored.save_messages(self.outbox)
-
-    def _describe(self) -> None:
-        state = ResumeState(
-            **asdict(self.preferences),
-            listening=self.state.resting is Phase.LISTENING,
-            turns=self.state.turns - (self.state.phase in BUSY),
-            call=self.calls.stored,
-        )
-        tools = self.tools
-        self.stored.describe(mode=self.state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=state)
 
     async def _is_blocked(self) -> bool:
         return await self._client.tell_block(self._clock.now_ms())

@@ -1,0 +1,96 @@
+"""Stores what happens in a session together with what the client is told of it, and only then tells it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from msgspec.structs import asdict
+
+from antiphon.protocol import server_messages as s
+from antiphon.session import effects as fx
+from antiphon.session.calls import CallLog
+from antiphon.session.outbox import Outbox
+from antiphon.session.resume_state import Preferences, ResumeState
+from antiphon.session.state import BUSY, RESTING, Phase, SessionState
+from antiphon.session.stored_session import StoredSession
+from antiphon.session.transcript_writer import TranscriptWriter
+from antiphon.storage.sessions import Told
+from antiphon.tools.session import ToolSession
+from antiphon.tools.spec import Mode
+
+
+class Recorder:
+    """What a client has seen as final is stored, so another process can go on from there."""
+
+    def __init__(
+        self,
+        *,
+        stored: StoredSession,
+        writer: TranscriptWriter,
+        outbox: Outbox,
+        calls: CallLog,
+        tools: ToolSession,
+        state: Callable[[], SessionState],
+        preferences: Callable[[], Preferences],
+    ) -> None:
+        self._stored = stored
+        self._writer = writer
+        self._outbox = outbox
+        self._calls = calls
+        self._tools = tools
+        self._state = state
+        self._preferences = preferences
+
+    async def store_user(self, user: fx.StoreUser) -> bool:
+        """Whether the transcript has got turns of other sessions by this, which the model may not know."""
+        message = s.Transcript(user.text, is_final=True, turn=user.number)
+        async with self._telling(message) as told:
+            return await self._writer.store_user(user.turn, user.text, spoken=user.spoken, told=told)
+
+    async def store_answer(self, answer: fx.StoreAnswer, shown: str) -> None:
+        """`shown` is what the client is to see of the answer's text."""
+        whole = (s.Response(shown, turn=answer.number), s.GenerationComplete(answer.number)) if answer.is_whole else ()
+        spoken = self._state().mode is Mode.VOICE
+        async with self._telling(*whole) as told:
+            await self._writer.store_answer(answer.turn, answer.text, spoken=spoken, told=told)
+
+    async def send(self, message: s.ServerMessage) -> None:
+        """Sends a message once it is stored."""
+        async with self._telling(message) as told:
+            await self._stored.tell(told)
+
+    async def save(self) -> None:
+        """Stores what another process needs to go on. While a turn is under way, that is only what was sent."""
+        if self._state().phase in RESTING:
+            await self._calls.save()
+            self.describe()
+            await self._writer.save()
+        await self.save_messages()
+
+    async def save_messages(self) -> None:
+        await self._stored.save_messages(self._outbox)
+
+    def describe(self) -> None:
+        """Puts the state of the session into its record, which is stored with the next turn or by `save`."""
+        state = self._state()
+        resume = ResumeState(
+            **asdict(self._preferences()),
+            listening=state.resting is Phase.LISTENING,
+            turns=state.turns - (state.phase in BUSY),
+            call=self._calls.stored,
+        )
+        tools = self._tools
+        self._stored.describe(mode=state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=resume)
+
+    @asynccontextmanager
+    async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[Told]:
+        """Messages that are sent once this block has stored them, with what was sent before them."""
+        told = self._outbox.stage(*messages)
+        try:
+            yield told
+        except BaseException:
+            self._outbox.withdraw(told)
+            raise
+        if not self._stored.is_stored:
+            # Nothing of a session is stored before its first turn; then all of it is.
+            self._outbox.put_back(told)
+        self._outbox.release()
