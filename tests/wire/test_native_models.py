@@ -330,7 +330,8 @@ async def test_a_call_that_the_model_cancels_is_stopped(voice: Voice) -> None:
         assert await speak(caller) == "Never mind."
     assert voice.tool_file("search_attic", "stopped").exists()
     assert caller.every("tool_call")
-    assert caller.every("tool_result") == []
+    (result,) = caller.every("tool_result")
+    assert (result["ok"], result["result"]["error"]["type"]) == (False, "CANCELLED")
     assert await read_back(voice.served, caller) == [("user", "Search the attic."), ("assistant", "Never mind.")]
 
 

@@ -75,7 +75,8 @@ class ToolCalls(Struct, frozen=True):
 
 
 class ToolCancelled(Struct, frozen=True):
-    """The model no longer wants these results: the calls are stopped where they can be, and no result is sent."""
+    """The model no longer wants these results: calls that can be stopped are stopped, and no result of them is sent in
+    this turn. An action that cannot be stopped is told of in the next one."""
 
     turn: str
     ids: tuple[str, ...]

@@ -37,6 +37,9 @@ from antiphon.tools.session import ToolSession
 QuotaCharge = Callable[[], float]
 """Charges one call to the quota of the caller: the seconds to wait, 0 if the call may run."""
 
+CANCELLED: Final = {"error": {"type": "CANCELLED", "message": "The result was no longer needed."}}
+"""What a client is shown of a call that the model has cancelled."""
+
 RECENT_TURNS: Final = 8
 """How many turns back it is remembered which turn of the tools a turn was."""
 
@@ -216,7 +219,12 @@ class ToolRunner:
                 run.cancel()
             await asyncio.wait(runs)
             raise
-        answers = [run.result() for run in runs if not run.cancelled()]
+        answers = []
+        for (call, shown_id), run in zip(shown, runs, strict=True):
+            if run.cancelled():
+                self._outbox.send(ToolResult(call.name, CANCELLED, shown_id, ok=False))
+            else:
+                answers.append(run.result())
         if not answers:
             return
 
