@@ -63,7 +63,7 @@ def test_a_model_is_pulled_once(terminal: Terminal, shelf: Path) -> None:
         "Unpacking silero_vad.onnx (2.3 MB)",
     ]
     second = terminal.run("models", "pull", "silero-vad", **pip_variables())
-    assert (second.code, second.out, second.err) == (0, f"The models are in {models_of(terminal)}\n", "")
+    assert (second.code, second.out, second.err) == (0, f"All models are already in {models_of(terminal)}\n", "")
 
 
 def test_the_folder_of_the_models_can_be_elsewhere(terminal: Terminal, shelf: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_list_says_which_models_are_present_missing_or_damaged(terminal: Ter
         "silero-vad": "damaged",
         "smart-turn": "present",
     }
-    assert shown.out.splitlines()[-1] == f"They are kept in {models_of(terminal)}"
+    assert shown.out.splitlines()[-1] == f"Model folder: {models_of(terminal)}"
 
 
 def test_the_list_as_json_has_every_file(terminal: Terminal) -> None:
@@ -154,7 +154,7 @@ def test_the_list_as_json_has_every_file(terminal: Terminal) -> None:
 def test_complete_models_are_verified(terminal: Terminal, models_dir: Path) -> None:
     furnish(terminal, models_dir)
     shown = terminal.run("models", "verify")
-    assert (shown.code, shown.out) == (0, f"All 7 files in {models_of(terminal)} are what they should be.\n")
+    assert (shown.code, shown.out) == (0, f"All 7 files in {models_of(terminal)} are intact.\n")
 
 
 def test_a_damaged_file_is_reported_with_what_to_do(terminal: Terminal, models_dir: Path) -> None:

@@ -193,6 +193,6 @@ def test_the_doctor_listens_when_it_is_asked_to(terminal: Terminal, recordings: 
     spoken = recordings / "farewell.pcm"
     shown = terminal.run_process("doctor", "--mic", ANTIPHON_SERVER__PORT="0", **sound(terminal.folder, spoken))
     assert shown.code == 0
-    assert "microphone: A table (48000 Hz, the usual one)" in shown.out
+    assert "microphone: A table (48000 Hz, default)" in shown.out
     assert "dBFS on the whole" in shown.out
     assert "microphone" not in terminal.run("doctor", ANTIPHON_SERVER__PORT="0").out

@@ -25,7 +25,7 @@ class Session(Protocol):
     def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]: ...
 
 
-def open_session(path: Path, threads: int = 1, rewrite: Callable[[bytes], bytes] | None = None) -> Session:
+def open_session(path: Path, rewrite: Callable[[bytes], bytes] | None = None) -> Session:
     """Loads a model. `rewrite` replaces the graph in the file by another.
 
     Raises `ModelFileError`.
@@ -33,7 +33,7 @@ def open_session(path: Path, threads: int = 1, rewrite: Callable[[bytes], bytes]
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}. Get it with `antiphon models pull`.")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
     # A plan of the memory for each length of input would be kept: 25 MB for Piper after 35 sentences, 10 MB for Smart

@@ -37,9 +37,9 @@ _FAR: Final = 8
 class TurnDetector:
     """One model for all sessions and any number of threads."""
 
-    def __init__(self, path: Path, threads: int = 1) -> None:
+    def __init__(self, path: Path) -> None:
         """Raises `ModelFileError`."""
-        self._session = open_session(path, threads, rewrite)
+        self._session = open_session(path, rewrite=rewrite)
 
     def completeness(self, pcm: bytes) -> float:
         """Returns the probability that this is a complete turn: 16 kHz speech and 0.15 to 0.25 s of silence after it.

@@ -1,4 +1,4 @@
-"""The doctor's look at the voice: model files, packages, engines on other machines, and the microphone."""
+"""The doctor's checks for speech: model files, packages, remote engines and the microphone."""
 
 import asyncio
 import os
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from antiphon.weights.manifest import Model
 
 REACH_S: Final = 3.0
-"""How long an engine on another machine may take to answer."""
+"""How long a remote engine may take to answer."""
 RECORDED_S: Final = 3.0
 QUIET_DBFS: Final = -60.0
-"""A microphone that works hears more than this in a quiet room."""
+"""A working microphone records more than this in a quiet room."""
 LOUDEST: Final = 32_700
 ALWAYS: Final = ("numpy", "onnxruntime", "soxr")
-"""Packages without which no voice works, whatever its engines are."""
+"""Packages that speech always needs, whatever the engines."""
 PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", "openai": "openai"}
 
 
 def check_voice(settings: "Settings") -> Findings:
-    """Whether it could hear and speak. Nobody has to: without a voice, the server is one for text."""
+    """Checks that speech works. It is optional: without it the server handles text only."""
     from antiphon.speech.references import Local, parse_stt, parse_tts
 
     if settings.model.voice == "none":
@@ -36,18 +36,18 @@ def check_voice(settings: "Settings") -> Findings:
     if not _is_wanted(settings):
         yield Finding(True, "voice: none yet, only text. Run `antiphon models pull` to let it hear and speak")
         return
-    ears, mouth = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
-    problems = [*_missing_models(settings, ears, mouth), *_missing_packages(ears, mouth)]
+    stt, tts = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
+    problems = [*_missing_models(settings, stt, tts), *_missing_packages(stt, tts)]
     for problem in problems:
         yield Finding(False, f"voice: {problem}")
     if not problems:
-        speaker = "nothing" if mouth is None else f"piper as {settings.speech.voice}" if mouth is Local.PIPER else mouth
-        yield Finding(True, f"voice: {ears} listens, {speaker} speaks (model files: {settings.models_dir})")
-        yield from _look_elsewhere(ears, mouth)
+        speaker = "nothing" if tts is None else f"piper as {settings.speech.voice}" if tts is Local.PIPER else tts
+        yield Finding(True, f"voice: {stt} listens, {speaker} speaks (model files: {settings.models_dir})")
+        yield from _check_remote_engines(stt, tts)
 
 
 def check_microphone(settings: "Settings") -> Findings:
-    """Records a little. Only where it is asked for: nobody expects a check to listen."""
+    """Records a few seconds. This runs only on request, since nobody expects a check to record."""
     from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "a microphone"):
@@ -61,7 +61,7 @@ def examine_microphone(card: "SystemSoundCard") -> Findings:
 
     devices = card.inputs()
     for device in devices:
-        usual = ", the usual one" if device.is_usual else ""
+        usual = ", default" if device.is_default else ""
         yield Finding(True, f"microphone: {device.name} ({device.hz} Hz{usual})")
     if not devices:
         yield Finding(False, "microphone: this machine has none. Plug one in, or talk from a browser elsewhere.")
@@ -71,7 +71,7 @@ def examine_microphone(card: "SystemSoundCard") -> Findings:
     level, peak = level_dbfs(pcm), max(abs(to_samples(pcm).astype(int)), default=0)
     told = f"microphone: {level:.0f} dBFS on the whole, {100 * peak / 32_768:.0f} % at the loudest"
     if level < QUIET_DBFS:
-        yield Finding(False, f"{told}. That is silence: see whether it is muted, or another one is the usual one.")
+        yield Finding(False, f"{told}. That is silence: check whether it is muted or not the right one.")
     elif peak >= LOUDEST:
         yield Finding(False, f"{told}. It is too loud to be understood well: turn it down.")
     else:
@@ -79,7 +79,7 @@ def examine_microphone(card: "SystemSoundCard") -> Findings:
 
 
 def _is_wanted(settings: "Settings") -> bool:
-    """Somebody has set something about it, or has pulled a file for it."""
+    """Whether a speech setting was given, or a model file was pulled."""
     from antiphon.weights.folder import State, state_of
     from antiphon.weights.manifest import VOICE
 
@@ -89,18 +89,18 @@ def _is_wanted(settings: "Settings") -> bool:
     )
 
 
-def _missing_models(settings: "Settings", ears: "Reference", mouth: "Reference | None") -> Iterator[str]:
+def _missing_models(settings: "Settings", stt: "Reference", tts: "Reference | None") -> Iterator[str]:
     from antiphon.speech.references import Local
     from antiphon.weights.folder import State, state_of
     from antiphon.weights.manifest import MODELS
 
     needed = ["silero-vad", "smart-turn"]
-    if ears is Local.MOONSHINE:
+    if stt is Local.MOONSHINE:
         needed.append("moonshine-base-en")
     voice = settings.speech.voice
-    if mouth is Local.PIPER and voice in MODELS:
+    if tts is Local.PIPER and voice in MODELS:
         needed.append(voice)
-    elif mouth is Local.PIPER and not any((settings.models_dir / voice).glob("*.onnx")):
+    elif tts is Local.PIPER and not any((settings.models_dir / voice).glob("*.onnx")):
         yield f'there is no voice "{voice}" in {settings.models_dir}. Put its files into a folder of that name there.'
     for name in needed:
         model: Model = MODELS[name]
@@ -110,19 +110,19 @@ def _missing_models(settings: "Settings", ears: "Reference", mouth: "Reference |
             yield f"the model {name} is {state} in {settings.models_dir}. Run `antiphon models pull`."
 
 
-def _missing_packages(ears: "Reference", mouth: "Reference | None") -> Iterator[str]:
-    needed = [*ALWAYS, *(PACKAGES[str(each).partition(":")[0]] for each in (ears, mouth) if each is not None)]
+def _missing_packages(stt: "Reference", tts: "Reference | None") -> Iterator[str]:
+    needed = [*ALWAYS, *(PACKAGES[str(each).partition(":")[0]] for each in (stt, tts) if each is not None)]
     for package in dict.fromkeys(needed):
         if find_spec(package) is None:
             extra = "openai" if package == "openai" else "local"
             yield f"the package {package} is not installed. Run: pip install 'antiphon[{extra}]'"
 
 
-def _look_elsewhere(ears: "Reference", mouth: "Reference | None") -> Findings:
-    """Engines that are not in the server's own process."""
+def _check_remote_engines(stt: "Reference", tts: "Reference | None") -> Findings:
+    """Checks the engines outside the server process."""
     from antiphon.speech.references import OpenAIServer, WyomingServer
 
-    for engine, listens in ((ears, True), (mouth, False)):
+    for engine, listens in ((stt, True), (tts, False)):
         try:
             if isinstance(engine, WyomingServer):
                 yield _ask_wyoming(engine, listens=listens)

@@ -1,4 +1,4 @@
-"""`antiphon models …`: pull, look at, check and remove the model files of the voice."""
+"""`antiphon models …`: list, pull, verify and remove the model files for speech."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ app = typer.Typer(no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `antiphon models list` shows it.")]
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Which models. Without a name, all that the voice needs.")
+    list[str] | None, typer.Argument(metavar="NAME", help="Which models. Default: all that speech needs.")
 ]
 
 
 @app.command("list")
 def list_models(as_json: JsonOption = False, config: ConfigOption = None) -> None:
-    """List the models: what they are for, how large they are, and whether they are there."""
+    """List the models with their purpose, size and state."""
     from antiphon.weights.folder import state_of
     from antiphon.weights.manifest import MODELS
 
@@ -42,12 +42,12 @@ def list_models(as_json: JsonOption = False, config: ConfigOption = None) -> Non
     for model, states in found.items():
         table.add_row(model.name, model.use, _size(model.size_bytes), model.licence, _state(states))
     Console(highlight=False).print(table)
-    typer.echo(f"They are kept in {models_dir}")
+    typer.echo(f"Model folder: {models_dir}")
 
 
 @app.command()
 def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
-    """Download the models that are missing. What is there already is left alone, which takes no time."""
+    """Download the missing models. Models that are already present are not touched."""
     from antiphon.weights.manifest import VOICE, find_model
     from antiphon.weights.puller import pull as pull_models
 
@@ -58,7 +58,7 @@ def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
     if pulled:
         typer.echo(f"Pulled {', '.join(model.name for model in pulled)} into {models_dir}")
     else:
-        typer.echo(f"The models are in {models_dir}")
+        typer.echo(f"All models are already in {models_dir}")
 
 
 @app.command()
@@ -88,7 +88,7 @@ def verify(as_json: JsonOption = False, config: ConfigOption = None) -> None:
     if as_json:
         _print_json(models_dir, found)
     elif not wrong:
-        typer.echo(f"All {sum(map(len, found.values()))} files in {models_dir} are what they should be.")
+        typer.echo(f"All {sum(map(len, found.values()))} files in {models_dir} are intact.")
     else:
         for model, file, state in wrong:
             typer.echo(f"{path_of(models_dir, model, file)} is {state}. {_advice(model, state)}")
@@ -98,7 +98,7 @@ def verify(as_json: JsonOption = False, config: ConfigOption = None) -> None:
 
 @app.command()
 def remove(name: NameArgument, config: ConfigOption = None) -> None:
-    """Remove a model's files, and what was made from them."""
+    """Remove a model's files and everything derived from them."""
     from antiphon.weights.folder import remove as remove_model
     from antiphon.weights.manifest import find_model
 
@@ -110,7 +110,7 @@ def remove(name: NameArgument, config: ConfigOption = None) -> None:
 
 @contextmanager
 def _progress(only_bar: bool = False) -> "Iterator[Callable[[Progress], None]]":
-    """Bars on standard error if somebody watches it; else a line on it for each thing that begins."""
+    """Shows progress bars on a terminal's standard error; elsewhere it prints a line when each step begins."""
     if not sys.stderr.isatty():
         begun: set[str] = set()
 
@@ -139,7 +139,7 @@ def _progress(only_bar: bool = False) -> "Iterator[Callable[[Progress], None]]":
 
 
 def _state(states: "list[State]") -> "State":
-    """That of a model: whole only if all its files are."""
+    """The state of a model: present only if all its files are."""
     from antiphon.weights.folder import State
 
     return next((state for state in (State.DAMAGED, State.MISSING) if state in states), State.PRESENT)
@@ -149,7 +149,7 @@ def _advice(model: "Model", state: "State") -> str:
     from antiphon.weights.folder import State
 
     again = f"`antiphon models pull {model.name}`"
-    # Pulling looks at the size alone, and a damaged file may have the right one.
+    # Pulling checks only the size, and a damaged file may have the right size.
     return f"Run `antiphon models remove {model.name}`, then {again}." if state is State.DAMAGED else f"Run {again}."
 
 

@@ -17,7 +17,7 @@ FORMAT: Final = {"channels": 1, "dtype": "int16"}
 
 
 class SoundCardError(AntiphonError):
-    """There is no way to hear or to be heard on this machine."""
+    """This machine has no usable microphone or loudspeaker."""
 
     code = "sound_card"
 
@@ -26,13 +26,13 @@ class SoundCardError(AntiphonError):
 class Device:
     name: str
     hz: int
-    """Its own rate."""
-    is_usual: bool
-    """Whether it is used when none is named."""
+    """Its native rate."""
+    is_default: bool
+    """Whether it is the default device."""
 
 
 def load_portaudio() -> Any:
-    """The package `sounddevice`, which is no part of a plain installation. Raises `SoundCardError`."""
+    """Imports `sounddevice`, which is an optional dependency. Raises `SoundCardError`."""
     try:
         return import_module("sounddevice")
     except ModuleNotFoundError:
@@ -40,26 +40,26 @@ def load_portaudio() -> Any:
     except OSError:
         problem = "the package sounddevice needs the PortAudio library. On Debian and Ubuntu: apt install libportaudio2"
     except Exception as error:
-        # PortAudio looks for devices while it is imported; where there is no sound system, this fails in its own way.
+        # PortAudio enumerates devices on import, which fails in various ways without a sound system.
         problem = f"this machine has no sound system that can be used: {error}."
     raise SoundCardError(problem)
 
 
 class SystemSoundCard:
-    """The usual devices of this machine. Those that do not know the wire's rates are run at their own."""
+    """The default devices. Those that do not support the wire's rates run at their native rate."""
 
     def __init__(self, portaudio: Any, sleep: Callable[[float], None] = time.sleep) -> None:
         self._portaudio = portaudio
         self._sleep = sleep
 
     def check(self) -> None:
-        """Raises `SoundCardError` unless there is a device for each way."""
+        """Raises `SoundCardError` unless there are an input and an output device."""
         for kind in ("input", "output"):
             with self._explaining(kind):
                 self._portaudio.query_devices(kind=kind)
 
     def inputs(self) -> list[Device]:
-        """All that can record."""
+        """All input devices."""
         try:
             usual = self._portaudio.query_devices(kind="input")["index"]
         except (self._portaudio.PortAudioError, ValueError):
@@ -115,7 +115,7 @@ class SystemSoundCard:
         )
 
     def _rate(self, kind: str, wanted_hz: int) -> int:
-        """The wanted one where the device has it, else the device's own."""
+        """The wanted rate if the device supports it, else its native rate."""
         check = getattr(self._portaudio, f"check_{kind}_settings")
         try:
             check(samplerate=wanted_hz, **FORMAT)
@@ -130,5 +130,5 @@ class SystemSoundCard:
         except (self._portaudio.PortAudioError, ValueError) as error:
             name = "microphone" if kind == "input" else "loudspeaker"
             raise SoundCardError(
-                f"no {name} can be used on this machine ({error}). `antiphon doctor --mic` shows what there is."
+                f"no {name} can be used on this machine ({error}). `antiphon doctor --mic` lists the devices."
             ) from error

@@ -1,4 +1,4 @@
-"""`antiphon speech …`: the speech engines by themselves."""
+"""`antiphon speech …`: the speech engines on their own."""
 
 import asyncio
 import signal
@@ -19,26 +19,27 @@ DEFAULT_URI: Final = "tcp://127.0.0.1:10300"
 
 @app.callback()
 def _speech() -> None:
-    """Without it, the only command of the group would take the group's name."""
+    """Keeps `serve` a subcommand: Typer would otherwise merge a single command into its group."""
 
 
 @app.command()
 def serve(
     uri: Annotated[str, typer.Option(help="Where to listen.")] = DEFAULT_URI,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody in who reaches the address: Wyoming knows no tokens.")
+        bool,
+        typer.Option("--insecure", help="Serve everyone who reaches the address: Wyoming has no authentication."),
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Offer the engines of the settings to others over Wyoming. It runs until it is stopped."""
+    """Serve the configured speech engines over Wyoming until stopped."""
     from antiphon.security.origin import is_loopback
     from antiphon.speech.references import parse_uri
 
     settings = settings_for(config)
     if not insecure and not is_loopback(parse_uri(uri).host):
         raise UsageError(
-            f"at {uri} other machines could use the speech engines, and Wyoming knows no tokens. Add --insecure if the "
-            "network is yours, or listen at 127.0.0.1."
+            f"other machines could use the speech engines at {uri}, and Wyoming has no authentication. Add --insecure "
+            "if you trust the network, or listen on 127.0.0.1."
         )
     asyncio.run(_serve(settings, uri))
 
@@ -56,12 +57,12 @@ async def _serve(settings: "Settings", uri: str) -> None:
     ):
         stopped = _stop_signal()
         voice = "no voice" if speech.synthesizer is None else speech.synthesizer.name
-        typer.echo(f"Offering {speech.recognizer.name} and {voice} at {address}. Ctrl-C ends it.")
+        typer.echo(f"Serving {speech.recognizer.name} and {voice} at {address}. Press Ctrl-C to stop.")
         await stopped.wait()
 
 
 def _stop_signal() -> asyncio.Event:
-    """Set by SIGTERM; Ctrl-C cancels the program as it does everywhere."""
+    """Returns an event that SIGTERM sets; Ctrl-C raises KeyboardInterrupt as usual."""
     stopped = asyncio.Event()
     with suppress(NotImplementedError):  # on Windows, where there is no such signal
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)

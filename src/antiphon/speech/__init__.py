@@ -1,1 +1,1 @@
-"""Speech engines: what turns sound into words and words into sound, here or on another machine."""
+"""Speech engines: recognition and synthesis, in this process or on another machine."""

@@ -1,4 +1,4 @@
-"""The seams to speech engines. One engine of each kind serves all sessions of a process."""
+"""The interfaces of speech engines. One engine of each kind serves all sessions of a process."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,26 +18,26 @@ class SpeechError(AntiphonError):
 
 
 class SpeechUnreachable(SpeechError):
-    """An engine is not there. It may be later."""
+    """An engine cannot be reached. It may come up later."""
 
     code = "speech_unreachable"
 
 
 class SpeechBusy(SpeechError):
-    """There is more to do than this machine can do in time. It may be tried again when others are done."""
+    """The engine is overloaded. The request may be tried again later."""
 
     code = "busy"
 
 
 class Urgency(IntEnum):
-    """Who goes first where there is more to do than threads to do it. A lower number is more urgent."""
+    """The priority of a job when more jobs than threads are waiting. A lower number is more urgent."""
 
     NOW = 0
-    """Somebody waits for it."""
+    """Somebody is waiting for the result."""
     SOON = 1
-    """It will probably be wanted in a moment."""
+    """The result will probably be needed in a moment."""
     IDLE = 2
-    """Nice to have: it is refused at once unless a worker is free."""
+    """Optional work: it is refused at once unless a worker is free."""
 
 
 class Voice(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Voice(Struct, frozen=True):
 
 
 class SpeechRequest(Struct, frozen=True):
-    """A text, and how it is to be spoken."""
+    """A text, and the voice and speed to speak it with."""
 
     text: str
     voice: str | None
@@ -56,12 +56,12 @@ class SpeechRequest(Struct, frozen=True):
 
 
 class Sound(Struct, frozen=True):
-    """The next stretch of a text that is being spoken."""
+    """The next piece of synthesised speech."""
 
     pcm: bytes
     """PCM16, mono, little-endian, at the synthesiser's rate."""
     left_ms: int | None
-    """How much of the text is still to come after this; None if the engine cannot say."""
+    """How much audio is still to come after this; None if the engine does not know."""
 
 
 class Recognizer(Protocol):
@@ -69,9 +69,9 @@ class Recognizer(Protocol):
     def name(self) -> str: ...
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
-        """What is said in this stretch of 16 kHz speech, "" if nothing is. A caller that is cancelled gives it up.
+        """Returns the transcript of 16 kHz speech, "" if nothing is said. Cancelling the caller abandons the job.
 
-        Raises `SpeechError`, and `SpeechBusy` where there is no room for it.
+        Raises `SpeechError`, and `SpeechBusy` if the engine is overloaded.
         """
         ...
 
@@ -87,7 +87,7 @@ class Synthesizer(Protocol):
 
     @property
     def voices(self) -> Sequence[Voice]:
-        """Those that can be chosen, the usual one first."""
+        """The voices that can be chosen, the default first."""
         ...
 
     def speak(
@@ -99,11 +99,11 @@ class Synthesizer(Protocol):
         urgency: Urgency = Urgency.NOW,
         goes_on: bool = False,
     ) -> AsyncIterator[Sound]:
-        """The text as sound, in pieces as soon as they are there. Speed 2 takes half the time.
+        """Yields the speech piece by piece, as soon as each is ready. Speed 2 takes half the time.
 
-        A voice that it does not have is spoken with the usual one. Raises `SpeechError`, and `SpeechBusy` where there
-        is no room for it, unless it goes on with what somebody is listening to: late is better than broken off. A
-        caller that stops reading gives the rest up.
+        An unknown voice is replaced by the default. Raises `SpeechError`, and `SpeechBusy` if the engine is overloaded,
+        unless `goes_on` says that this continues an answer somebody is listening to: late is better than broken off.
+        A caller that stops reading abandons the rest.
         """
         ...
 
@@ -115,15 +115,15 @@ _SOUNDING: Final = frozenset("LNS")
 
 
 def is_silent(text: str) -> bool:
-    """Whether nothing in it can be said. Engines differ in what they make of "…": nothing, a groan, or an error."""
+    """Whether the text has nothing to pronounce. For "…" engines return nothing, a groan, or an error."""
     return not any(category(character)[0] in _SOUNDING for character in text)
 
 
 @contextmanager
 def needs_extra(extra: str, what: object) -> Iterator[None]:
-    """Around the import of an engine's module: a package that is missing becomes a `SpeechError` that says so.
+    """Wraps the import of an engine's module: a missing package raises a `SpeechError` that says what to install.
 
-    `what` needs it: the engine, as the settings name it.
+    `what` is the engine that needs the package, as the settings name it.
     """
     try:
         yield

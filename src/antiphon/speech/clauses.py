@@ -1,7 +1,6 @@
-"""Cuts a text that is still being written into what can be spoken by itself: a first clause early, then sentences.
+"""Splits a text that is still being generated into parts to speak: a first clause early, then sentences.
 
-Every cut is decided from the text alone, as soon as what it depends on is there. So the cuts are the same however the
-text arrives, and nothing but white space is lost.
+Every cut depends only on the text, so the cuts are the same however the text arrives, and only white space is lost.
 """
 
 import re
@@ -9,14 +8,14 @@ from typing import Final
 
 EARLY_WORDS: Final = 4
 EARLY_CHARS: Final = 20
-"""Until a clause of such a length is out, a comma ends one: the listener waits for it."""
+"""Until a clause of this length has been emitted, a comma ends one, since the listener is waiting."""
 MOST_CHARS: Final = 240
-"""A longer sentence is cut within."""
+"""A longer sentence is split."""
 MOST_WORD_CHARS: Final = 1_000
-"""A word that is longer than a clause is an address, of use only as a whole. Beyond this it is none."""
+"""A word longer than a clause is taken for an address and kept whole, up to this length."""
 
 _AHEAD_CHARS: Final = 40
-"""More than any decision has to see of what follows."""
+"""The longest lookahead that a decision needs."""
 _LEAST_CHARS: Final = MOST_CHARS // 4
 
 _RUN: Final = re.compile(r"\s+|\S+")
@@ -53,23 +52,23 @@ _HOURS: Final = ("a.m", "p.m")
 
 
 class Clauses:
-    """For one text after another: `finish` ends one, and what is pushed after it begins the next."""
+    """Splits one text after another: `finish` ends a text, and the next push begins a new one."""
 
     _text: str
-    """Not cut yet. Its gaps are made simple, and it never ends in one: that waits for what comes after it."""
+    """Text that is not split yet, with normalised white space and none at the end."""
     _newlines: int
     _has_gap: bool
-    """In the gap that waits."""
+    """Whether white space is pending."""
     _is_line_start: bool
     _is_early: bool
     _searched: int
-    """How much of the text cannot have the end of the code that it begins with."""
+    """How much of a code block was already searched for its closing fence."""
 
     def __init__(self) -> None:
         self._begin()
 
     def push(self, delta: str) -> list[str]:
-        """The clauses that are whole now."""
+        """Returns the clauses that are now complete."""
         parts = [self._text]
         for run in _RUN.finditer(delta):
             if run[0].isspace():
@@ -86,7 +85,7 @@ class Clauses:
         return self._cut(is_final=False)
 
     def finish(self) -> list[str]:
-        """What is left, whole or not."""
+        """Returns the rest of the text."""
         clauses = [*self._cut(is_final=True), self._text]
         self._begin()
         return list(filter(None, clauses))
@@ -113,7 +112,7 @@ class Clauses:
         return clauses
 
     def _find_end(self, at: int, is_final: bool) -> int | None:
-        """Where the clause that begins here ends; None if that cannot be said yet."""
+        """Returns the end of the clause that begins here; None if it is not known yet."""
         if self._is_line_start and (fence := _FENCE.match(self._text, at)):
             return self._find_fence_end(fence)
         if self._is_line_start and not is_final and _MAYBE_FENCE.match(self._text, at):
@@ -123,7 +122,7 @@ class Clauses:
     def _find_fence_end(self, fence: re.Match[str]) -> int | None:
         closing = re.compile(rf"\n{fence[1][0]}{{{len(fence[1])},}}(?=\n)")
         start = max(self._searched, fence.end() - 1)
-        # Not from the beginning each time: code may be long, and come letter by letter.
+        # Searching from the beginning each time would be quadratic.
         self._searched = max(start, self._text.rfind("\n", start))
         found = closing.search(self._text, start)
         return found.end() if found else None
@@ -131,7 +130,7 @@ class Clauses:
 
 def _find_prose_end(text: str, at: int, is_early: bool, is_final: bool) -> int | None:
     within = None
-    """The last place before the limit where a long sentence may be cut."""
+    """The last position before the limit where a long sentence may be split."""
     for mark in _MARK.finditer(text, at, at + MOST_CHARS + _AHEAD_CHARS):
         kind = str(mark.lastgroup)
         end = mark.start(kind) if kind in ("line", "joint") else mark.end(kind)
@@ -172,12 +171,12 @@ def _is_long_enough(clause: str) -> bool:
 
 
 def _is_open(clause: str) -> bool:
-    """Whether it ends within code or the text of a link, which are understood only as a whole."""
+    """Whether it ends within inline code or the text of a link."""
     return clause.count("`") % 2 == 1 or clause.rfind("[") > clause.rfind("]")
 
 
 def _ends_line(text: str, mark: re.Match[str]) -> bool:
-    """Not where a line goes on in the next one, as in a letter."""
+    """A line that continues on the next one does not end."""
     return len(mark[0]) > 1 or not text[mark.end()].islower() or text[mark.start() - 1] in ".!?…:"
 
 
@@ -186,7 +185,7 @@ def _is_between_numbers(text: str, mark: re.Match[str]) -> bool:
 
 
 def _ends_sentence(text: str, at: int, mark: re.Match[str]) -> bool | None:
-    """None if that depends on what comes next. In doubt it does not: two in one sound better than half a sentence."""
+    """None if it depends on what follows. In doubt False: two sentences together sound better than half of one."""
     ahead = text[mark.end() : mark.end() + _MOST_OPENERS]
     following = ahead.lstrip(_OPENERS)[:1]
     if not following and len(ahead) < _MOST_OPENERS:

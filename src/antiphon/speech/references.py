@@ -1,4 +1,4 @@
-"""How a speech engine is named in the settings, and where its server is.
+"""Parses the names of speech engines in the settings.
 
 `moonshine`, `piper`, `none`, `wyoming:tcp://box:10300`, `openai:gpt-4o-transcribe`, `openai:http://box:8080/v1#whisper`.
 """
@@ -21,13 +21,13 @@ OPENAI_FORMS: Final = '"openai:MODEL" or "openai:URL#MODEL"'
 
 
 class SpeechReferenceError(AntiphonError):
-    """A text that names no speech engine."""
+    """A setting that does not name a speech engine."""
 
     code = "speech_reference"
 
 
 class Local(StrEnum):
-    """An engine of this process."""
+    """An engine in this process."""
 
     MOONSHINE = "moonshine"
     PIPER = "piper"
@@ -50,18 +50,18 @@ class WyomingServer:
 class OpenAIServer:
     model: str
     url: str | None = None
-    """Only where the settings name one."""
+    """None for OpenAI's own server."""
 
     def __str__(self) -> str:
         return f"openai:{self.url}#{self.model}" if self.url else f"openai:{self.model}"
 
     @property
     def base_url(self) -> str:
-        """Up to and without `/audio`."""
+        """The URL without `/audio`."""
         return self.url or OPENAI_URL
 
     def key(self, env: Mapping[str, str]) -> str | None:
-        """Raises `SpeechError` if OpenAI's own server would get none. Those of others may want one, or not."""
+        """Raises `SpeechError` if there is no key for OpenAI's own server. Others may work without one."""
         try:
             key = read_key(env, OPENAI_KEY)
         except AddressError as error:
@@ -75,7 +75,7 @@ Reference = Local | WyomingServer | OpenAIServer
 
 
 def needs_network(reference: Reference) -> bool:
-    """Whether it is on another machine, where each request may have a price."""
+    """Whether the engine is on another machine, where requests may cost money."""
     match reference:
         case Local():
             return False
@@ -86,13 +86,13 @@ def needs_network(reference: Reference) -> bool:
 
 
 def parse_stt(text: str) -> Reference:
-    """What listens. Raises `SpeechReferenceError`."""
+    """Parses speech.stt. Raises `SpeechReferenceError`."""
     with _naming("speech.stt"):
         return _parse(text, Local.MOONSHINE, "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
 
 
 def parse_tts(text: str) -> Reference | None:
-    """What speaks, None for nothing. Raises `SpeechReferenceError`."""
+    """Parses speech.tts; None means no speech output. Raises `SpeechReferenceError`."""
     if text == NONE:
         return None
     with _naming("speech.tts"):
@@ -106,9 +106,9 @@ def parse_uri(uri: str) -> WyomingServer:
     except AddressError as error:
         raise SpeechReferenceError(str(error)) from error
     if "@" in parts.netloc:
-        raise SpeechReferenceError('Wyoming knows no users and no passwords. Write "tcp://HOST:PORT".')
+        raise SpeechReferenceError('Wyoming has no user names or passwords. Write "tcp://HOST:PORT".')
     if parts.scheme != "tcp" or not parts.hostname or re.search(r"\s", uri):
-        raise SpeechReferenceError(f'"{uri}" is no address of a Wyoming server. Write "tcp://HOST:PORT".')
+        raise SpeechReferenceError(f'"{uri}" is not the address of a Wyoming server. Write "tcp://HOST:PORT".')
     if parts.port is None:
         raise SpeechReferenceError(f'"{uri}" has no port. Write "tcp://{parts.netloc.rstrip(":")}:10300", for example.')
     if parts.path.strip("/") or parts.query or parts.fragment:
@@ -118,7 +118,7 @@ def parse_uri(uri: str) -> WyomingServer:
 
 @contextmanager
 def _naming(setting: str) -> Iterator[None]:
-    """Two settings name engines: a mistake tells in which it is."""
+    """Adds the name of the setting to an error."""
     try:
         yield
     except SpeechReferenceError as error:
@@ -137,7 +137,7 @@ def _parse(text: str, local: Local, does: str, remote_forms: str) -> Reference:
 
 
 def _refuse_bare(address: str) -> str:
-    raise SpeechReferenceError(f'"wyoming:{address}" lacks the kind of address. Write "wyoming:tcp://{address}".')
+    raise SpeechReferenceError(f'"wyoming:{address}" has no scheme. Write "wyoming:tcp://{address}".')
 
 
 def _parse_openai(text: str, rest: str) -> OpenAIServer:

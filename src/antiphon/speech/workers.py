@@ -1,4 +1,4 @@
-"""Threads for inference, shared by all sessions: the most urgent first, and no more waiting than can be done."""
+"""A thread pool for inference, shared by all sessions, with priorities and a bounded queue."""
 
 import asyncio
 import heapq
@@ -14,17 +14,17 @@ from typing import Any, Final, Generic, TypeVar
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 
 MAX_WAITING: Final = 16
-"""Somebody behind so many would wait for seconds, and is told so at once instead."""
+"""The longest queue. Behind it a caller would wait for seconds, so it is refused at once."""
 
 NICE: Final = 10
-"""Of threads that give way. With 100 callers on one core, answers were twice as late beside threads that did not."""
+"""The niceness of low-priority threads. With 100 callers on one core, answers took twice as long without it."""
 
 BUSY: Final = "Too many people are talking to this server at once. Please try again in a moment."
 CLOSED: Final = "This server is about to stop. Please try again later."
 
 Done = TypeVar("Done")
 Job = Callable[[Event], Done]
-"""Work for one thread. The event is set when nobody wants the result any more: long work looks, and stops."""
+"""Work for one thread. The event is set when the result is no longer needed; long jobs check it and stop."""
 
 
 class _Waiting(Generic[Done]):
@@ -35,33 +35,34 @@ class _Waiting(Generic[Done]):
 
 
 class Workers:
-    """Belongs to one event loop. Its threads are started when they are first needed."""
+    """A pool that belongs to one event loop. Threads are started when first needed."""
 
     def __init__(
         self, threads: int, max_waiting: int = MAX_WAITING, pool: Executor | None = None, *, yielding: bool = False
     ) -> None:
-        """A pool that is given has the threads, and is closed with this. Threads that are yielding let all others go
-        first, where the system can do that.
+        """A given pool provides the threads and is closed with this one. With `yielding`, the threads have a low
+        priority where the system supports that.
         """
         self.threads = threads
-        give_way = _give_way if yielding else None
-        self._pool = pool or ThreadPoolExecutor(threads, thread_name_prefix="speech", initializer=give_way)
+        initializer = _lower_priority if yielding else None
+        self._pool = pool or ThreadPoolExecutor(threads, thread_name_prefix="speech", initializer=initializer)
         self._max_waiting = max_waiting
         self._waiting: list[tuple[int, int, _Waiting[Any]]] = []
-        """A heap. The number in the middle is the order of coming: no two are the same, so the rest is not compared."""
+        """A heap. The sequence number in the middle is unique, so the jobs themselves are never compared."""
         self._order = count()
         self._working = 0
         self._is_closed = False
 
     @property
     def is_idle(self) -> bool:
-        """Whether something begun now would start at once."""
+        """Whether a new job would start at once."""
         return self._working < self.threads
 
     async def run(self, job: Job[Done], urgency: Urgency = Urgency.NOW, *, refusable: bool = True) -> Done:
-        """Raises `SpeechBusy` if too many wait, unless it is the rest of something that was begun and is not refusable.
+        """Runs a job. Raises `SpeechBusy` if the queue is full, unless the job is not refusable.
 
-        If the caller is cancelled, the job is told to stop.
+
+        Cancelling the caller tells the job to stop.
         """
         if self._is_closed:
             raise SpeechError(CLOSED)
@@ -81,7 +82,7 @@ class Workers:
                 heapq.heapify(self._waiting)
 
     async def aclose(self) -> None:
-        """Waits for what is running; what waits is refused."""
+        """Waits for running jobs, and refuses the queued ones."""
         self._is_closed = True
         refused, self._waiting = self._waiting, []
         for _, _, waiting in refused:
@@ -107,7 +108,7 @@ class Workers:
             waiting.done.set_result(running.result())
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     # Only on Linux is a thread's priority its own.
     if sys.platform == "linux":
         thread = get_native_id()

@@ -9,13 +9,13 @@ from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
 
 MAX_BYTES: Final = 8_000_000
-"""Three minutes at 22,050 Hz."""
+"""Three minutes of audio at 22,050 Hz."""
 MAX_ENTRY_SHARE: Final = 1 / 8
-"""Of all the room: what takes more is hardly said twice, and would drive out what is."""
+"""The largest share of the cache for one entry: longer texts are seldom repeated, and would evict those that are."""
 
 
 class CachingSynthesizer:
-    """Wraps any synthesiser, and closes it with itself. It forgets first what was not spoken for longest."""
+    """Caches what a synthesiser has spoken, and evicts the least recently used. Closing it closes the synthesiser."""
 
     def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
         self._synthesizer = synthesizer
@@ -23,7 +23,7 @@ class CachingSynthesizer:
         self._sounds: OrderedDict[SpeechRequest, tuple[Sound, ...]] = OrderedDict()
         self._bytes = 0
         self._fixed: set[str] = set()
-        """Texts that will be wanted again: others are forgotten before them."""
+        """Texts that were warmed: they are evicted last."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class CachingSynthesizer:
         return self._synthesizer.voices
 
     async def warm(self, texts: Iterable[str], *, voice: str | None = None, speed: float = 1.0) -> None:
-        """Speaks them to nobody, clause by clause, as an answer is spoken. Raises `SpeechError`."""
+        """Fills the cache with these texts, clause by clause as an answer is spoken. Raises `SpeechError`."""
         for text in texts:
             clauses = Clauses()
             for spoken in map(speakable, [*clauses.push(text), *clauses.finish()]):
@@ -78,7 +78,7 @@ class CachingSynthesizer:
         await self._synthesizer.aclose()
 
     def _known(self, voice: str | None) -> str | None:
-        """By one name: a voice that there is not sounds like the usual one."""
+        """The voice that is used: the default replaces an unknown one."""
         ids = [each.id for each in self.voices]
         return voice if voice in ids else next(iter(ids), None)
 
@@ -97,11 +97,11 @@ def _bytes(sounds: Sequence[Sound]) -> int:
     return sum(len(sound.pcm) for sound in sounds)
 
 
-OPTIONAL_WORK_REFUSED: Final = "This recogniser is kept for what somebody waits for."
+OPTIONAL_WORK_REFUSED: Final = "This recogniser does no optional work."
 
 
 class UrgentOnlyRecognizer:
-    """Wraps any recogniser, and closes it with itself. What is only nice to have is always refused."""
+    """Refuses optional work, for a recogniser whose requests cost money. Closing it closes the recogniser."""
 
     def __init__(self, recognizer: Recognizer) -> None:
         self._recognizer = recognizer

@@ -1,7 +1,7 @@
-"""Our speech engines for others: Home Assistant, another Antiphon, whoever speaks Wyoming.
+"""Serves our speech engines over Wyoming, to Home Assistant or another Antiphon.
 
-Not built on the server of the package `wyoming`: that one reads whatever is announced, does not notice a client that
-goes away while an engine works for it, and leaves its tasks behind when it is stopped.
+It does not use the server of the package `wyoming`, which reads as many bytes as a client announces, does not notice a
+client that disconnects during a request, and leaves its tasks running when it is stopped.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from antiphon.telemetry.log import get_logger
 
 MAX_TEXT_CHARS: Final = 5_000
 CLOSE_TIMEOUT_S: Final = 1.0
-"""How long the last words to a client may take."""
+"""How long closing a connection may take."""
 
 _SOUND_BYTES_PER_S: Final = MICROPHONE_HZ * 2
 _MAKERS: Final = {
@@ -52,15 +52,15 @@ Request = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client cannot take from the others."""
+    """Limits that protect clients from each other."""
 
     clients: int = 64
     audio_s: int = 60
-    """Of one request."""
+    """The audio of one request."""
     idle_s: float = 300.0
-    """A client that says nothing for so long is sent away."""
+    """A client that sends nothing for this long is disconnected."""
     send_s: float = 30.0
-    """So is one that does not take its answer."""
+    """A client that does not read its answer for this long is disconnected."""
 
 
 class SpeechServerError(AntiphonError):
@@ -73,7 +73,7 @@ class SpeechServerError(AntiphonError):
 async def serve_wyoming(
     uri: str, recognizer: Recognizer, synthesizer: Synthesizer | None, limits: Limits | None = None
 ) -> AsyncIterator[str]:
-    """Serves the engines until it is left. Gives the address in use, which differs from `uri` if its port was 0.
+    """Serves the engines until the block is left. Yields the address, which differs from `uri` if its port was 0.
 
     There is no authentication in Wyoming: whoever reaches the address can use them. Raises `SpeechReferenceError` and
     `SpeechServerError`.
@@ -111,8 +111,8 @@ class _Server:
             else:
                 await client.run()
         except MalformedEvent as error:
-            _log.info("a client sent what is no event", reason=str(error))
-        # A client that went away, or was told to; the end of the server.
+            _log.info("wyoming_malformed_event", reason=str(error))
+        # The client disconnected or timed out, or the server is stopping.
         except (OSError, asyncio.CancelledError):
             pass
         finally:
@@ -126,7 +126,7 @@ class _Server:
 
 
 class _Client:
-    """One connection. A request is worked on while the next events are read, so that its end is noticed."""
+    """One connection. It keeps reading during a request, to notice when the client disconnects."""
 
     def __init__(self, state: _Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._server = state
@@ -134,10 +134,10 @@ class _Client:
         self._reader = reader
         self._writer = writer
         self._audio = bytearray()
-        """What was sent since the last transcript: PCM16, mono, at 16 kHz."""
+        """The audio since the last transcript: PCM16, mono, 16 kHz."""
         self._converter: AudioConverter | None = None
         self._problem: str | None = None
-        """Why the audio that is being sent will not be listened to."""
+        """Why the current audio will be rejected."""
         self._request: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -178,7 +178,7 @@ class _Client:
         self._problem = None
 
     async def _add_audio(self, event: Event) -> None:
-        """The format is the chunk's own: some clients send no start."""
+        """Uses the format of each chunk: some clients send no start event."""
         for piece in chunks(event.payload):
             if self._problem is not None:
                 return
@@ -194,7 +194,7 @@ class _Client:
         return bytes(self._audio) + rest
 
     async def _start_request(self, work: Request) -> None:
-        """One request after the other, as a client expects its answers."""
+        """Runs requests one after another, since clients expect answers in order."""
         if self._request is not None:
             await asyncio.wait([self._request])
         self._request = asyncio.create_task(self._answer(work))
@@ -206,11 +206,11 @@ class _Client:
         except SpeechError as error:
             await self._refuse(str(error), error.code)
         except OSError:
-            # The client does not take it. Its connection ends here, and with it the reading.
+            # The client does not read its answer. Aborting the connection also ends the read loop.
             self._writer.transport.abort()
         except Exception:
-            _log.exception("a request for speech failed")
-            await self._refuse("The speech server made a mistake. Its log has more.", "internal")
+            _log.exception("wyoming_request_failed")
+            await self._refuse("The speech server failed. Its log says why.", "internal")
 
     async def _refuse(self, text: str, code: str) -> None:
         with suppress(OSError):
@@ -230,7 +230,7 @@ class _Client:
             raise SpeechError(f"This server speaks a text of at most {MAX_TEXT_CHARS} characters.")
         sound = {"rate": synthesizer.output_hz, "width": 2, "channels": 1}
         await self.send(AudioStart(**sound))
-        # Closed by hand: a client that goes away while we send leaves a generator behind that nobody reads.
+        # Closed explicitly: a client that disconnects during a send would leave the generator open.
         goes_on = _goes_on(event.data.get("context"))
         sounds = cast("AsyncGenerator[Sound, None]", synthesizer.speak(text, voice=voice, goes_on=goes_on))
         async with aclosing(sounds):
@@ -241,7 +241,7 @@ class _Client:
 
 
 def describe(recognizer: Recognizer, synthesizer: Synthesizer | None) -> Info:
-    """What Home Assistant shows, and chooses by."""
+    """Describes the engines for Home Assistant."""
     ours = Attribution("Antiphon", "")
     recognition = AsrProgram(
         name="antiphon",
@@ -306,5 +306,5 @@ def _explain(error: Exception, address: WyomingServer) -> str:
         case errno.EADDRINUSE:
             return f"port {address.port} is in use. Choose another with --uri."
         case errno.EACCES:
-            return f"port {address.port} needs rights that this user has not. Choose one above 1023 with --uri."
+            return f"port {address.port} needs permissions that this user lacks. Choose one above 1023 with --uri."
     return f"cannot listen at {address.uri}: {error}. Choose an address of this machine with --uri."

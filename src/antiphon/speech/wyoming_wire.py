@@ -1,8 +1,7 @@
-"""Wyoming's events as they come over a socket from somebody who may be wrong or hostile.
+"""Reads Wyoming events from a peer that may be faulty or hostile.
 
-The package's own reader takes as many bytes as the other side announces, cannot tell nonsense from the end of the
-stream, and fails with four kinds of exceptions at what is JSON but no event. So we read events here, and leave to the
-package what they are and how they are written.
+The package's own reader accepts as many bytes as the peer announces, cannot tell garbage from the end of the stream,
+and raises four kinds of exceptions for JSON that is not an event. The package still defines and writes the events.
 """
 
 import asyncio
@@ -18,16 +17,16 @@ from antiphon.audio.pcm import FULL_SCALE, from_signal
 from antiphon.audio.resample import Resampler
 
 MAX_DATA_BYTES: Final = 1024 * 1024
-"""Of a line, and of the JSON after it. A server with a few hundred voices describes itself in a tenth of this."""
+"""The limit for a line, and for the JSON after it. The description of a few hundred voices takes a tenth of it."""
 MAX_PAYLOAD_BYTES: Final = 4 * 1024 * 1024
 PIECE_BYTES: Final = 32 * 1024
-"""As much sound is worked on at once as takes a few milliseconds."""
+"""How much audio is processed at a time: a few milliseconds of work."""
 GOES_ON: Final = "goes_on"
-"""In the context of a text to speak, between two of ours: it goes on with what somebody is listening to."""
+"""A key in the context of a `synthesize` event between two Antiphons: the text continues an answer being heard."""
 
 
 class MalformedEvent(ValueError):
-    """What came is no event, or only a part of one."""
+    """The peer sent something that is not a complete event."""
 
 
 class _Head(Struct, frozen=True):
@@ -38,11 +37,11 @@ class _Head(Struct, frozen=True):
 
 
 class AudioFormat(Struct, frozen=True):
-    """Of an `audio-start` or an `audio-chunk`."""
+    """The format in an `audio-start` or `audio-chunk`."""
 
     rate: Annotated[int, Meta(ge=8_000, le=192_000)]
     width: Annotated[int, Meta(ge=1, le=4)]
-    """Bytes of a sample. One byte is unsigned, more are signed and little-endian, as in a WAV file."""
+    """Bytes per sample. One byte is unsigned, more are signed and little-endian, as in a WAV file."""
     channels: Annotated[int, Meta(ge=1, le=8)]
 
 
@@ -76,13 +75,13 @@ def chunks(audio: bytes | None) -> Iterator[bytes]:
 
 
 class AudioConverter:
-    """Audio of any format as PCM16, mono, at one rate. Some 60 ms are held back until more, or the last, comes."""
+    """Converts audio of any format to PCM16 mono at one rate. It holds about 60 ms back until the next piece."""
 
     def __init__(self, audio_format: AudioFormat, to_hz: int) -> None:
         self._format = audio_format
         self._resampler = Resampler(audio_format.rate, to_hz)
         self._part = b""
-        """Of a frame, whose rest is in the next piece."""
+        """The beginning of a frame that the next piece completes."""
 
     def push(self, audio: bytes, *, last: bool = False) -> bytes:
         frame_bytes = self._format.width * self._format.channels
@@ -96,7 +95,7 @@ def _to_pcm16_mono(audio: bytes, audio_format: AudioFormat) -> bytes:
     width, channels = audio_format.width, audio_format.channels
     if (width, channels) == (2, 1):
         return audio
-    # The two highest bytes of each sample; the others are below what 16 bits can hold.
+    # The two highest bytes of each sample are its 16-bit value.
     columns = np.frombuffer(audio, np.uint8).reshape(-1, width)
     if width == 1:
         samples = (columns[:, 0].astype(np.int16) - 128) << 8

@@ -1,1 +1,1 @@
-"""How times, places and numbers are said and heard: pure code that several tools share."""
+"""Parses and phrases times, places and numbers. Several tools share this code; it has no side effects."""

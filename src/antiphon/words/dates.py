@@ -1,17 +1,17 @@
-"""Dates and times, as they are heard: "tomorrow at six", "ten days from now", "2026-03-04T10:00Z".
+"""Parses dates and times as people say them: "tomorrow at six", "ten days from now", "2026-03-04T10:00Z".
 
-The grammar of this package comes first, and dateparser reads what it does not know. The other way round was tried:
-dateparser skips words that it cannot read ("tomorrow at six" is tomorrow), takes "friday at 3" for a day in March and
-"a" for January, and its first call blocks for 0.3 s, to compile its tables.
+This package's grammar is tried first, then dateparser. The other order was tried, but dateparser skips words that it
+cannot read ("tomorrow at six" is tomorrow), takes "friday at 3" for a day in March and "a" for January, and its first
+call blocks for 0.3 s to compile its tables.
 """
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
-from antiphon.words.days import MONTHS, WEEKDAYS, hear_day
+from antiphon.words.days import MONTHS, WEEKDAYS, parse_day
 from antiphon.words.numbers import to_digits
-from antiphon.words.times import SPAN, Part, Span, TimeOfDay, hear_span, hear_time, spell_out_halves
+from antiphon.words.times import SPAN, Part, Span, TimeOfDay, expand_halves, parse_span, parse_time
 
 MAX_TEXT_CHARS: Final = 100
 
@@ -48,12 +48,12 @@ _WRITTEN: Final = re.compile(
 
 
 def warm() -> None:
-    """Loads what only written dates need: 0.2 s, which the first of them takes otherwise. For a thread of a server."""
+    """Loads dateparser, in a background thread. Otherwise the first written date takes 0.2 s longer."""
     _written("5 mar 2027 6 pm est", datetime(2027, 1, 1))  # noqa: DTZ001
 
 
 def parse_date(text: str, today: date) -> date | None:
-    """The day that is meant, whether or not a time of day is said with it; None if the text names no day."""
+    """Returns the day, with or without a time of day; None if the text names no day."""
     try:
         if (moment := _iso(text)) is not None:
             return moment.date()
@@ -69,22 +69,22 @@ def parse_date(text: str, today: date) -> date | None:
 
 
 def parse_when(text: str, now: datetime) -> datetime | date | None:
-    """A moment if a time of day is said, else a day. `now` is aware, and so is the moment, in the same zone."""
+    """Returns a datetime if the text has a time of day, else a date. `now` must be aware, and sets the zone."""
     try:
         if (moment := _iso(text)) is not None:
-            return _settle(moment, now)
+            return _localize(moment, now)
         return _when(_normalize(text), now)
     except (ValueError, OverflowError):
         return None
 
 
 def parse_datetime(text: str, now: datetime) -> datetime | None:
-    """The moment that is meant. A day without a time is its first moment, but "in ten days" keeps the time of day."""
+    """Returns a datetime. A day without a time is its start, but "in ten days" keeps the time of day."""
     try:
         if (moved := _moved(_normalize(text), now)) is not None:
             return moved
         when = parse_when(text, now)
-        return when if when is None or isinstance(when, datetime) else _settle(datetime.combine(when, time()), now)
+        return when if when is None or isinstance(when, datetime) else _localize(datetime.combine(when, time()), now)
     except (ValueError, OverflowError):
         return None
 
@@ -97,7 +97,7 @@ def _iso(text: str) -> datetime | None:
 
 
 def _normalize(text: str) -> str:
-    """Lower case, digits for number words, and one way to say things that have several."""
+    """Returns lower case text with digits for number words, and one form for things with several."""
     if len(text) > MAX_TEXT_CHARS:
         raise ValueError("longer than any date")
     text = text.casefold()
@@ -106,7 +106,7 @@ def _normalize(text: str) -> str:
     text = to_digits(text)
     for pattern, plain in _PHRASES:
         text = pattern.sub(plain, text)
-    return spell_out_halves(text)
+    return expand_halves(text)
 
 
 def _when(text: str, now: datetime) -> datetime | date | None:
@@ -119,12 +119,12 @@ def _when(text: str, now: datetime) -> datetime | date | None:
     if (parts := _day_and_time(text, now.date())) is not None:
         return _next(parts[1], now) if parts[0] is None else _on_day(parts[0], parts[1], now)
     written = _written(text, now.replace(tzinfo=None))
-    return _settle(written, now) if isinstance(written, datetime) else written
+    return _localize(written, now) if isinstance(written, datetime) else written
 
 
 def _day(text: str, today: date) -> date | None:
-    """A day by its name, or so many days, weeks, months or years from one."""
-    if (day := hear_day(text, today)) is not None:
+    """A named day, or a number of days, weeks, months or years from one."""
+    if (day := parse_day(text, today)) is not None:
         return day
     span, base = _move(text)
     if span is None or span.seconds:
@@ -134,27 +134,27 @@ def _day(text: str, today: date) -> date | None:
 
 
 def _moved(text: str, now: datetime) -> datetime | None:
-    """So much time from now, or from a moment that is named."""
+    """A length of time from now, or from a named moment."""
     span, base = _move(text)
     if span is None:
         return None
     start = _when(base, now) if base else now
     if start is not None and not isinstance(start, datetime):
-        start = _settle(datetime.combine(start, time()), now)
+        start = _localize(datetime.combine(start, time()), now)
     return start and span.after(start)
 
 
 def _move(text: str) -> tuple[Span | None, str | None]:
-    """How far, and from what: None is now."""
+    """Returns the length of time and its base; None means now."""
     match = _MOVE.fullmatch(text)
-    span = hear_span(match["span"]) if match else None
+    span = parse_span(match["span"]) if match else None
     if match is None or span is None:
         return None, None
     return (-span if match["back"] or match["way"] == "before" else span), match["base"]
 
 
 def _day_and_time(text: str, today: date) -> tuple[str | None, TimeOfDay] | None:
-    """A text cut into what names a day, if anything does, and a time of day. As many words as can be name the day."""
+    """Splits the text into a day, if any, and a time of day. The day takes as many words as possible."""
     match = _PART.search(text)
     part = Part(match[1]) if match else None
     words = (text[: match.start()] + text[match.end() :] if match else text).split()
@@ -164,16 +164,16 @@ def _day_and_time(text: str, today: date) -> tuple[str | None, TimeOfDay] | None
             (words[len(words) - count :], words[: len(words) - count]),
         ):
             day = re.sub(r"^on ", "", " ".join(day_words))
-            clock = hear_time(" ".join(time_words), part)
+            clock = parse_time(" ".join(time_words), part)
             if clock and (not day or _day(day, today) is not None):
                 return day or None, clock
     return None
 
 
 def _next(clock: TimeOfDay, now: datetime) -> datetime | None:
-    """The next time that the clock shows it."""
+    """The next time the clock shows this time."""
     days = (now.date(), now.date() + timedelta(days=1))
-    moments = (_settle(datetime.combine(day, at), now) for day in days for at in clock.readings)
+    moments = (_localize(datetime.combine(day, at), now) for day in days for at in clock.readings)
     return next((moment for moment in moments if moment > now), None)
 
 
@@ -183,27 +183,27 @@ def _on_day(day_text: str, clock: TimeOfDay, now: datetime) -> datetime | None:
     if day is None:
         return None
     if clock.is_after_midnight:
-        return _settle(datetime.combine(day + timedelta(days=1), clock.at), now)
+        return _localize(datetime.combine(day + timedelta(days=1), clock.at), now)
     if day != today:
-        return _settle(datetime.combine(day, clock.by_day), now)
-    moments = [_settle(datetime.combine(day, at), now) for at in clock.readings]
+        return _localize(datetime.combine(day, clock.by_day), now)
+    moments = [_localize(datetime.combine(day, at), now) for at in clock.readings]
     coming = next((moment for moment in moments if moment > now), None)
     if coming is None and day_text not in ("now", "today"):
         # "friday at nine", said on a Friday at ten.
-        later = hear_day(day_text, today + timedelta(days=1))
+        later = parse_day(day_text, today + timedelta(days=1))
         if later is not None and later > today:
-            return _settle(datetime.combine(later, clock.by_day), now)
+            return _localize(datetime.combine(later, clock.by_day), now)
     return coming or moments[-1]
 
 
 def _written(text: str, base: datetime, *, needs_day: bool = False) -> datetime | date | None:
     """What dateparser makes of forms that are written rather than said: "Fri, 05 Mar 2027 10:00 +0100", "6 pm EST"."""
     has_time = _CLOCK.search(text) is not None
-    # It skips what it cannot read and makes a date of any two numbers, so it is given only what is plainly a date.
+    # dateparser skips what it cannot read and turns any two numbers into a date, so it only gets what is clearly one.
     is_plain = _WRITTEN.fullmatch(text) and _NAMED.search(text) and (has_time or re.search(r"\b\d{4}\b", text))
     if not is_plain or ":" in _CLOCK.sub("", text):
         return None
-    # Imported here, for it takes 0.1 s and most processes never need it.
+    # Imported here: it takes 0.1 s, and most processes never need it.
     import dateparser
 
     required = ["day"] if needs_day or not has_time else []
@@ -212,7 +212,7 @@ def _written(text: str, base: datetime, *, needs_day: bool = False) -> datetime 
     return found.date() if found and not has_time else found
 
 
-def _settle(moment: datetime, now: datetime) -> datetime:
-    """In the zone of `now`. A time that a change to summer time leaves out moves on by that hour."""
+def _localize(moment: datetime, now: datetime) -> datetime:
+    """Converts to the zone of `now`. A time skipped by daylight saving moves forward by an hour."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
     return aware.astimezone(UTC).astimezone(now.tzinfo)

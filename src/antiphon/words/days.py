@@ -1,6 +1,6 @@
-"""Days, as they are heard: "next friday", "the fourth of july", "christmas eve", "12/25/2026".
+"""Parses days as people say them: "next friday", "the fourth of july", "christmas eve", "12/25/2026".
 
-What comes round again (a weekday, a day of a month, a holiday) means its next occurrence, and today counts.
+Recurring days (a weekday, a day of a month, a holiday) mean their next occurrence, including today.
 """
 
 import calendar
@@ -15,7 +15,7 @@ MONTHS: Final = tuple(name.lower() for name in calendar.month_name)[1:]
 WEEKDAYS: Final = tuple(name.lower() for name in calendar.day_name)
 
 _MONTHS_TO_SEARCH: Final = 21
-"""The longest wait is for a weekday that is the 31st: 20 months, counted over four centuries."""
+"""The rarest is a given weekday on a 31st: at most 20 months, over four centuries."""
 
 _DAY_WORDS: Final = {"now": 0, "today": 0, "tomorrow": 1, "yesterday": -1}
 _FULL_MONTH: Final = "|".join(MONTHS)
@@ -32,8 +32,8 @@ class NoSuchDay(ValueError):
     """A day was named, but the calendar has none like it: February 30th, or a Friday that is a Thursday."""
 
 
-def hear_day(text: str, today: date) -> date | None:
-    """Lower-case text without apostrophes and with its numbers in digits. None if it names no day.
+def parse_day(text: str, today: date) -> date | None:
+    """Parses lower-case text without apostrophes and with numbers as digits. None if it names no day.
 
     Raises NoSuchDay, or the calendar's own ValueError and OverflowError.
     """
@@ -97,7 +97,7 @@ def _day_of_month(match: re.Match[str], today: date) -> date:
     month, number = _month_number(match["month"]), int(match["day"])
     day = _in_year(match["year"], today, lambda year: date(year, month, number))
     if match["weekday"] and not WEEKDAYS[day.weekday()].startswith(match["weekday"][:3]):
-        raise NoSuchDay(match[0])  # One of the two was misheard.
+        raise NoSuchDay(match[0])  # The weekday or the date was misheard.
     return day
 
 
@@ -107,7 +107,7 @@ def _month_alone(match: re.Match[str], today: date) -> date:
 
 
 def _in_year(said: str | None, today: date, day_of: Callable[[int], date]) -> date:
-    """The day in the year that was said, else its next occurrence."""
+    """Returns the day in the given year, else its next occurrence."""
     # Eight years is the longest wait for a leap day (1896 to 1904).
     years = range(today.year, today.year + 9) if said is None else (_year_number(said, today),)
     for year in years:

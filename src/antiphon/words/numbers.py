@@ -39,7 +39,7 @@ _ORDINALS: Final = (
 )
 
 MAX_DIGITS: Final = 40
-"""Of a numeral, or after "point": more is not speech, and Python refuses to convert some thousands of digits."""
+"""The most digits of a numeral, or after "point". Nobody says more, and Python refuses to convert thousands."""
 
 _NUMERAL: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _WORD: Final = re.compile(rf"[a-z]+|{_NUMERAL.pattern}", re.IGNORECASE | re.ASCII)
@@ -51,13 +51,13 @@ _DATE_ORDINAL: Final = re.compile(
     r"(?:first|second|third|fifth|eighth|ninth|twelfth|(?:four|six|seven|ten|eleven|thirteen|fourteen|fifteen|sixteen"
     r"|seventeen|eighteen|nineteen)th|twentieth|thirtieth)\b"
 )
-# "half past six" is no number, though "half" is one elsewhere.
+# In "half past six", "half" is not a number.
 _HALF: Final = re.compile(r"\b(half|quarters?)\b")
 _OH: Final = re.compile(r"(?<=\d )oh? (?=[1-9]\b)")
 
 
 def parse_number(text: str) -> int | float | None:
-    """The number that the whole text says, in words, digits or both ("minus 2.5 million"); None if it says none."""
+    """Parses the whole text as a number, in words, digits or both ("minus 2.5 million"); None if it is not one."""
     text = text.strip()
     sign = _SIGN.match(text)
     text = text[sign.end() :] if sign else text
@@ -72,7 +72,7 @@ def parse_number(text: str) -> int | float | None:
 
 
 def parse_ordinal(text: str) -> int | None:
-    """The place that the whole text names: "third", "twenty-first", "3rd"."""
+    """Parses the whole text as an ordinal: "third", "twenty-first", "3rd"."""
     text = text.strip().lower()
     if numeral := _ORDINAL_NUMERAL.fullmatch(text):
         return int(numeral[1])
@@ -87,7 +87,7 @@ def parse_ordinal(text: str) -> int | None:
 
 
 def write_digits(text: str) -> str:
-    """The text with every number that is said in words written in digits; all else stays as it is.
+    """Replaces number words by digits, and leaves everything else unchanged.
 
     A sign stays a word ("minus three" is "minus 3"): in "five minus three" it is an operation.
     """
@@ -106,7 +106,7 @@ def write_digits(text: str) -> str:
 
 
 def _run_length(text: str, words: Sequence[re.Match[str]], at: int) -> int:
-    """How many words from here on could belong to one number: those with only a space or a hyphen between them."""
+    """Counts the words from here on that could belong to one number: those separated by a space or hyphen."""
     longest = 1
     for before, after in zip(words[at:], words[at + 1 : at + MAX_DIGITS + 20], strict=False):
         gap = text[before.end() : after.start()]
@@ -123,7 +123,7 @@ def _digits(value: Fraction) -> str:
 
 
 _Found = tuple[Fraction, int]
-"""A value, and the place of the first word after it."""
+"""A value, and the index of the first word after it."""
 
 
 def _word(words: Sequence[str], at: int) -> str:
@@ -223,9 +223,9 @@ def _read_part(words: Sequence[str], whole: _Found | None, at: int) -> _Found | 
 
 
 def to_digits(text: str) -> str:
-    """Lower-case text with its number words as digits.
+    """Replaces the number words of a lower-case text about dates and times by digits.
 
-    Numbers side by side stay apart, for only the grammar of dates knows whether "20 27" is a year and "6 30" a time.
+    Adjacent numbers stay separate, since only the grammar of dates knows whether "20 27" is a year and "6 30" a time.
     """
     text = _DATE_ORDINAL.sub(_write_ordinal, " ".join(text.split()))
     pieces = [piece if _HALF.fullmatch(piece) else write_digits(piece) for piece in _HALF.split(text)]

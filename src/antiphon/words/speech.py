@@ -40,9 +40,9 @@ def _spelling() -> "RbnfEngine":
 
 
 def speak_number(value: int | float | Decimal) -> str:
-    """How a number is said in an answer: "1,024", "minus 2.5", "about 0.333", "about 1.27 times 10 to the 30".
+    """Phrases a number for an answer: "1,024", "minus 2.5", "about 0.333", "about 1.27 times 10 to the 30".
 
-    Digits, not words: speech engines read them well, and the same text is shown. "About" tells that it was rounded.
+    Digits rather than words: voices read them well, and the same text is displayed. "About" marks rounding.
     """
     number = value if isinstance(value, Decimal) else Decimal(str(value))
     if not number.is_finite():
@@ -94,11 +94,11 @@ def speak_date(day: date, today: date) -> str:
 
 
 def speak_duration(delta: timedelta) -> str:
-    """The length in its two largest units, such as "2 days and 5 hours"; whether it is ahead or ago is not said."""
+    """Returns the length in its two largest units, such as "2 days and 5 hours", without a direction."""
     seconds = abs(round(delta.total_seconds()))
     if seconds < 60:
         return _count(seconds, "second")
-    # Rounded to the smallest unit that will be said, so that 59.9 minutes are an hour.
+    # Rounded to the smallest unit mentioned, so that 59.9 minutes are an hour.
     smallest = 3_600 if seconds >= 86_400 else 60
     rest = (seconds + smallest // 2) // smallest * smallest
     said = []

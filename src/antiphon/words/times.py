@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Part(StrEnum):
-    """A part of the day. It makes an hour unambiguous; alone, it stands for a customary hour."""
+    """A part of the day. It makes an hour unambiguous, and has a default hour of its own."""
 
     MORNING = "morning"
     AFTERNOON = "afternoon"
@@ -19,12 +19,12 @@ class Part(StrEnum):
 
 MINUTES_A_DAY: Final = 24 * 60
 
-_CUSTOMARY_HOUR: Final = {Part.MORNING: 9, Part.AFTERNOON: 15, Part.EVENING: 18, Part.NIGHT: 20}
+_DEFAULT_HOUR: Final = {Part.MORNING: 9, Part.AFTERNOON: 15, Part.EVENING: 18, Part.NIGHT: 20}
 SMALL_HOURS: Final = 5
-"""Tonight at one is tomorrow's date: the night goes on until here."""
+"""Hours before this one belong to the night before: "tonight at one" is tomorrow's date."""
 
 _FIRST_DAYTIME_HOUR: Final = 7
-"""Tomorrow at six is the evening, tomorrow at seven the morning, unless it is said."""
+"""Without AM or PM, "tomorrow at six" is in the evening and "tomorrow at seven" in the morning."""
 
 _MERIDIEM: Final = r"(?: ?(?P<meridiem>am|pm))?"
 _PATTERNS: Final = (
@@ -40,7 +40,7 @@ _PATTERNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TimeOfDay:
-    """An hour as it was said. Unless it is `exact`, it may be the morning's or the evening's."""
+    """A time of day as it was said. Unless it is `exact`, it may be AM or PM."""
 
     at: time
     exact: bool
@@ -48,7 +48,7 @@ class TimeOfDay:
 
     @property
     def readings(self) -> tuple[time, ...]:
-        """What it may mean, earliest first."""
+        """The possible times, earliest first."""
         if self.exact:
             return (self.at,)
         hour = self.at.hour % 12
@@ -56,7 +56,7 @@ class TimeOfDay:
 
     @property
     def by_day(self) -> time:
-        """The reading for another day than today."""
+        """The reading for days other than today."""
         return self.readings[0 if self.at.hour % 12 >= _FIRST_DAYTIME_HOUR else -1]
 
     @property
@@ -64,11 +64,11 @@ class TimeOfDay:
         return self.part is Part.NIGHT and self.at.hour < SMALL_HOURS
 
 
-def hear_time(text: str, part: Part | None = None) -> TimeOfDay | None:
-    """Lower-case text with its numbers in digits. A bare number is an hour only after "at" or with a part of a day."""
+def parse_time(text: str, part: Part | None = None) -> TimeOfDay | None:
+    """Parses lower-case text with numbers as digits. A bare number needs "at" or a part of the day."""
     bare = re.sub(r"^(?:at|by|around|about) ", "", text)
     if not bare:
-        return TimeOfDay(time(_CUSTOMARY_HOUR[part]), True, part) if part else None
+        return TimeOfDay(time(_DEFAULT_HOUR[part]), True, part) if part else None
     if bare in ("noon", "midday", "12 noon"):
         return TimeOfDay(time(12), True, part)
     if bare in ("midnight", "12 midnight"):
@@ -89,7 +89,7 @@ def _time_of(said: dict[str, str | None], part: Part | None) -> TimeOfDay | None
     meridiem = said["meridiem"]
     if (hour_said.isdigit() and hour > 23) or minute > 59 or second > 59 or (meridiem and not 1 <= hour <= 12):
         return None
-    # A recogniser writes "six thirty" as "6:30": only a leading zero or a late hour tells a 24-hour clock.
+    # Recognisers write "six thirty" as "6:30", so only a leading zero or a late hour implies a 24-hour clock.
     exact = meridiem is not None or not 1 <= hour <= 12 or hour_said.startswith("0") or not hour_said.isdigit()
     if meridiem:
         hour = hour % 12 + (12 if meridiem == "pm" else 0)
@@ -117,7 +117,7 @@ _TERM: Final = (
     r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|fortnights?|months?|years?)"
 )
 SPAN: Final = rf"{_TERM}(?:(?: and)? {_TERM})*"
-"""A pattern for lower-case text with its numbers in digits, after `spell_out_halves`."""
+"""A pattern for lower-case text with its numbers in digits, after `expand_halves`."""
 
 _HALVES: Final = (
     (re.compile(r"\ba couple(?: of)?\b"), "2"),
@@ -159,15 +159,15 @@ class Span:
         return (moved.astimezone(UTC) + timedelta(seconds=self.seconds)).astimezone(moment.tzinfo)
 
 
-def spell_out_halves(text: str) -> str:
-    """ "half an hour" is "30 minutes": one way to say a length is enough for the patterns."""
+def expand_halves(text: str) -> str:
+    """Rewrites "half an hour" as "30 minutes", so that the patterns need only one form."""
     for pattern, plain in _HALVES:
         text = pattern.sub(plain, text)
     return text
 
 
-def hear_span(text: str) -> Span | None:
-    """A text that `SPAN` matches, as a value; None for parts of a day or a month, such as 1.5 months."""
+def parse_span(text: str) -> Span | None:
+    """Parses text that `SPAN` matches; None for fractions of a day or month, such as 1.5 months."""
     months = days = seconds = 0
     for count, unit in re.findall(r"(\d+(?:\.\d+)?|an?) ([a-z]+)", text.replace("and ", "")):
         amount = 1.0 if count in ("a", "an") else float(count)

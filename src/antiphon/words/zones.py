@@ -1,4 +1,4 @@
-"""Time zones by the names that people say: a city, a country, an abbreviation, or the IANA key itself."""
+"""Finds time zones by the names people use: a city, a country, an abbreviation, or the IANA key itself."""
 
 import re
 import unicodedata
@@ -28,10 +28,10 @@ _OFFSET: Final = re.compile(r"(?:utc|gmt) ?([+-]|plus |minus ) ?0?(\d{1,2})(?::?
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place that was named, and the clock that it keeps."""
+    """A named place and its time zone."""
 
     name: str
-    """As it is said back: somebody who asks about San Francisco is not told about Los Angeles."""
+    """The name to use in an answer: a question about San Francisco is not answered with Los Angeles."""
     zone: ZoneInfo
 
 
@@ -81,13 +81,13 @@ def _fold(text: str) -> str:
 
 
 def _strip(text: str) -> str:
-    """Without the words around a name: "in", "the", and "time", so that "tokyo time" is heard like "tokyo"."""
+    """Removes the words around a name: "in", "the", and "time", so that "tokyo time" is heard like "tokyo"."""
     return re.sub(r"\bsaint\b", "st", _AROUND.sub("", " ".join(text.split())))
 
 
 @cache
 def _known() -> dict[str, _Entry]:
-    """Every name that has one zone. Built once, in about 12 ms.
+    """Builds the index of every name with a single zone, in about 12 ms.
 
     `zoneinfo.available_timezones()` would take 35 ms: it opens all the files. The tzdata package has a list.
     """
@@ -162,10 +162,10 @@ def _qualified(parts: list[str]) -> _Entry | None:
 
 
 def _near(words: str) -> _Entry | None:
-    """The one name that is a slip of the tongue or the pen away."""
+    """The only name within a small edit distance."""
     if len(words) < 5 or words in _ambiguous():
         return None
-    # Two slips only in long names: "atlantis" is two away from "atlanta".
+    # Two edits only in long names: "atlantis" is two away from "atlanta".
     slips = 1 if len(words) < 9 else 2
     known = _known()
     close = process.extract(words, known.keys(), scorer=OSA.distance, score_cutoff=slips, limit=None)

@@ -9,7 +9,7 @@ from antiphon.audio.inference import ModelFileError, open_session
 
 
 def test_a_model_runs(models_dir: Path) -> None:
-    session = open_session(models_dir / "silero-vad" / "silero_vad.onnx", threads=2)
+    session = open_session(models_dir / "silero-vad" / "silero_vad.onnx")
     inputs: dict[str, NDArray[Any]] = {
         "input": np.zeros((1, 576), np.float32),
         "state": np.zeros((2, 1, 128), np.float32),

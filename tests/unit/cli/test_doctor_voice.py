@@ -174,7 +174,7 @@ def noise(level: float) -> bytes:
 def test_a_microphone_that_hears_somebody_is_well() -> None:
     findings = listen(noise(1_000), MICROPHONE, device("Webcam", 2, inputs=2))
     assert all(finding.ok for finding in findings)
-    assert "Desk microphone (48000 Hz, the usual one)" in findings[0].text
+    assert "Desk microphone (48000 Hz, default)" in findings[0].text
     assert "Webcam (44100 Hz)" in findings[1].text
     assert "-30 dBFS" in findings[-1].text
 

@@ -80,8 +80,8 @@ def test_a_recording_is_as_long_as_it_took() -> None:
 def test_the_devices_that_hear_are_listed() -> None:
     portaudio = FakePortAudio(MICROPHONE, SPEAKERS, device("Webcam", 2, inputs=2))
     assert SystemSoundCard(portaudio).inputs() == [
-        Device("Desk microphone", 48_000, is_usual=True),
-        Device("Webcam", 44_100, is_usual=False),
+        Device("Desk microphone", 48_000, is_default=True),
+        Device("Webcam", 44_100, is_default=False),
     ]
 
 

@@ -141,7 +141,7 @@ MISTAKES = [
     ('tts = "espeak"', 'speech.tts is "espeak"; it must be "piper", "wyoming:tcp://HOST:PORT", '),
     ("tts = true", 'speech.tts is true; it must be "piper", '),
     ('stt = "wyoming:tcp://box"', 'speech.stt: "tcp://box" has no port. Write "tcp://box:10300", for example.'),
-    ('tts = "wyoming:box:10200"', 'speech.tts: "wyoming:box:10200" lacks the kind of address. Write "wyoming:tcp://'),
+    ('tts = "wyoming:box:10200"', 'speech.tts: "wyoming:box:10200" has no scheme. Write "wyoming:tcp://'),
     ('stt = "openai:http://box/v1"', 'speech.stt: "openai:http://box/v1" does not say which model. Write "'),
     (
         'tts = "openai:ftp://box/v1#m"',

@@ -63,7 +63,7 @@ NONSENSE = [
     ("wyoming:tcp://box:99999", "not the address of a server"),
     ("wyoming:tcp://[::1:10300", "not the address of a server"),
     ("wyoming:tcp://box:10300/asr", 'Write "tcp://box:10300"'),
-    ("wyoming:tcp://me@box:10300", "no users"),
+    ("wyoming:tcp://me@box:10300", "no user names"),
     ("openai:", 'Write "openai:MODEL"'),
     ("openai:http://box/v1", 'Write "openai:http://box/v1#MODEL"'),
     ("openai:http://box/v1#", "does not say which model"),

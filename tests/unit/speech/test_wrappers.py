@@ -199,7 +199,7 @@ async def test_it_is_not_asked_for_what_is_only_nice_to_have(priced: Priced) -> 
 
 
 async def test_it_has_the_name_of_the_recogniser_and_is_closed_with_it(priced: Priced) -> None:
-    sparing = UrgentOnlyRecognizer(priced)
-    assert sparing.name == "priced"
-    await sparing.aclose()
+    recognizer = UrgentOnlyRecognizer(priced)
+    assert recognizer.name == "priced"
+    await recognizer.aclose()
     assert priced.is_closed

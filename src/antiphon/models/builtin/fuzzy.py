@@ -1,7 +1,7 @@
-"""Near misses: sentences that no template takes whole, but that are a slip of the tongue or of the recogniser away.
+"""Fuzzy matching of sentences that no template matches exactly, because of a slip or a recognition error.
 
-For each template that shares a word with the sentence, its reading that is nearest to the sentence is laid beside it
-word by word. What differs has a cost. Words that carry the meaning ("time", "joke") must be there, if misspelt; of
+Each template that shares a word with the sentence is expanded to its nearest reading and aligned with the sentence
+word by word. Differences have a cost. Words that carry the meaning ("time", "joke") must be there, if misspelt; of
 the small ones ("is", "the") some may be missing, changed or too many. A slot takes one word or more.
 """
 
@@ -22,12 +22,12 @@ MAX_WORDS: Final = 30
 MIN_SCORE: Final = 0.6
 MAX_COST: Final = 1.0
 CLEARLY_CLOSER: Final = 0.1
-"""How far the next tool must be behind the first."""
+"""By how much the best tool must beat the next one."""
 
 _MIN_SIMILARITY: Final = 0.74
-"""yoke and joke are at 0.75."""
+"""The similarity of "yoke" and "joke" is 0.75."""
 _MIN_FUZZY_CHARS: Final = 3
-"""Shorter words are either right or other words."""
+"""Shorter words must match exactly."""
 
 _IMPOSSIBLE: Final = 99.0
 _SMALL_WEIGHT: Final = 0.2
@@ -37,17 +37,16 @@ _SMALL_EXTRA: Final = 0.1
 _SMALL_CHANGED: Final = 0.15
 _EXTRA: Final = 0.6
 _EXTRA_AT_END: Final = _IMPOSSIBLE
-"""What follows a command is part of what the person wants: "tell me a joke about cats" is not "tell me a joke"."""
+"""What follows a command is part of the request: "tell me a joke about cats" is not "tell me a joke"."""
 _MISSING: Final = _IMPOSSIBLE
 _MISSPELT: Final = 1.5
 _SLOT_WORD: Final = 0.01
 
 _RELATED_SIMILARITY: Final = 0.85
-"""For a suggestion, "timer" is near enough to "time", and "hard" is not near enough to "hear"."""
+"""For a suggestion, "timer" is close enough to "time", but "hard" is not close enough to "hear"."""
 _RELATED_MISSING: Final = 0.25
 _RELATED_SMALL: Final = 0.05
-"""In a sentence that may be suggested: the cost of a word that the person did not say, and the worth of a small word
-that they did."""
+"""In a suggested sentence: the cost of a word that was not said, and the value of a small word that was."""
 
 _NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
 _WORD_LIST: Final = """
@@ -61,7 +60,7 @@ _WORD_LIST: Final = """
     please just now right really actually again maybe there here only still also too very going gonna got
 """
 SMALL_WORDS: Final = frozenset(_WORD_LIST.split())
-"""Words that say little about what is asked for."""
+"""Words that carry little meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,11 @@ class FuzzyMatch:
     text: str
     """What the person probably meant to say."""
     score: float
-    """1 is no difference at all."""
+    """1 means no difference."""
 
 
 class FuzzyMatcher:
-    """The templates, ready to be compared with."""
+    """An index of the templates by their words."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self._by_word: defaultdict[str, list[Template]] = defaultdict(list)
@@ -84,7 +83,7 @@ class FuzzyMatcher:
         self._vocabulary = sorted(self._by_word)
 
     def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[FuzzyMatch]:
-        """The nearest reading of each tool that has one, nearest first."""
+        """Returns the best match of each tool, best first."""
         best: dict[str, FuzzyMatch] = {}
         for phrase in phrases:
             for near in self._matches(phrase, tools):
@@ -117,7 +116,7 @@ class FuzzyMatcher:
         return [(template, reading) for _, template, reading in ranked]
 
     def _suggestion_score(self, similarity: Mapping[str, float], wanted: Container[str], token: str) -> float:
-        """What a word of a reading says for suggesting it: a rare one that was said says the most."""
+        """Scores a word of a reading: a rare word that was said counts the most."""
         if SLOT.search(token):
             return 0.0
         if token in SMALL_WORDS:
@@ -143,13 +142,13 @@ class FuzzyMatcher:
                 continue
             taken = iter(phrase.source(said[first][1], said[last - 1][2]) for first, last in fills)
             text = " ".join(next(taken) if SLOT.search(token) else token for token in tokens)
-            # The grammar has the last word: a slot may take only numbers, or only the values of a list.
+            # The grammar decides: a slot may accept only numbers, or only the values of a list.
             match = min(match_template(template, Phrase(text)), key=lambda match: match.order, default=None)
             if match is not None:
                 yield FuzzyMatch(match, text, score)
 
     def _similar_words(self, word: str) -> dict[str, float]:
-        """The words of templates that this one may stand for, each with how similar it is."""
+        """Returns the template words that this one may stand for, with their similarity."""
         if word in SMALL_WORDS:
             return {}
         if len(word) < _MIN_FUZZY_CHARS or word in _NEGATIONS:
@@ -203,7 +202,7 @@ def _missing(small: bool, before: list[str], after: list[str]) -> float:
         return _MISSING
     if not (after and SLOT.search(after[0])):
         return _SMALL_WEIGHT
-    # Between two slots it is all that tells them apart.
+    # Between two slots, the word is what separates them.
     return _IMPOSSIBLE if before and SLOT.search(before[-1]) else _SMALL_BEFORE_SLOT
 
 

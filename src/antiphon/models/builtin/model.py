@@ -1,4 +1,4 @@
-"""The offline assistant as a `TextModel`: a grammar understands, tools answer, and code puts the answer into words."""
+"""The offline assistant as a `TextModel`: it matches requests by a grammar, calls tools and phrases their results."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
@@ -25,14 +25,14 @@ PROFILE: Final = TextProfile(name="builtin", needs_network=False)
 
 
 class Toolbox(Protocol):
-    """The part of a registry's snapshot that is needed here."""
+    """The part of a registry snapshot that is used here."""
 
     @property
     def tools(self) -> Mapping[str, Tool]: ...
 
 
 class BuiltinModel:
-    """Whatever it needs of the past, it reads from the messages. Keep one for each snapshot: compiling takes time."""
+    """Stateless: it reads the past from the messages. Keep one per snapshot, since compiling takes time."""
 
     profile = PROFILE
 
@@ -49,11 +49,11 @@ class BuiltinModel:
         return self._compiled[1]
 
     def compile(self) -> None:
-        """Gets ready now, in this thread, instead of at the first prompt."""
+        """Compiles the grammar now, in this thread, instead of at the first prompt."""
         self._understanding  # noqa: B018
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
-        """How much of a request the text is, as it stands."""
+        """How complete a request the text is."""
         return self._understanding.completeness(text, mode)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
@@ -65,7 +65,7 @@ class BuiltinModel:
                 yield CallRequested(ToolCall(None, call.tool_id, dict(call.args)))
             yield MessageComplete(StopReason.CALLS)
             return
-        # What was still running when the last turn was interrupted is told first, but no question that has its answer.
+        # Results that arrived after the last turn was interrupted come first, except questions already answered.
         answered = {message.name for message in results}
         late = _last_results(prompt.messages[:said])
         sentences = [
@@ -81,7 +81,7 @@ class BuiltinModel:
         yield MessageComplete(StopReason.DONE)
 
     def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
-        """What the last of the messages, the user's, asks for."""
+        """Returns what the last message, the user's, asks for."""
         text = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
         answer = verdict(text)
         if answer is None:
@@ -94,9 +94,9 @@ class BuiltinModel:
         return understood if isinstance(understood, Run) else Say(replies.NOTHING_ASKED)
 
     def _question_before(self, messages: Sequence[Message], mode: Mode) -> Ask | None:
-        """The guess that the assistant asked about just before, made again from the words that it was made from.
+        """Repeats the guess that the assistant has just asked about, from the words that led to it.
 
-        The question's own text is only compared: it may have been written by another model, or cut off by the user.
+        The question's text is only compared: another model may have written it, or it may have been interrupted.
         """
         match messages[-3:-1]:
             case [UserMessage(text=text), AssistantMessage(text=question, calls=())]:

@@ -1,4 +1,4 @@
-"""What the offline assistant says: the results of tools, and a few sentences of its own."""
+"""What the offline assistant says: the results of tools, and a few replies of its own."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +10,14 @@ from antiphon.tools.errors import ErrorType
 from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage
 
-LEFT_ALONE: Final = "All right, I'll leave it."
-NOTHING_ASKED: Final = "I haven't asked you anything that waits for a yes or a no."
-TOO_LONG: Final = "That is more than I can take in at once. Please say it in fewer words."
+LEFT_ALONE: Final = "All right, I won't do that."
+NOTHING_ASKED: Final = "I haven't asked you a yes-or-no question."
+TOO_LONG: Final = "That's too long for me. Please say it in fewer words."
 
 CONNECT_A_MODEL: Final = "To answer anything, connect a model: set model.text in antiphon.toml."
 
 SUGGESTIONS: Final = {Mode.TEXT: 3, Mode.VOICE: 1}
-"""How many sentences are suggested in the place of an answer. Nobody wants to listen to three."""
+"""How many sentences are suggested instead of an answer. Nobody wants to listen to three."""
 EXAMPLES_FOR_HELP: Final = 6
 MAX_ITEMS_SAID: Final = 5
 MAX_CHARS_SAID: Final = 200
@@ -34,7 +34,7 @@ _HELP: Final = re.compile(r"help(?: me)?|what (?:can|do|could) (?:you|i) (?:do|s
 
 
 def small_talk(words: str) -> str | None:
-    """The answer to a greeting, to thanks and to a farewell. `words` is in lower case and without punctuation."""
+    """Returns the reply to a greeting, thanks or a goodbye. `words` is lower case, without punctuation."""
     return next((answer for pattern, answer in _SMALL_TALK if pattern.fullmatch(words)), None)
 
 
@@ -47,7 +47,7 @@ def did_you_mean(text: str) -> str:
 
 
 def unknown(suggestions: Sequence[str], mode: Mode) -> str:
-    """Says honestly that it was not understood, and what would help."""
+    """Says that the request was not understood, and what to say instead."""
     shown = _quoted(suggestions)
     if mode is Mode.VOICE:
         return (
@@ -58,16 +58,16 @@ def unknown(suggestions: Sequence[str], mode: Mode) -> str:
 
 def offers(text: str, examples: Sequence[str]) -> str:
     shown = _quoted(some(examples, EXAMPLES_FOR_HELP, text))
-    return f"You could say {shown}." if shown else "I have no tools here, so there is nothing that I can do yet."
+    return f"You could say {shown}." if shown else "There is nothing I can do yet."
 
 
 def only_in(modes: Iterable[str]) -> str:
-    return f"I can do that only in {listed([str(mode) for mode in modes], 'or')} mode."
+    return f"I can only do that in {listed([str(mode) for mode in modes], 'or')} mode."
 
 
 def some(examples: Sequence[str], count: int, text: str) -> list[str]:
-    """So many of the examples, which differ from text to text."""
-    # By the text, not by chance: the same words get the same answer, on any machine.
+    """Picks `count` examples, different ones for different texts."""
+    # Derived from the text, so that the same words get the same answer on any machine.
     start = crc32(text.encode())
     step = max(1, len(examples) // max(1, count))
     chosen = [examples[(start + step * n) % len(examples)] for n in range(min(count, len(examples)))]
@@ -83,14 +83,14 @@ def listed(items: Sequence[str], word: str) -> str:
 
 
 def result(message: ToolMessage, say: str | None) -> str:
-    """A result in words: as the sentence's `say` has it, else as the tool has it, else plainly."""
+    """Puts a result into words: by the sentence's `say`, else the tool's own words, else generically."""
     if not message.ok:
         return _failure(message)
     return (say and _filled(say, message.content)) or message.spoken or _plain(message.content)
 
 
 def is_question(message: ToolMessage) -> bool:
-    """Whether a call waits for the user's yes."""
+    """Whether a call is waiting for confirmation."""
     match message.content:
         case {"error": {"type": ErrorType.CONFIRMATION_REQUIRED}}:
             return not message.ok
@@ -119,7 +119,7 @@ def _plain(data: Any) -> str:
         case None:
             return "Done."
         case []:
-            return "There is nothing."
+            return "There are none."
         case list() if len(data) <= MAX_ITEMS_SAID and all(map(_is_short, data)):
             return _sentence(listed(list(map(_value, data)), "and"))
         case list():
@@ -130,7 +130,7 @@ def _plain(data: Any) -> str:
                 return " ".join(_sentence(f"{key.replace('_', ' ')}: {_value(v)}") for key, v in short.items())
         case _ if _is_short(data):
             return _sentence(_value(data))
-    return "It worked, but I have no short way to say the result."
+    return "That worked, but the result is too long to say."
 
 
 def _is_short(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What people could say: whole sentences of the grammar, which are understood when they are said back."""
+"""Suggests what to say: complete sentences of the grammar, which are understood when spoken."""
 
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
@@ -13,11 +13,11 @@ from antiphon.sentences.readings import plainest, shortest, tree
 from antiphon.sentences.templates import Grammar
 
 MAX_RELATED_TRIED: Final = 8
-"""Readings that are tried for the few that are shown: matching one takes up to a millisecond."""
+"""How many readings are tried for the few that are shown. Matching one takes up to a millisecond."""
 MIN_SIMILARITY: Final = 70
 """How similar two whole sentences must be, in percent: "tell me a story" and "tell me a joke" are at 83."""
 _EXAMPLE_NUMBERS: Final = (12, 3, 5)
-"""What slots for numbers are filled with, in the order in which the slots come."""
+"""The values for number slots, in order."""
 
 
 class Suggestions:
@@ -28,11 +28,11 @@ class Suggestions:
         self._examples = {tool_id: self._example(grammar) for tool_id, grammar in self._grammars.items()}
 
     def examples(self, tools: Container[str]) -> list[str]:
-        """One sentence for each of the tools that has one to show."""
+        """Returns one sentence per tool, for tools that have one."""
         return [example for tool_id, example in self._examples.items() if example is not None and tool_id in tools]
 
     def near(self, phrase: Phrase, tools: frozenset[str], count: int) -> dict[str, str]:
-        """At most so many sentences that have something in common with the phrase, nearest first, each by its tool."""
+        """Returns at most `count` sentences similar to the phrase, best first, by tool."""
         chosen: dict[str, str] = {}
         for template, reading in self._fuzzy.related(phrase, tools)[:MAX_RELATED_TRIED]:
             if len(chosen) == count:
@@ -51,13 +51,13 @@ class Suggestions:
         return chosen | {tool_id: example for example, _, tool_id in alike}
 
     def _example(self, grammar: Grammar) -> str | None:
-        """The first plain sentence of a tool, one without a slot if there is any."""
+        """Returns a tool's first simple sentence, preferably one without slots."""
         readings = [(template, plainest(template.compiled.tree)) for template in grammar.templates]
         readings.sort(key=lambda pair: SLOT.search(pair[1]) is not None)
         return next((sentence for pair in readings if (sentence := self._whole(*pair)) is not None), None)
 
     def _whole(self, template: Template, reading: str) -> str | None:
-        """The reading with words in its slots; None if there are none for a slot, or another template takes it."""
+        """Fills the slots of a reading; None if a slot has no example, or another tool matches the sentence."""
         words = _words_for_slots(template, self._grammars[template.tool_id].examples)
         if any(name not in words for name in SLOT.findall(reading)):
             return None

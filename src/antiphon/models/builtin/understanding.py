@@ -20,8 +20,8 @@ from antiphon.tools.affirmation import verdict
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
-MAX_LEFT_OFF: Final = 4
-"""At either end."""
+MAX_POLITE_PHRASES: Final = 4
+"""How many are removed at either end."""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:please|kindly|hey|hi|hello|good (?:morning|afternoon|evening)|antiphon|computer|"
@@ -36,13 +36,13 @@ _AFTER: Final = re.compile(
 
 
 def strip_polite_words(said: str) -> list[Phrase]:
-    """What was said with more and more of the polite words left off, beginning with none.
+    """Returns the text with more and more of its polite words removed, starting with none.
 
-    Which of them belong to the request, the grammar decides: "tell me" does in "tell me a joke".
+    The grammar decides which of them belong to the request: "tell me" does in "tell me a joke".
     """
     said = said.strip()
     starts, ends = [0], [len(said)]
-    for _ in range(MAX_LEFT_OFF):
+    for _ in range(MAX_POLITE_PHRASES):
         if (match := _BEFORE.match(said, starts[-1])) and match.end() < len(said):
             starts.append(match.end())
         if (match := _AFTER.search(said, 0, ends[-1])) and match.start() > 0:
@@ -52,7 +52,7 @@ def strip_polite_words(said: str) -> list[Phrase]:
 
 
 MAX_CHARS: Final = 600
-"""hassil tries every way to share words among slots: 30 ms for a sum of this length."""
+"""hassil tries every distribution of words over slots: 30 ms for a sum of this length."""
 MAX_CLAUSES: Final = 3
 UNDERSTOOD_REMEMBERED: Final = 256
 SAMPLES_TO_WARM: Final = 8
@@ -62,7 +62,7 @@ _BETWEEN_CLAUSES: Final = re.compile(r"[\s,]+(?:and then|and also|and|then)\s+",
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """One call that the words ask for, and how to say its result if the sentence knows."""
+    """One call that the words ask for, and how to phrase its result if the sentence defines that."""
 
     tool_id: str
     args: Mapping[str, Any]
@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A guess at a call that writes: it runs only if the person says yes to the question."""
+    """A guess at a call with side effects: it runs only after a yes."""
 
     question: str
     call: PlannedCall
@@ -91,7 +91,7 @@ Understood = Run | Ask | Say
 
 
 class Understanding:
-    """All the tools' sentences compiled, which takes some hundred milliseconds for a large toolkit."""
+    """The compiled sentences of all tools. Compiling takes some hundred milliseconds for a large toolkit."""
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         grammars = [parse(tool_id, tool.sentences) for tool_id, tool in tools.items() if tool.sentences is not None]
@@ -107,9 +107,9 @@ class Understanding:
         }
         self._suggestions = Suggestions(grammars, self._matcher, self._fuzzy)
         self._examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
-        # A turn is understood twice, before its calls and after them, when the results are put into words.
+        # A turn is parsed twice: before its calls, and after them to phrase the results.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
-        # And a spoken one is looked at before that, to see whether it is whole.
+        # A spoken turn is also checked for completeness before that.
         self._match = lru_cache(UNDERSTOOD_REMEMBERED)(self._find_match)
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
@@ -128,8 +128,8 @@ class Understanding:
             return Say(replies.TOO_LONG)
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
-        # A wildcard takes whatever follows: "what time is it in Tokyo and tell me a joke" is two requests all the same.
-        # Not so where it writes: what someone wants to be reminded of may well have an "and" in it.
+        # A wildcard takes whatever follows, but "what time is it in Tokyo and tell me a joke" is two requests. Calls
+        # with side effects are not split: a reminder may well contain an "and".
         if whole is None or (whole.free_chars and not self._writes(whole)):
             clauses = self._several_calls(text, allowed)
             if clauses:
@@ -154,7 +154,7 @@ class Understanding:
         return self._tools[match.template.tool_id].spec.writes
 
     def _several_calls(self, text: str, tools: frozenset[str]) -> tuple[PlannedCall, ...]:
-        """The requests of a sentence that is nothing but several requests to look something up."""
+        """Returns the calls of a sentence that consists of several read-only requests."""
         parts = _BETWEEN_CLAUSES.split(text)
         if not 1 < len(parts) <= MAX_CLAUSES:
             return ()
@@ -175,7 +175,7 @@ class Understanding:
 
 
 def _is_short_remark(text: str) -> bool:
-    """A greeting, thanks, a yes: it may be all, or what somebody begins with."""
+    """A greeting, thanks or a yes may be complete, or the beginning of a request."""
     words = _words(text)
     return verdict(text) is not None or replies.small_talk(words) is not None or replies.asks_for_help(words)
 
@@ -185,12 +185,12 @@ def _words(text: str) -> str:
 
 
 def _is_long(text: str) -> bool:
-    # Written out, "1+2" is three times as long.
+    # Spelled out, "1+2" is three times as long.
     return len(text) > MAX_CHARS or len(Phrase(text).text) > MAX_CHARS
 
 
 def _warm(template: Template) -> None:
-    # hassil spells out every number of a range at the first text that reaches it: 40 ms for a thousand.
+    # hassil spells out all numbers of a range at its first use: 40 ms for a thousand.
     lists = template.compiled.intent.data[0].slot_lists
     if any(isinstance(lists[slot.list_name], RangeSlotList) for slot in template.compiled.slots):
         for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):

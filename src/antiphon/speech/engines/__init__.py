@@ -1,1 +1,1 @@
-"""The engines, one file each. They are named only where the house is put together."""
+"""The engines. Only the composition root names them."""

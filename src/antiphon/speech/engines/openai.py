@@ -1,6 +1,6 @@
-"""Speech engines behind OpenAI's audio API: its own, and the servers that imitate it (speaches, whisper.cpp, Kokoro).
+"""Speech engines behind OpenAI's audio API: OpenAI itself and compatible servers (speaches, whisper.cpp, Kokoro).
 
-This module needs the package `openai`, which is not itself: imports here are absolute.
+This module has the same name as the package `openai` that it imports.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -18,11 +18,11 @@ from antiphon.speech.references import OpenAIServer
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
-"""The longest silence of a server."""
+"""How long a server may stay silent."""
 OUTPUT_HZ: Final = 24_000
 """What the API means by "pcm": 16 bits, mono, little-endian, at this rate."""
 MIN_AUDIO_BYTES: Final = MICROPHONE_HZ * 2 // 10
-"""OpenAI refuses less than a tenth of a second. There is no word in it either."""
+"""OpenAI refuses less than a tenth of a second. No word is that short."""
 MAX_TEXT_CHARS: Final = 4_096
 """OpenAI refuses more in one request."""
 SLOWEST: Final = 0.25
@@ -32,13 +32,13 @@ OPENAI_VOICES: Final = (
     *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
 )
 FILE_MARKS: Final = (b"RIFF", b"ID3", b"OggS", b"fLaC")
-"""How the files begin that servers send which do not know "pcm"."""
+"""The first bytes of files sent by servers that do not support "pcm"."""
 
 Answer = TypeVar("Answer")
 
 
 class _Service:
-    """A model of a server. Holds connections: close it."""
+    """A model on a server. It holds connections and must be closed."""
 
     def __init__(self, url: str, model: str, key: str | None, answer_timeout_s: float) -> None:
         self.url, self.model, self.key = url, model, key
@@ -49,15 +49,15 @@ class _Service:
             # The SDK's own retries would keep a caller waiting for a minute.
             max_retries=0,
             timeout=openai.Timeout(answer_timeout_s, connect=CONNECT_TIMEOUT_S),
-            # A proxy of the environment is for the world outside; on loopback it would be another machine's loopback.
+            # A proxy must not be used for loopback addresses: it would resolve them to its own machine.
             http_client=openai.DefaultAsyncHttpxClient(trust_env=not leads_here(url)),
         )
-        # The SDK insists on a key, so without one the header is taken out again.
+        # The SDK requires a key, so without one the header is removed again.
         self.headers = {} if key else {"Authorization": openai.Omit()}
 
     @asynccontextmanager
     async def explaining(self) -> AsyncIterator[None]:
-        """What goes wrong inside is a `SpeechError`."""
+        """Raises errors inside the block as `SpeechError`."""
         try:
             yield
         # While a body is read, the SDK lets the errors of its HTTP library through.
@@ -65,7 +65,7 @@ class _Service:
             raise self._explain(error) from error
 
     async def ask(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Once more if the connection breaks before an answer came: a kept one may have died unnoticed."""
+        """Retries once if the connection breaks before an answer: a pooled connection may have died unnoticed."""
         try:
             return await request()
         except openai.APITimeoutError:
@@ -83,16 +83,13 @@ class _Service:
             case openai.APIStatusError():
                 return self._refusal(error)
             case _:
-                return SpeechError(
-                    f"{self.name} answered with something that is not what was asked for. "
-                    f"Is {self.url} the right address?"
-                )
+                return SpeechError(f"{self.name} sent an unexpected answer. Is {self.url} the right address?")
 
     def _refusal(self, error: openai.APIStatusError) -> SpeechError:
         status, said = error.status_code, quote(error.body, self.key)
         match status:
             case 401 | 403:
-                # The server's own words may hold a part of the key.
+                # The server's message may contain part of the key.
                 problem = "refused the API key" if self.key else "wants an API key"
                 return SpeechError(f"{self.name} {problem}. Check {OPENAI_KEY}.")
             case 404:
@@ -141,9 +138,9 @@ class OpenAISynthesizer:
         *,
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
-        """The API does not list its voices: `voice` is believed to exist, and becomes the usual one.
+        """The API does not list its voices, so `voice` is assumed to exist and becomes the default.
 
-        Beside it there are OpenAI's, which most of the servers that imitate it know too.
+        OpenAI's own voices are listed after it; most compatible servers have them too.
         """
         self._service = _Service(url, model, key, answer_timeout_s)
         self.name = self._service.name
@@ -171,7 +168,7 @@ class OpenAISynthesizer:
         await self._service.sdk.close()
 
     async def _stream(self, text: str, voice: str, speed: float) -> AsyncGenerator[bytes, None]:
-        """Whole samples, as they come."""
+        """Yields whole samples as they arrive."""
         service = self._service
         async with AsyncExitStack() as stack:
             response = await service.ask(
@@ -202,7 +199,7 @@ class OpenAISynthesizer:
 
 
 def _portions(text: str) -> Iterator[str]:
-    """Of a length that the API takes, cut between sentences, or else between words."""
+    """Splits the text into parts short enough for the API, between sentences or else between words."""
     # Half of a surrogate pair has no UTF-8.
     rest = text.encode("utf-8", "replace").decode().strip()
     while len(rest) > MAX_TEXT_CHARS:

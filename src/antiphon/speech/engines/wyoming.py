@@ -1,9 +1,9 @@
 """Speech engines on another machine, or in another process, over Wyoming, the protocol of Home Assistant.
 
-Each request has a connection of its own: several servers close theirs after an answer, and to close it is the only way
-to tell a server that nobody wants the answer any more.
+Each request uses its own connection: several servers close theirs after an answer, and closing it is the only way to
+cancel a request.
 
-This module needs the package `wyoming`, which is not itself: imports here are absolute.
+This module has the same name as the package `wyoming` that it imports.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from antiphon.speech.wyoming_wire import (
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 30.0
-"""For a whole transcript; for each piece of speech."""
+"""The limit for a whole transcript, and for each piece of speech."""
 MAX_QUOTE_CHARS: Final = 300
 
-OWN_VOICE: Final = Voice("default", "The server's own", "und")
-"""Wyoming does not tell which voice a server uses when none is asked for."""
+OWN_VOICE: Final = Voice("default", "Server default", "und")
+"""Wyoming does not say which voice a server uses by default."""
 
 
 class _Voice(Struct, frozen=True):
@@ -55,7 +55,7 @@ class _Speaker(Struct, frozen=True):
 
 
 class _Info(Struct, frozen=True):
-    """What a server can do, as far as it is needed here. The package's own `Info` believes whatever it is told."""
+    """The parts of a server's description that are used here. The package's own `Info` does not validate."""
 
     asr: tuple[dict[str, Any], ...] = ()
     tts: tuple[_Speaker, ...] = ()
@@ -73,7 +73,7 @@ class _Connection:
         await async_write_event(message.event(), self._writer)
 
     async def receive(self, *is_wanted: Callable[[str], bool]) -> Event:
-        """The next event of these types; others are passed over, since servers send more with every version."""
+        """Returns the next event of these types, and skips others: newer servers send more kinds."""
         while (event := await read_event(self._reader)) is not None:
             if Error.is_type(event.type):
                 raise _refusal(self._name, event)
@@ -91,24 +91,24 @@ class _Server:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[_Connection]:
-        """What goes wrong inside is a `SpeechError`. Leaving it ends the request."""
+        """Opens a connection for one request. Errors inside the block are raised as `SpeechError`."""
         reader, writer = await self._open()
         try:
             yield _Connection(self.name, reader, writer)
         except TimeoutError as error:
             raise SpeechError(
-                f"{self.name} did not answer within {self._answer_timeout_s:g} s. It may have too much to do."
+                f"{self.name} did not answer within {self._answer_timeout_s:g} s. It may be overloaded."
             ) from error
         except MalformedEvent as error:
             raise SpeechError(
-                f"{self.name} answered with something that is no Wyoming event. Is it a Wyoming server?"
+                f"{self.name} answered with something that is not a Wyoming event. Is it a Wyoming server?"
             ) from error
         except OSError as error:
             raise SpeechError(
-                f"{self.name} broke off before its answer was complete. Its own log may say why."
+                f"{self.name} closed the connection before its answer was complete. Its log may say why."
             ) from error
         finally:
-            # Not a farewell: whatever is still on its way is of no use to anybody.
+            # Aborted rather than closed: nothing still in flight is needed.
             writer.transport.abort()
             with suppress(OSError):
                 await writer.wait_closed()
@@ -130,7 +130,7 @@ class _Server:
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 return await asyncio.open_connection(host, port, limit=MAX_DATA_BYTES)
-        # The last is a host whose name no network can have.
+        # A UnicodeError is raised for a host name that is not valid.
         except (OSError, UnicodeError) as error:
             raise SpeechUnreachable(
                 f"{self.name} cannot be reached. Check that a Wyoming server is running there."
@@ -138,7 +138,7 @@ class _Server:
 
 
 class WyomingRecognizer:
-    """Audio is sent as it is; what the server makes of silence and of languages is its own affair."""
+    """Sends audio unchanged. The server handles silence and languages."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class WyomingRecognizer:
         self.name = self._server.name
 
     async def open(self) -> None:
-        """Raises `SpeechError` if nobody is there who recognises speech. Requests can be made without."""
+        """Checks that the server recognises speech; optional. Raises `SpeechError`."""
         if not (await self._server.describe()).asr:
             raise SpeechError(f"{self.name} recognises no speech. Set speech.stt to a server that does.")
 
@@ -172,11 +172,11 @@ class WyomingRecognizer:
             return text.strip()
 
     async def aclose(self) -> None:
-        """Nothing is kept between requests."""
+        """Nothing is open between requests."""
 
 
 class WyomingSynthesizer:
-    """Wyoming has no word for the speed of speech, so that it is changed here."""
+    """Wyoming has no setting for the speed of speech, so it is changed here."""
 
     # A server announces its rate only with the audio itself, so everything is resampled to this one.
     output_hz = SPEECH_HZ
@@ -190,14 +190,14 @@ class WyomingSynthesizer:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
-        """`voice` becomes the usual one if the server has it; else it is the server's own."""
+        """`voice` becomes the default if the server has it."""
         self._server = _Server(host, port, connect_timeout_s, answer_timeout_s)
         self._voice = voice
         self.name = self._server.name
         self.voices: Sequence[Voice] = (OWN_VOICE,)
 
     async def open(self) -> None:
-        """Learns the voices. Raises `SpeechError` if nobody is there who speaks. Without, there is one voice."""
+        """Loads the list of voices; optional. Raises `SpeechError` if the server does not synthesise speech."""
         programs = (await self._server.describe()).tts
         if not programs:
             raise SpeechError(f"{self.name} does not speak. Set speech.tts to a server that does.")
@@ -244,11 +244,11 @@ class WyomingSynthesizer:
             yield Sound(pcm, None)
 
     async def aclose(self) -> None:
-        """Nothing is kept between requests."""
+        """Nothing is open between requests."""
 
 
 def _refusal(name: str, event: Event) -> SpeechError:
-    """In the server's own words, on one line. One that is ours says of itself that it is busy."""
+    """Quotes the server's error on one line. An Antiphon server also sends the code for busy."""
     said = " ".join(str(event.data.get("text") or "it did not say why.").split())
     kind = SpeechBusy if event.data.get("code") == SpeechBusy.code else SpeechError
     return kind(f"{name} could not do it: {said[:MAX_QUOTE_CHARS]}")

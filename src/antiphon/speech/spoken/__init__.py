@@ -1,4 +1,4 @@
-"""Text made fit for the ear: what is written for the eye is said as a person would say it, or left out.
+"""Rewrites text for speech: what is written for the eye is said as a person would say it, or left out.
 
 Only what voices read badly is rewritten. They read plain numbers, times such as "10:30", percentages and "+" well.
 """
@@ -8,7 +8,7 @@ from typing import Final
 
 from antiphon.speech.spoken.markup import speak_addresses, strip_inline, strip_lines, unlink
 from antiphon.speech.spoken.quantities import speak_quantities
-from antiphon.speech.spoken.symbols import drop_pictures, speak_signs, speak_titles
+from antiphon.speech.spoken.symbols import drop_emoji, speak_abbreviations, speak_symbols
 
 MAX_PASSES: Final = 6
 
@@ -18,9 +18,9 @@ _NOTHING_IN_BRACKETS: Final = re.compile(r"\(\s?\)|\[\s?\]|\{\s?\}")
 
 
 def speakable(text: str) -> str:
-    """Without markup, and with words for signs; "" if there is nothing to say. What it gives, it leaves as it is."""
+    """Removes markup and replaces symbols by words; returns "" if nothing is left. It is idempotent."""
     for _ in range(MAX_PASSES):
-        # Again, until nothing changes: a mark that goes may bring another to the beginning of its line.
+        # Repeated until nothing changes: removing a mark may move another to the start of its line.
         said = _speak(text)
         if said == text:
             break
@@ -29,9 +29,9 @@ def speakable(text: str) -> str:
 
 
 def _speak(text: str) -> str:
-    text = strip_lines(drop_pictures(text))
-    for step in (unlink, speak_addresses, strip_inline, speak_titles, speak_quantities, speak_signs, _tidy):
-        # One space each, or a thousand of them would make patterns slow that begin with one.
+    text = strip_lines(drop_emoji(text))
+    for step in (unlink, speak_addresses, strip_inline, speak_abbreviations, speak_quantities, speak_symbols, _tidy):
+        # Long runs of spaces would make patterns that begin with a space slow.
         text = " ".join(step(text).split())
     return text if any(map(str.isalnum, text)) else ""
 

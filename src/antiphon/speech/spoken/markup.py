@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 CODE_SHOWN: Final = "I've put the code on the screen."
-"""Code is of no use to the ear. That it is there, is."""
+"""Said in place of a code block."""
 
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})[^`]*\Z")
 _RULE: Final = re.compile(r"[-*_=~:|+\s]{2,}")
@@ -30,7 +30,7 @@ _LEFT_OVER: Final = re.compile(r"[*_`\\|]+|~~+")
 
 
 def strip_lines(text: str) -> str:
-    """One text of all lines. Headings, items and rows become sentences, for they end like one."""
+    """Joins all lines. Headings, list items and table rows become sentences."""
     said: list[str] = []
     lines = list(_read_lines(text))
     for place, (line, is_sentence) in enumerate(lines):
@@ -41,7 +41,7 @@ def strip_lines(text: str) -> str:
 
 
 def _read_lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Those with something to say, and whether each is a sentence whatever comes after it."""
+    """Yields the lines that have text, and whether each is a sentence whatever follows."""
     fence, has_code = None, False
     for line in map(str.strip, text.split("\n")):
         if fence is not None:
@@ -63,7 +63,7 @@ def _read_lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def unlink(text: str) -> str:
-    """Links and pictures as their texts."""
+    """Replaces links and images by their texts."""
     text = _LINK.sub(r"\1", text)
     return _ANGLED.sub(r"\1", _NOTE.sub("", text))
 
@@ -95,7 +95,7 @@ _DIGITS: Final = re.compile(r"\+?[0-9]+")
 
 
 def speak_addresses(text: str) -> str:
-    """Of a page, its host: nobody can use the rest by ear."""
+    """Reduces the address of a page to its host: the rest is useless in speech."""
     text = _PAGE.sub(lambda page: _spell(_host(page[0])), text)
     text = _MAIL.sub(lambda mail: f"{_spell(mail[1])} at {_spell(mail[2])}", text)
     text = _BARE_HOST.sub(lambda host: _spell(host[0]), text)
@@ -113,5 +113,5 @@ def _spell(part: str) -> str:
 
 
 def _speak_phone(phone: re.Match[str]) -> str:
-    """Digit by digit, in its groups."""
+    """Speaks a phone number digit by digit, in groups."""
     return ", ".join(" ".join(group) for group in _DIGITS.findall(phone[0])).replace("+", "plus")

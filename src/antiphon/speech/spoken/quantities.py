@@ -67,7 +67,7 @@ _IRREGULAR: Final = {
 
 
 def _several(name: str) -> str:
-    """The unit itself is what there are several of: "miles per hour", "degrees Celsius"."""
+    """Puts the unit itself in the plural: "miles per hour", "degrees Celsius"."""
     head, *rest = name.split(" ")
     if head in ("square", "cubic"):
         return f"{name}s"
@@ -78,7 +78,7 @@ UNITS: Final = _IRREGULAR | {
     sign: (name, _several(name)) for name, signs in _SIGNS.items() for sign in signs.split("|")
 }
 UNIT: Final = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
-"""A pattern for their signs, the longest first."""
+"""A pattern for the unit symbols, the longest first."""
 
 
 Found = re.Match[str]

@@ -35,24 +35,24 @@ _SIGNS: Final = tuple(
 )
 
 _READ: Final = frozenset("°©®™")
-"""Pictures to Unicode, but voices have words for them."""
+"""Unicode counts these as pictographs, but voices can read them."""
 _DROPPED: Final = frozenset(("So", "Sk", "Cs", "Co", "Cn", "Cf", "Me"))
 
 
-def speak_signs(text: str) -> str:
+def speak_symbols(text: str) -> str:
     for pattern, words in _SIGNS:
         text = pattern.sub(words, text)
     return text
 
 
-def drop_pictures(text: str) -> str:
-    """Without emoji and characters that are not seen, of which voices read names and numbers."""
+def drop_emoji(text: str) -> str:
+    """Removes emoji and invisible characters, whose names or numbers voices would read."""
     if text.isascii():
         return text.replace("\0", "")
-    return "".join(each for each in text if each.isascii() or not _is_picture(each)).replace("\0", "")
+    return "".join(each for each in text if each.isascii() or not _is_emoji(each)).replace("\0", "")
 
 
-def _is_picture(character: str) -> bool:
+def _is_emoji(character: str) -> bool:
     return character not in _READ and (
         unicodedata.category(character) in _DROPPED or unicodedata.name(character, "").startswith("VARIATION SELECTOR")
     )
@@ -94,7 +94,7 @@ _INITIAL: Final = re.compile(r"(?:(?<=\A)|(?<=[a-z] )|(?<=[A-Z] )|(?<=\b[A-Z]\. 
 _STREET: Final = re.compile(r"(?<=[a-z] )St\.?(?=,|\s*\Z)")
 
 
-def speak_titles(text: str) -> str:
+def speak_abbreviations(text: str) -> str:
     text = _TITLE.sub(lambda title: _TITLES[title[1] or title[0]], text)
     text = _WORD.sub(lambda word: _WORDS[word[1].lower()], text)
     text = _MONTH.sub(lambda month: _MONTHS[month[1]], text)

@@ -78,12 +78,12 @@ async def test_a_sentence_that_names_what_is_not_there_gives_way_to_the_tool() -
         ({"open": True, "hours": None}, "Open: yes."),
         ("it rains", "It rains."),
         (7, "7."),
-        ([], "There is nothing."),
+        ([], "There are none."),
         (["milk", "bread", "tea"], "Milk, bread and tea."),
         ([{"id": 1}], "There is one result."),
         (list(range(40)), "There are 40 results."),
-        ({"rows": [{"a": 1}]}, "It worked, but I have no short way to say the result."),
-        ("x" * 5000, "It worked, but I have no short way to say the result."),
+        ({"rows": [{"a": 1}]}, "That worked, but the result is too long to say."),
+        ("x" * 5000, "That worked, but the result is too long to say."),
     ],
 )
 async def test_a_result_without_words_is_said_plainly(data: Any, said: str) -> None:
@@ -177,7 +177,7 @@ async def test_the_result_of_what_was_confirmed_is_said() -> None:
 
 
 async def test_a_no_to_the_question_leaves_it() -> None:
-    assert await answer(SLIP, QUESTION, UserMessage("no thanks")) == "All right, I'll leave it."
+    assert await answer(SLIP, QUESTION, UserMessage("no thanks")) == "All right, I won't do that."
 
 
 @pytest.mark.parametrize("text", ["yes but at seven", "maybe", "yes?", "the page says yes"])
@@ -195,13 +195,13 @@ NO_QUESTION: list[tuple[str, list[Message]]] = [
     ("the question was cut off", [SLIP, AssistantMessage("Did you mean “set a")]),
     ("the question was not asked about these words", [UserMessage("hello"), QUESTION]),
     ("something else was said since", [SLIP, QUESTION, UserMessage("hello"), AssistantMessage("Hello!")]),
-    ("it is answered already", [SLIP, QUESTION, UserMessage("no"), AssistantMessage("All right, I'll leave it.")]),
+    ("it is answered already", [SLIP, QUESTION, UserMessage("no"), AssistantMessage("All right, I won't do that.")]),
 ]
 
 
 @pytest.mark.parametrize("before", [before for _, before in NO_QUESTION], ids=[why for why, _ in NO_QUESTION])
 async def test_a_yes_to_nothing_runs_nothing(before: list[Message]) -> None:
-    assert await answer(*before, UserMessage("yes")) == "I haven't asked you anything that waits for a yes or a no."
+    assert await answer(*before, UserMessage("yes")) == "I haven't asked you a yes-or-no question."
 
 
 async def test_a_request_in_the_history_is_not_run_again() -> None:

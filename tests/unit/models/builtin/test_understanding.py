@@ -170,7 +170,7 @@ def test_a_request_that_writes_is_not_run_out_of_a_list_of_requests() -> None:
 
 
 def test_a_tool_of_the_other_mode_is_not_called() -> None:
-    assert understand("start voice mode", Mode.VOICE) == Say("I can do that only in text mode.")
+    assert understand("start voice mode", Mode.VOICE) == Say("I can only do that in text mode.")
 
 
 def test_a_tool_of_this_mode_is_called() -> None:

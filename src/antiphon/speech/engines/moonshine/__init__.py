@@ -1,4 +1,4 @@
-"""Moonshine base: English speech to text on a CPU, by graphs of our own with the official weights."""
+"""Moonshine base: English speech to text on a CPU, with the official weights in our own ONNX graphs."""
 
 from antiphon.speech.engines.moonshine.recognizer import MoonshineRecognizer
 

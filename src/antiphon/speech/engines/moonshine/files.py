@@ -1,4 +1,4 @@
-"""The model's files, and the graphs that are made of them once and kept: `<models_dir>/cache/moonshine-base-en/…`."""
+"""The model's files, and the graphs derived from them: `<models_dir>/cache/moonshine-base-en/…`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ENCODER: Final = "encoder.onnx"
 DECODER: Final = "decoder.onnx"
 
 _RECIPE: Final = 2
-"""Counts up when other graphs are made, so that those of an older version are made anew."""
+"""Incremented when the graphs change, so that cached ones are rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ModelFiles:
 
 
 def find_files(models_dir: Path) -> ModelFiles:
-    """Raises `SpeechError` if they are not all there."""
+    """Raises `SpeechError` if a file is missing."""
     folder = models_dir / MODEL
     files = ModelFiles(
         folder / "encoder_model.ort",
@@ -44,9 +44,9 @@ def find_files(models_dir: Path) -> ModelFiles:
 
 
 def open_graphs(files: ModelFiles, open_folder: Callable[[Path], Opened]) -> Opened:
-    """Opens the folder with the graphs. They are made if there are none, or none that can be opened.
+    """Opens the cached graphs, and builds them first if needed.
 
-    Where the cache cannot be written, they are made for this time only. Raises `SpeechError`.
+    If the cache is not writable, they are built for this process only. Raises `SpeechError`.
     """
     try:
         key = cache_key((files.encoder, files.decoder), f"{onnxruntime.__version__} {_RECIPE}")
@@ -58,14 +58,14 @@ def open_graphs(files: ModelFiles, open_folder: Callable[[Path], Opened]) -> Ope
 
 
 def _write(files: ModelFiles, folder: Path) -> None:
-    # `onnx` takes 30 MB and a third of a second, and is needed this once.
+    # Imported here: `onnx` takes 30 MB and a third of a second, and is needed only once.
     from antiphon.speech.engines.moonshine.graphs import write_graphs
 
     try:
         write_graphs(files.encoder, files.decoder, folder / ENCODER, folder / DECODER)
     except OSError:
         raise
-    except Exception as error:  # As above.
+    except Exception as error:  # onnxruntime and onnx raise unrelated types.
         raise SpeechError(
             f"The files in {files.encoder.parent} are not the Moonshine base model ({error})."
             " Remove them and get them again: `antiphon models pull`."

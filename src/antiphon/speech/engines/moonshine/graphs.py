@@ -1,7 +1,7 @@
-"""Moonshine's network, written anew for onnxruntime with the weights of the official files.
+"""Rebuilds Moonshine's network for onnxruntime with the weights of the official files.
 
-The official graphs restore their int8 weights to floats at every token, and hold the decoder twice, for the first token
-and for those after it. Folded into constants they are as fast as floats can be, but take 790 MB. Here the weights stay
+The official graphs dequantise their int8 weights at every token, and contain the decoder twice, for the first token
+and for later ones. Folded into constants they are as fast as floats can be, but take 790 MB. Here the weights stay
 int8, and one decoder does both. The operators are onnxruntime's fused ones: 20 a layer of the decoder instead of 150.
 
 For 4 s of speech on one core of a Xeon of 2023 with VNNI, and a process that does nothing else:
@@ -38,7 +38,7 @@ from antiphon.speech.engines.moonshine.network import MICROSOFT, Matrix, Network
 
 WIDTH: Final = HEADS * HEAD_WIDTH
 ROTARY_WIDTH: Final = 32
-"""Of a head's values, the first ones tell the place."""
+"""How many values of each head are rotated by position."""
 
 
 def write_graphs(encoder_source: Path, decoder_source: Path, encoder_path: Path, decoder_path: Path) -> None:
@@ -49,7 +49,7 @@ def write_graphs(encoder_source: Path, decoder_source: Path, encoder_path: Path,
 
 
 def build_encoder(weights: Weights, decoder: Weights) -> Network:
-    """From audio to `CROSS`. These are part of the official decoder, which needs them once: as an encoder does."""
+    """From audio to `CROSS`. Those belong to the official decoder, but are needed only once per utterance."""
     network = Network()
     frames = _stem(network, weights)
     normed = network.norm(frames, weights.vector("layers.0/input_layernorm/Mul"))
@@ -112,7 +112,7 @@ def build_decoder(weights: Weights) -> Network:
 
 
 def _stem(network: Network, weights: Weights) -> str:
-    """Audio to frames, by three convolutions. They stay floats, as the table above says why."""
+    """Audio to frames, by three convolutions. They stay float; see the table above."""
 
     def convolve(value: str, name: str, width: int, stride: int, bias: NDArray[np.float32] | None) -> str:
         inputs = [value, network.constant(weights.matrix(f"{name}/Conv").restore())]
@@ -123,7 +123,7 @@ def _stem(network: Network, weights: Weights) -> str:
     audio = network.add_input(AUDIO, np.float32, [1, "samples"])
     sound = network.apply("Unsqueeze", audio, network.constant(np.array([1])))
     bands = network.apply("Tanh", convolve(sound, "conv1", 127, 64, None))
-    # A group norm with one group: all bands together have mean 0 and variance 1.
+    # A group norm with one group.
     ones, zeros = network.constant(np.ones(1, np.float32)), network.constant(np.zeros(1, np.float32))
     together = network.apply("Reshape", bands, network.constant(np.array([0, 1, -1])))
     even = network.apply("InstanceNormalization", together, ones, zeros, epsilon=1e-5)
@@ -158,7 +158,7 @@ def _embed(network: Network, embedding: Matrix, token: str) -> str:
 
 
 def _self_attention(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
-    """Attention to the tokens up to each."""
+    """Causal self-attention over the tokens."""
     at = f"layers.{layer}/self_attn"
     projected = network.multiply_few(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
     # Query and key are rotated together, as if they had twice the heads.
@@ -184,12 +184,12 @@ def _mlp(network: Network, weights: Weights, normed: str, at: str) -> str:
 
 
 def _key_and_value(layer: int, names: Sequence[str]) -> Sequence[str]:
-    """A layer's key and value."""
+    """Returns a layer's key and value."""
     return names[2 * layer : 2 * layer + 2]
 
 
 class _Rotation:
-    """Turns pairs of values by angles that tell the place (RoPE), from the place `start` on."""
+    """Rotary position embedding (RoPE), from the position `start` on."""
 
     def __init__(self, network: Network, start: str, heads: int) -> None:
         rates = 10_000.0 ** -(np.arange(0, ROTARY_WIDTH, 2) / ROTARY_WIDTH)

@@ -21,7 +21,7 @@ LAYERS: Final = 8
 HEADS: Final = 8
 HEAD_WIDTH: Final = 52
 MAX_PLACES: Final = 1_024
-"""Frames of audio, 41.7 of which are a second, and tokens of a text."""
+"""The most frames of audio (41.7 per second) and the most tokens."""
 
 AUDIO: Final = "audio"
 TOKEN: Final = "token"
@@ -29,11 +29,11 @@ NEXT_TOKEN: Final = "next_token"
 
 _PARTS: Final = tuple(f"{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value"))
 CROSS: Final = tuple(f"cross.{part}" for part in _PARTS)
-"""What the decoder looks up in the audio: from the encoder, the same for all tokens."""
+"""The keys and values of cross-attention, computed once by the encoder."""
 PAST: Final = tuple(f"past.{part}" for part in _PARTS)
-"""What it looks up in the tokens before. At the first token they are empty."""
+"""The keys and values of the previous tokens; empty at the first one."""
 PRESENT: Final = tuple(f"present.{part}" for part in _PARTS)
-"""The past of the tokens after."""
+"""The keys and values including the new tokens."""
 
 
 START: Final = 1
@@ -44,7 +44,7 @@ _SPACE: Final = "▁".encode()
 
 class Tokens:
     def __init__(self, file: bytes) -> None:
-        """Raises `ValueError` for what is no such file."""
+        """Raises `ValueError` for a malformed file."""
         self._bytes: list[bytes] = []
         at = 0
         while at < len(file):
@@ -62,8 +62,8 @@ class Tokens:
         return len(self._bytes)
 
     def write(self, tokens: Sequence[int]) -> str:
-        """Without blanks around it, or more than one between words."""
-        # Those up to the end's are marks, and the model knows some hundred numbers that no token has.
+        """Returns the text with normalised spaces."""
+        # Tokens up to END are markers, and the model has about a hundred ids without a token.
         known = (self._bytes[token] for token in tokens if END < token < len(self._bytes))
         return " ".join(b"".join(known).replace(_SPACE, b" ").decode("utf-8", "ignore").split())
 
@@ -73,14 +73,14 @@ def read_tokens(path: Path) -> Tokens:
 
 
 BEGINNING: Final = MICROPHONE_HZ // 2
-"""Samples by which speech is known again. No two microphones hear the same for half a second."""
+"""The samples that identify an utterance. No two microphones record the same half second."""
 FRESH_S: Final = 3.0
 MAX_DRAFTS: Final = 256
-"""As many people may be speaking. A draft is some tokens, and one that is wrong costs a few milliseconds."""
+"""How many utterances are remembered. A draft is a few tokens, and a wrong one costs a few milliseconds."""
 
 
 class Drafts:
-    """Any number of threads may use it at the same time."""
+    """It is thread-safe."""
 
     def __init__(self, now_s: Callable[[], float] = monotonic) -> None:
         self._now_s = now_s
@@ -88,7 +88,7 @@ class Drafts:
         self._looking = Lock()
 
     def find(self, signal: Signal) -> Sequence[int]:
-        """Tokens that speech with this beginning probably begins with."""
+        """Returns the tokens that an utterance with this beginning probably starts with."""
         key = _key(signal)
         with self._looking:
             at_s, tokens = self._drafts.get(key, (0.0, ()))
@@ -99,7 +99,7 @@ class Drafts:
             return
         key = _key(signal)
         with self._looking:
-            # The last one is mostly a full stop, put where the speech broke off.
+            # The last token is mostly a full stop where the audio ended.
             self._drafts[key] = (self._now_s(), tokens[:-1])
             self._drafts.move_to_end(key)
             if len(self._drafts) > MAX_DRAFTS:
@@ -111,25 +111,25 @@ def _key(signal: Signal) -> int:
 
 
 TOKENS_PER_S: Final = 7
-"""Nobody speaks faster. A model that does is in a loop."""
+"""Nobody speaks faster: more tokens mean that the model is looping."""
 SPARE_TOKENS: Final = 6
 
 LOOP_PERIODS: Final = range(1, 9)
 LOOP_TOKENS: Final = 12
 LOOP_ROUNDS: Final = 4
-"""What comes so often in a row, and fills so many tokens, was not said. "Zero zero zero zero" may have been."""
+"""A sequence repeated this often, over this many tokens, was not said. "Zero zero zero zero" may have been."""
 
 DRAFTED: Final = 8
-"""Tokens of a draft that are checked at a time. On an EPYC without VNNI that takes as long as three without a draft."""
+"""How many draft tokens are verified at a time. On an EPYC without VNNI that takes as long as decoding three."""
 
 _ERRORS_ONLY: Final = 3
 
 
 class Moonshine:
-    """Any number of threads may use it at the same time."""
+    """It is thread-safe."""
 
     def __init__(self, files: ModelFiles) -> None:
-        """Takes 0.2 s, and the first time some 3 s, when the graphs are made. Raises `SpeechError`."""
+        """Takes 0.2 s, and about 3 s the first time, when the graphs are built. Raises `SpeechError`."""
         try:
             self._tokens = Tokens(files.tokenizer.read_bytes())
         except (OSError, ValueError) as error:
@@ -141,7 +141,7 @@ class Moonshine:
         self._no_past = OrtValue.ortvalue_from_numpy(np.zeros((1, HEADS, 0, HEAD_WIDTH), np.float32))
 
     def transcribe(self, signal: Signal, abandoned: Event) -> str:
-        """From 56 ms, the least that the network can take, to 24 s. Looks at the event between tokens, and stops."""
+        """Transcribes 56 ms (the network's minimum) to 24 s. Stops between tokens once the event is set."""
         limit = len(signal) * TOKENS_PER_S // MICROPHONE_HZ + SPARE_TOKENS
         cross = self._encoder.run_with_ort_values(CROSS, {AUDIO: OrtValue.ortvalue_from_numpy(signal[np.newaxis])})
         tokens = self._decode(cross, self._drafts.find(signal), limit, abandoned)
@@ -149,9 +149,9 @@ class Moonshine:
         return self._tokens.write(tokens)
 
     def _decode(self, cross: Sequence[OrtValue], draft: Sequence[int], limit: int, abandoned: Event) -> Sequence[int]:
-        """Greedy. The draft changes nothing but the time: where the network says the same, its tokens come by eights.
+        """Decodes greedily. A draft only saves time: where the network agrees, eight tokens are accepted at once.
 
-        The tensors go round as they are: to make arrays of them takes half a millisecond a token.
+        The tensors stay OrtValues: converting them to arrays takes half a millisecond per token.
         """
         tokens: list[int] = []
         last = START
@@ -175,12 +175,12 @@ class Moonshine:
 
 
 def _cut(looked_up: OrtValue, tokens: int) -> OrtValue:
-    """Without those after the first tokens."""
+    """Drops everything after the first tokens."""
     return OrtValue.ortvalue_from_numpy(np.ascontiguousarray(looked_up.numpy()[:, :, :tokens]))
 
 
 def find_loop(tokens: Sequence[int]) -> int | None:
-    """How many tokens to keep of a text that has begun to repeat itself without end, one round too; else None."""
+    """Returns how many tokens to keep of a text that has begun to loop, including one round; None if it has not."""
     for period in LOOP_PERIODS:
         length = max(LOOP_ROUNDS * period, LOOP_TOKENS)
         if len(tokens) >= length and tokens[-length:-period] == tokens[period - length :]:
@@ -190,7 +190,7 @@ def find_loop(tokens: Sequence[int]) -> int | None:
 
 def _open(folder: Path) -> tuple[onnxruntime.InferenceSession, onnxruntime.InferenceSession]:
     options = onnxruntime.SessionOptions()
-    # One core a call: there are others who talk.
+    # One core per call, since other sessions are active.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
@@ -204,9 +204,9 @@ def _open(folder: Path) -> tuple[onnxruntime.InferenceSession, onnxruntime.Infer
 
 
 def _is_int8_exact() -> bool:
-    """Whether this processor sums int8 products in 32 bits. Older x86 ones use 16 and clip, unless told to be slower.
+    """Whether this CPU accumulates int8 products in 32 bits. Older x86 CPUs saturate at 16 unless told otherwise.
 
-    onnxruntime has no such question: its own test takes all x86 processors for old ones.
+    onnxruntime does not expose this, and its own check treats all x86 CPUs as old.
     """
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True

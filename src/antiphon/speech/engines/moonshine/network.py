@@ -21,7 +21,7 @@ _ERRORS_ONLY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What it stands for is `(values - zero) * scale`."""
+    """A quantised matrix: its value is `(values - zero) * scale`."""
 
     values: NDArray[np.int8]
     scale: float
@@ -32,7 +32,7 @@ class Matrix:
 
 
 class Weights:
-    """Of one file, by the nodes that use them, as in "layers.0/self_attn/q_proj/MatMul". Raises `KeyError`."""
+    """Weights by the node that uses them, as in "layers.0/self_attn/q_proj/MatMul". Raises `KeyError`."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         graphs = list(_graphs(model.graph))
@@ -43,11 +43,11 @@ class Weights:
         (name,) = (each for each in self._inputs[node] if each.endswith(_DEQUANTIZED))
         name = name.removesuffix(_DEQUANTIZED)
         scale, shift = (float(self._array(f"{name}_{part}").item()) for part in ("scale", "zero_point"))
-        # What the file calls the zero point is already scaled, and added.
+        # The file's zero point is already scaled, and is added.
         return Matrix(self._array(f"{name}_quantized"), scale, round(-shift / scale))
 
     def vector(self, node: str) -> NDArray[np.float32]:
-        """A bias, or the weights of a norm."""
+        """Returns a bias, or the weights of a norm."""
         (name,) = (each for each in self._inputs[node] if each in self._tensors)
         return self._array(name)
 
@@ -56,7 +56,7 @@ class Weights:
 
 
 def read_weights(path: Path) -> Weights:
-    """`.ort` is a format of onnxruntime only, which writes it as ONNX if it is asked to. Takes half a second."""
+    """Lets onnxruntime convert its own `.ort` format to ONNX. Takes half a second."""
     with TemporaryDirectory(prefix="antiphon-moonshine-") as folder:
         copy = Path(folder, "model.onnx")
         options = onnxruntime.SessionOptions()
@@ -69,7 +69,7 @@ def read_weights(path: Path) -> Weights:
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Itself and those of its branches."""
+    """Yields the graph and those of its branches."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -78,7 +78,7 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 MICROSOFT: Final = "com.microsoft"
-"""The operators that only onnxruntime has."""
+"""The domain of operators that only onnxruntime has."""
 OPSET: Final = 20
 IR_VERSION: Final = 10
 
@@ -92,7 +92,7 @@ Shape = list[int | str]
 
 
 class Network:
-    """Values go by the names of their tensors."""
+    """Builds an ONNX graph. Values are the names of their tensors."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -119,7 +119,7 @@ class Network:
         return output
 
     def apply_all(self, operator: str, *inputs: str, outputs: list[str], domain: str = "", **attributes: Any) -> None:
-        """For an operator with more than one output."""
+        """Adds an operator with several outputs."""
         self._nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
 
     def split(self, value: str, sizes: list[int]) -> list[str]:
@@ -132,7 +132,7 @@ class Network:
         return self.apply("LayerNormalization", value, self.constant(weight), axis=-1, epsilon=_EPSILON)
 
     def multiply_many(self, rows: str, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> str:
-        """For many rows at once. All of them are rounded to int8 by one scale."""
+        """Multiplies many rows at once. All are quantised to int8 with one scale."""
         inputs = [rows, self.constant(matrix.values), self.constant(np.float32(matrix.scale))]
         inputs.append(self.constant(np.int8(matrix.zero)))
         if bias is not None:
@@ -140,9 +140,9 @@ class Network:
         return self.apply("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
 
     def multiply_few(self, rows: str, *matrices: Matrix, bias: NDArray[np.float32] | None = None) -> str:
-        """For a row or a few, by matrices side by side. Each 32 values of a row are rounded by a scale of their own.
+        """Multiplies a few rows by matrices side by side. Every 32 values of a row are quantised with their own scale.
 
-        What takes the time is to read the matrices, so that int8 is four times as fast as float.
+        Reading the matrices dominates the time, so int8 is four times as fast as float.
         """
         width = matrices[0].values.shape[0]
         blocks = width // _BLOCK
@@ -167,7 +167,7 @@ class Network:
         )
 
     def save(self, path: Path) -> None:
-        """The weights go to a file of their own, which onnxruntime maps into memory instead of reading it."""
+        """Writes the weights to a separate file, which onnxruntime maps into memory."""
         graph = helper.make_graph(self._nodes, path.stem, self._inputs, self._outputs, self._constants)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

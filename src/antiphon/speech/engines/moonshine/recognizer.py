@@ -23,16 +23,16 @@ from antiphon.speech.engines.moonshine.model import Moonshine
 from antiphon.speech.workers import Workers
 
 LONGEST_S: Final = 12
-"""The time that the encoder takes grows with the square of the length, and the model was taught with short ones."""
+"""The encoder's time grows with the square of the length, and the model was trained on short utterances."""
 SHORTEST_S: Final = 7
 SHARED_S: Final = 1.5
-"""Some words, so that one of them is whole in both pieces."""
+"""The overlap of two pieces: a few words, so that one of them is complete in both."""
 PAUSE_MS: Final = 240
 PAUSE_DB: Final = 25
-"""As much quieter than its loud parts is speech where nothing is said."""
+"""How far below the loud parts a pause must be."""
 MAX_WORDS_PER_S: Final = 5
 MAX_EDGE_WORDS: Final = 3
-"""Words beyond a single one in common. With more of them, that "the" or "of" is another one."""
+"""How many other words may be cut off when only one word matches. With more, the "the" or "of" is a coincidence."""
 
 _FRAME: Final = MICROPHONE_HZ // 50
 _PAUSE: Final = PAUSE_MS * MICROPHONE_HZ // 1_000
@@ -44,7 +44,7 @@ _QUIETEST: Final = 1e-10
 class Piece:
     signal: Signal
     shared_s: float
-    """How much of its beginning is the end of the piece before."""
+    """How much of its beginning overlaps the previous piece."""
 
 
 def cut(signal: Signal) -> Iterator[Piece]:
@@ -58,7 +58,7 @@ def cut(signal: Signal) -> Iterator[Piece]:
 
 
 def join(before: str, after: str, shared_s: float) -> str:
-    """Two texts in one. The words of the shared time are in both, but for those that were cut."""
+    """Joins two texts. The words of the overlap are in both, except those that were cut."""
     if not shared_s:
         return f"{before} {after}".strip()
     first, second = before.split(), after.split()
@@ -68,23 +68,23 @@ def join(before: str, after: str, shared_s: float) -> str:
     edges = len(tail) - match.a - match.size + match.b
     if not match.size or (match.size == 1 and edges > MAX_EDGE_WORDS):
         return " ".join([*first, *second])
-    # What one of them has beyond the words in common is at its edge, and was cut.
+    # Words beyond the common ones are at an edge and were cut.
     kept = len(first) - len(tail) + match.a + match.size
     return " ".join([*first[:kept], *second[match.b + match.size :]])
 
 
 def _find_end(signal: Signal) -> tuple[int, bool]:
-    """Where in its last part it is quietest, and whether nothing is said there."""
+    """Returns the quietest position in the last part, and whether it is a pause."""
     levels_db = _levels_db(signal)
     first = SHORTEST_S * MICROPHONE_HZ // _FRAME
     place = first + int(np.argmin(levels_db[first:]))
     loud_db = float(np.quantile(levels_db, _LOUD_SHARE))
-    # A level is that of the time from its frame on.
+    # Each level covers the time from its frame on.
     return place * _FRAME + _PAUSE // 2, loud_db - float(levels_db[place]) >= PAUSE_DB
 
 
 def _levels_db(signal: Signal) -> Signal:
-    """Of a pause's length, from each frame of 20 ms on."""
+    """The level over the length of a pause, from each 20 ms frame on."""
     power = np.mean(np.square(signal[: len(signal) // _FRAME * _FRAME].reshape(-1, _FRAME)), axis=1)
     width = _PAUSE // _FRAME
     levels: Signal = 10 * np.log10(np.convolve(power, np.full(width, 1 / width), mode="valid") + _QUIETEST)
@@ -105,9 +105,9 @@ def modernize(text: str) -> str:
 
 
 LEAST_MS: Final = 100
-"""There is no word in less."""
+"""No word is shorter."""
 TAIL_MS: Final = 320
-"""Of silence, put behind what is said. The model was taught with sentences that end in it: of 200 clips that were cut
+"""Silence that is appended, because the model was trained on sentences that end in it. Of 200 clips that were cut
 off a tenth of a second after the last word, 40 words are wrong with 256 ms of it and 63 without, and none ends with a
 comma. Of 500 that were cut off within a twentieth, 189 are wrong with 256 ms, and 173 with this."""
 
@@ -115,10 +115,10 @@ _TAIL: Final = np.zeros(TAIL_MS * MICROPHONE_HZ // 1_000, np.float32)
 
 
 class MoonshineRecognizer:
-    """It speaks English. Give it 200 ms of what was before the first word, or it may lose that word."""
+    """Recognises English. Include 200 ms before the first word, or that word may be lost."""
 
     def __init__(self, models_dir: Path, workers: Workers) -> None:
-        """Raises `SpeechError` if the model's files are not there."""
+        """Raises `SpeechError` if a model file is missing."""
         self._files = find_files(models_dir)
         self._workers = workers
         self._model: Moonshine | None = None
@@ -129,7 +129,7 @@ class MoonshineRecognizer:
         return "moonshine"
 
     def load(self) -> None:
-        """For a thread. Without it, the first who talks has to wait for it. Raises `SpeechError`."""
+        """Loads the model, in a worker thread. Otherwise the first utterance waits for it. Raises `SpeechError`."""
         self._loaded()
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:

@@ -1,4 +1,4 @@
-"""Piper: a neural voice on a CPU, cut in three so that its first sound does not wait for its last.
+"""Piper: neural speech synthesis on a CPU. The model is split in three, so that playback starts before it has finished.
 
 `piper-tts` is under the GPL-3. It is imported in this package only, and installed only with the extra "local".
 """

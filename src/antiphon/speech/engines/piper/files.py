@@ -16,9 +16,9 @@ from antiphon.telemetry.log import get_logger
 from antiphon.weights.cache import Opened, cache_key, open_cached
 from antiphon.weights.folder import CACHE, cache_dir
 
-USUAL: Final = "joe"
+DEFAULT_VOICE: Final = "joe"
 _MARKS: Final = ("_", "^", "$")
-"""What stands between phonemes, at the beginning and at the end."""
+"""The symbols between phonemes, at the beginning and at the end."""
 
 _log = get_logger(__name__)
 
@@ -42,7 +42,7 @@ class Language(Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """What the file beside a voice says, as far as it is needed here."""
+    """The parts of a voice's configuration that are used here."""
 
     audio: Audio
     espeak: Espeak
@@ -63,7 +63,7 @@ class VoiceFile(Struct, frozen=True):
 
 
 def find_voices(models_dir: Path) -> dict[str, VoiceFile]:
-    """By id, the usual one first. What is not a voice is left out. Raises `SpeechError` if there is none."""
+    """Returns the voices by id, the default first, and skips invalid ones. Raises `SpeechError` if there are none."""
     configs = sorted(models_dir.glob("*/*.onnx.json")) if models_dir.is_dir() else []
     found: dict[str, VoiceFile] = {}
     for config in configs:
@@ -73,17 +73,17 @@ def find_voices(models_dir: Path) -> dict[str, VoiceFile]:
             found[id] = VoiceFile(model, read, _describe(id, read), cache_dir(models_dir, id))
     if not found:
         raise SpeechError(f"There is no Piper voice in {models_dir}. Get one with `antiphon models pull`.")
-    return dict(sorted(found.items(), key=lambda item: (item[0] != USUAL, item[0])))
+    return dict(sorted(found.items(), key=lambda item: (item[0] != DEFAULT_VOICE, item[0])))
 
 
 def _read(path: Path) -> Config | None:
     try:
         config = msgspec.json.decode(path.read_bytes(), type=Config)
     except (OSError, msgspec.MsgspecError) as error:
-        _log.warning("voice_left_out", file=str(path), reason=str(error))
+        _log.warning("voice_skipped", file=str(path), reason=str(error))
         return None
     if config.phoneme_type != "espeak" or any(not config.phoneme_id_map.get(mark) for mark in _MARKS):
-        _log.warning("voice_left_out", file=str(path), reason="its phonemes are not those of espeak")
+        _log.warning("voice_skipped", file=str(path), reason="its phonemes are not those of espeak")
         return None
     return config
 
@@ -100,18 +100,18 @@ FLOW: Final = "flow.onnx"
 DECODER: Final = "decoder.onnx"
 PLAN: Final = "plan.json"
 SPEAKER: Final = "sid"
-"""An input of all three parts, in voices with several speakers."""
+"""An input of all three parts in multi-speaker voices."""
 
 _RECIPE: Final = 1
-"""Counts up when other parts are made, so that those of an older version are made anew."""
+"""Incremented when the parts change, so that cached ones are rebuilt."""
 
 
 class Plan(Struct, frozen=True):
-    """The tensors at the cuts, and how far a frame's surroundings have a say in it."""
+    """The tensors where the graph is split, and how much context each frame needs."""
 
     prior: str
     mask: str
-    """Into the flow, beside the prior: 1 for every frame."""
+    """A second input of the flow: 1 for every frame."""
     latent: str
     audio: str
     flow_context_frames: int
@@ -120,9 +120,9 @@ class Plan(Struct, frozen=True):
 
 
 def open_parts(model: Path, cache_dir: Path, open_folder: Callable[[Path, Plan], Opened]) -> Opened:
-    """Opens the folder with the parts. They are made if there are none, or none that can be opened.
+    """Opens the cached parts, and writes them first if needed.
 
-    Where the cache cannot be written, they are made for this time only. Raises `SpeechError`.
+    If the cache is not writable, they are written for this process only. Raises `SpeechError`.
     """
 
     def open_planned(folder: Path) -> Opened:
@@ -137,7 +137,7 @@ def open_parts(model: Path, cache_dir: Path, open_folder: Callable[[Path, Plan],
 
 
 def _write(model: Path, folder: Path) -> None:
-    # `onnx` takes 30 MB and a tenth of a second, and is needed this once.
+    # Imported here: `onnx` takes 30 MB and a tenth of a second, and is needed only once.
     from antiphon.speech.engines.piper.graph import write_parts
 
     write_parts(model, folder)

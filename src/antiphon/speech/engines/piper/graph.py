@@ -1,7 +1,7 @@
-"""Cuts a voice's graph in three. Piper's is VITS: text → prior → (flow) → latent → (HiFi-GAN decoder) → samples.
+"""Splits a voice's graph in three. Piper's is VITS: text → prior → (flow) → latent → (HiFi-GAN decoder) → samples.
 
-The encoder needs all of the text. The other two are convolutions over frames: a stretch gives the same samples alone as
-within the whole, if it has enough frames on both sides. So the first sound waits for the encoder and a few frames only.
+The encoder needs the whole text. The other two are convolutions over frames, so a stretch with enough context on both
+sides yields the same samples as the whole. The first audio waits only for the encoder and a few frames.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, PLAN, SP
 
 
 def write_parts(model: Path, folder: Path) -> None:
-    """Raises `SpeechError` if it is no voice, and `OSError`."""
+    """Raises `SpeechError` if the model is not a Piper voice, and `OSError`."""
     try:
         whole = onnx.load(model)
         plan = _plan(whole.graph)
@@ -45,9 +45,9 @@ def _plan(graph: onnx.GraphProto) -> Plan:
     mask = made_by[latent].input[1]
     prior = _find_prior(graph)
     audio = graph.output[0].name
-    flow_reach, _ = _reach(graph, prior, latent)
-    decoder_reach, frame_samples = _reach(graph, latent, audio)
-    return Plan(prior, mask, latent, audio, ceil(flow_reach), ceil(decoder_reach), frame_samples)
+    flow_receptive_field, _ = _receptive_field(graph, prior, latent)
+    decoder_receptive_field, frame_samples = _receptive_field(graph, latent, audio)
+    return Plan(prior, mask, latent, audio, ceil(flow_receptive_field), ceil(decoder_receptive_field), frame_samples)
 
 
 def _find_prior(graph: onnx.GraphProto) -> str:
@@ -70,7 +70,7 @@ def _first(nodes: Iterable[onnx.NodeProto], failure: str, is_meant: Callable[[on
     return found
 
 
-def _reach(graph: onnx.GraphProto, source: str, target: str) -> tuple[Fraction, int]:
+def _receptive_field(graph: onnx.GraphProto, source: str, target: str) -> tuple[Fraction, int]:
     """How many of the source's frames to each side a frame of the target depends on, and how many samples it has."""
     known = {source: (Fraction(0), 1)}
     for node in graph.node:

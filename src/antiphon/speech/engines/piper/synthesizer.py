@@ -1,4 +1,4 @@
-"""Piper behind the `Synthesizer` seam: each stretch of sound is one job for the workers."""
+"""Piper as a `Synthesizer`. Each chunk of audio is one job for the workers."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -22,10 +22,10 @@ SLOWEST: Final = 0.5
 FASTEST: Final = 2.0
 
 CHUNK_FRAMES: Final = (28, 72, 128)
-"""0.33 s, 0.84 s and, from then on, 1.5 s of sound: some 40, 65 and 95 ms of work for one core. With a longer first one
-the listener waits longer, with longer ones after it others wait longer for their first."""
+"""0.33 s, 0.84 s and then 1.5 s of audio: about 40, 65 and 95 ms of work for one core. A longer first chunk delays this
+listener; longer later chunks delay the first chunk of others."""
 LEAST_FRAMES: Final = 24
-"""0.28 s. Less is not left over for a chunk of its own, and the silence at the end mostly lies in one chunk."""
+"""0.28 s. A shorter rest is added to the chunk before it, which also keeps the final silence in one chunk."""
 
 SENTENCE_ENDS: Final = ".!?"
 SENTENCE_PAUSE_MS: Final = 220
@@ -34,16 +34,16 @@ CLAUSE_PAUSE_MS: Final = 110
 
 
 MAX_LOADED: Final = 3
-"""Voices, of some 130 MB each. For one more, which takes a second, the one that was not used for longest goes."""
+"""How many voices stay loaded, at about 130 MB each. The least recently used one is unloaded."""
 
 
 class PiperSynthesizer:
-    """A voice is loaded when it is first used, which takes a second."""
+    """Loads each voice at its first use, which takes a second."""
 
     def __init__(self, models_dir: Path, workers: Workers, *, noise_scale: float | None = None) -> None:
-        """Without a noise scale it is the voice's own. At 0 the same text always sounds the same.
+        """`noise_scale` overrides the voice's own. With 0 the output is deterministic.
 
-        Raises `SpeechError` if there is no voice in the model folder.
+        Raises `SpeechError` if the model folder has no voice.
         """
         self._files = find_voices(models_dir)
         self._workers = workers
@@ -65,7 +65,7 @@ class PiperSynthesizer:
         return tuple(file.voice for file in self._files.values())
 
     def load(self, voice: str | None = None) -> None:
-        """Now, in this thread, so that nobody has to wait for it. Raises `SpeechError`."""
+        """Loads the voice now, in this thread. Raises `SpeechError`."""
         self._voice(self._known(voice))
 
     async def speak(
@@ -81,7 +81,7 @@ class PiperSynthesizer:
         sound = await self._workers.run(lambda _: next(sounds, None), urgency, refusable=not goes_on)
         while sound is not None:
             yield sound
-            # Whoever has heard nothing yet goes first, but nobody is left in mid-sentence.
+            # Listeners who have heard nothing yet go first, but no sentence is broken off.
             sound = await self._workers.run(lambda _: next(sounds, None), Urgency.SOON, refusable=False)
 
     async def aclose(self) -> None:
@@ -97,7 +97,7 @@ class PiperSynthesizer:
             phonemes_left -= len(phonemes)
             prior = voice.encode(phonemes, speed, self._noise_scale)
             frame_ms = voice.frame_samples * 1_000 / voice.hz
-            # A guess, from how long this sentence takes.
+            # Estimated from the length of this sentence.
             later_ms = phonemes_left * prior.shape[-1] * frame_ms / len(phonemes)
             pause_ms = (SENTENCE_PAUSE_MS if phonemes[-1] in SENTENCE_ENDS else CLAUSE_PAUSE_MS) / speed
             for signal, frames_left in _stretches(voice, prior, sizes, pause_ms):
@@ -112,7 +112,7 @@ class PiperSynthesizer:
     def _voice(self, id: str) -> LoadedVoice:
         if (voice := self._find(id)) is not None:
             return voice
-        # Whoever speaks with a voice that is there does not wait for this.
+        # Loaded voices stay usable meanwhile.
         with self._loading:
             if (voice := self._find(id)) is not None:
                 return voice
@@ -131,7 +131,7 @@ class PiperSynthesizer:
 
 
 def _stretches(voice: LoadedVoice, prior: Prior, sizes: Iterator[int], pause_ms: float) -> Iterator[tuple[Signal, int]]:
-    """Samples, and how many frames are left after them. Silence at the ends gives way to the pause."""
+    """Yields samples and the number of frames left. Silence at the ends is replaced by the pause."""
     frames = prior.shape[-1]
     pause = np.zeros(int(pause_ms * voice.hz / 1_000), np.float32)
     has_begun = False

@@ -26,18 +26,18 @@ QUIET: Final = 0.004
 """Of full scale, before the gain. Silence in a voice is some 0.0001, the faintest consonant 0.01."""
 WINDOW_MS: Final = 5
 BEFORE_MS: Final = 15
-"""Of near-silence is left before the first sound that counts, so that no breath of it is lost."""
+"""How much near-silence is kept before the first sound, so that none of it is lost."""
 DECAY_MS: Final = 40
 
 
 def gain_for(sample: Signal, hz: int) -> float:
-    """What a voice that speaks like this is to be multiplied by."""
+    """Returns the gain that brings this sample to the target loudness."""
     speech = sample[find_speech(sample, hz) or slice(0)]
     return min(MAX_GAIN, LOUDNESS / float(np.sqrt(np.mean(speech**2)))) if speech.size else 1.0
 
 
 def shape(signal: Signal, gain: float) -> Signal:
-    """Every sample by itself, so that pieces of a sound fit together. Never beyond full scale."""
+    """Applies the gain and a soft limiter, sample by sample, so that pieces fit together."""
     louder = signal * np.float32(gain)
     size = np.abs(louder)
     room = 1 - KNEE
@@ -46,7 +46,7 @@ def shape(signal: Signal, gain: float) -> Signal:
 
 
 def find_speech(signal: Signal, hz: int) -> slice | None:
-    """From where it begins to where it has died away; None if all is silence."""
+    """Returns where speech begins and ends; None if everything is silence."""
     window = hz * WINDOW_MS // 1_000
     windows = signal[: signal.size - signal.size % window].reshape(-1, window)
     loud = np.flatnonzero(np.mean(windows**2, axis=1) > QUIET**2)
@@ -80,7 +80,7 @@ Text = TypeVar("Text", str, list[str])
 
 
 class LoadedVoice:
-    """Any number of threads may use it at the same time. Raises `SpeechError`."""
+    """A loaded voice. It is thread-safe. Raises `SpeechError`."""
 
     def __init__(self, file: VoiceFile) -> None:
         self.hz = file.config.audio.sample_rate
@@ -97,7 +97,7 @@ class LoadedVoice:
         return self._plan.frame_samples
 
     def phonemize(self, text: str) -> list[list[str]]:
-        """One list a sentence, each ending in its punctuation; none for a text that has no sound."""
+        """Returns a list per sentence, each ending in its punctuation; none for a text without sound."""
         espeak = self._config.espeak.voice
         clusters = set(self._config.vowel_clusters) or None
         sentences: list[list[str]] = []
@@ -110,7 +110,7 @@ class LoadedVoice:
         return [portion for sentence in known if _is_audible(sentence) for portion in _portions(sentence, MAX_PHONEMES)]
 
     def encode(self, phonemes: list[str], speed: float = 1.0, noise_scale: float | None = None) -> Prior:
-        """At noise 0 the same phonemes always sound the same."""
+        """Encodes phonemes. With noise 0 the result is deterministic."""
         own = self._config.inference
         ids = self._config.phoneme_id_map
         between = ids[_BETWEEN]
@@ -128,7 +128,7 @@ class LoadedVoice:
         return prior
 
     def decode(self, prior: Prior, first: int, last: int) -> Signal:
-        """The samples of the frames from `first` up to `last` or the end, as they are within the whole."""
+        """Returns the samples of the frames from `first` to `last`, exactly as in the whole utterance."""
         frames = prior.shape[-1]
         begin, end = _with_context(first, last, self._plan.decoder_context_frames, frames)
         flow_begin, flow_end = _with_context(begin, end, self._plan.flow_context_frames, frames)
@@ -159,7 +159,7 @@ def _espeak() -> EspeakPhonemizer:
 
 
 def _length_scale(speed: float) -> float:
-    """Every symbol lasts for a whole number of frames, rounded up, so that a share of the length is not scaled."""
+    """Every symbol lasts a whole number of frames, rounded up, so part of the length does not scale."""
     return (1 / speed - ROUNDED_UP) / (1 - ROUNDED_UP)
 
 
@@ -172,7 +172,7 @@ def _is_audible(phonemes: list[str]) -> bool:
 
 
 def _portions(text: Text, most: int) -> Iterator[Text]:
-    """As few as can be, each cut behind the last mark that it has, the strongest kind first."""
+    """Splits the text into as few parts as possible, after the last and strongest punctuation of each."""
     while len(text) > most:
         # Not in the first half: a text of short words in front of an endless one would be cut to pieces.
         places = range(most - 1, most // 2, -1)
