@@ -191,7 +191,7 @@ def test_build_names_a_tool_that_does_not_exist_where_a_document_tells_of_it(ter
     (home / "doc.md").write_text((home / "doc.md").read_text() + "- Greeting twice: ask find_person first.\n")
     shown = terminal.run("tools", "build")
     assert shown.code == 1
-    assert "greet/doc.md: line 25: names find_person, which is no tool" in shown.err
+    assert "greet/doc.md: line 25: names find_person, which is not a tool" in shown.err
 
 
 def test_build_warns_of_ones_own_tools_only(terminal: Terminal) -> None:
