@@ -204,7 +204,7 @@ def test_build_names_an_unknown_tool_that_a_document_mentions(terminal: Terminal
     (home / "doc.md").write_text((home / "doc.md").read_text() + "- Greeting twice: ask find_person first.\n")
     shown = terminal.run("tools", "build")
     assert shown.code == 1
-    assert "greet/doc.md: line 25: names find_person, which is no tool" in shown.err
+    assert "greet/doc.md: line 25: names find_person, which is not a tool" in shown.err
 
 
 def test_build_warns_only_about_the_projects_own_tools(terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""Sentence templates as the offline assistant matches them: by hassil, found through an index of their words."""
+"""Matches what people say against sentence templates: an index of words finds candidates, hassil matches them."""
 
 import re
 from collections import Counter, defaultdict
@@ -23,12 +23,12 @@ _CLAUSE_OPENERS: Final = frozenset({"to", "about", "that", "saying"})
 
 _WORDS_REMEMBERED: Final = 8192
 _OPENER_CHARS: Final = 10
-"""Of the beginning of a template. Text that does not begin so is not looked at."""
+"""How many characters of a template's beginning are indexed. Text that begins differently is skipped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """What the text of a template means, whichever tool it belongs to."""
+    """A parsed template, independent of the tool it belongs to."""
 
     intent: Intent
     tree: Node
@@ -44,13 +44,13 @@ class Template:
     tool_id: str
     text: str
     place: str
-    """Where it stands in sentences.yaml."""
+    """Its place in sentences.yaml."""
     compiled: Compiled
     args: Mapping[str, Any] | None
     say: str | None
 
     def arguments(self, slots: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of the call: what `args` makes of the slots, and every other slot under its own name."""
+        """Builds the arguments: what `args` makes of the slots, and every other slot under its own name."""
         made: dict[str, Any] = {}
         used: set[str] = set()
         for name, value in (self.args or {}).items():
@@ -69,9 +69,9 @@ class Match:
     template: Template
     args: dict[str, Any]
     free_chars: int
-    """How much of the sentence went to wildcards: the less, the better it was understood."""
+    """How many characters went to wildcards. The fewer, the better the match."""
     rank: int
-    """Among the readings of one template, the lowest is the likeliest."""
+    """Orders the readings of one template; the lowest is the most likely."""
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -79,7 +79,7 @@ class Match:
 
 
 class Matcher:
-    """All templates in one. Immutable, so that it serves any number of conversations."""
+    """An index of all templates. It is immutable, so all conversations can share it."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self.templates: Final = tuple(templates)
@@ -104,14 +104,14 @@ class Matcher:
         return frozenset(piece for piece in pieces if piece in self._known)
 
     def candidates(self, text: str) -> list[Template]:
-        """The templates whose required words are all there. A template that requires none is never given."""
+        """Returns the templates whose required words are all present. Templates without required words are left out."""
         present = frozenset[str]().union(*map(self._fragments_in, text.casefold().split()))
         keys = chain(combinations(sorted(present), 2), ((fragment,) for fragment in present))
         found = {id(t): t for key in keys for t in self._keyed.get(key, ())}
         return [t for t in found.values() if all(not clause.isdisjoint(present) for clause in t.compiled.required)]
 
     def match(self, phrase: Phrase, tools: Container[str]) -> Match | None:
-        """The reading of the whole phrase that leaves the least to wildcards."""
+        """Returns the reading of the whole phrase that leaves the least to wildcards."""
         found = [t for t in self.candidates(phrase.text) if t.tool_id in tools]
         return min((m for t in found for m in match_template(t, phrase)), key=lambda m: m.order, default=None)
 
@@ -128,7 +128,7 @@ def _begins(text: str, openers: tuple[str, ...]) -> bool:
 
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:
-    """Every way in which the whole phrase is a reading of the template."""
+    """Returns every way in which the whole phrase is a reading of the template."""
     if not could_read(template.compiled.tree, bare(phrase.text)):
         return []
     intent = template.compiled.intent

@@ -1,4 +1,4 @@
-"""A person's words, made ready for matching, with a way back to what was really said or typed."""
+"""Prepares a person's words for matching, and maps matches back to what was really said or typed."""
 
 import re
 from typing import Final
@@ -49,7 +49,7 @@ def _expansion(match: re.Match[str]) -> str:
 
 
 def expand(text: str) -> str:
-    """Contractions and signs written out. Done to templates and to what people say: either may use either form."""
+    """Writes out contractions and signs, in templates and in what people say, since either may use either form."""
     return _EXPANDED.sub(_expansion, text.replace("’", "'"))
 
 
@@ -84,11 +84,11 @@ class Phrase:
         self.text = "".join([*parts, said[at:]]).replace("’", "'")
 
     def source(self, start: int, end: int) -> str:
-        """What was said where `text[start:end]` stands."""
+        """Returns the original words of `text[start:end]`."""
         return self._said[self._starts[start] : self._ends[end - 1]].strip() if end > start else ""
 
     def words(self) -> list[tuple[str, int, int]]:
-        """Each word in lower case without the punctuation around it, and where it stands in `text`."""
+        """Lists each word in lower case, without punctuation, with its position in `text`."""
         found = []
         for match in re.finditer(r"\S+", self.text):
             bare = match[0].strip(_EDGES)

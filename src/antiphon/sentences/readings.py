@@ -48,7 +48,7 @@ class Choice:
 Node = Text | Slot | Chain | Choice
 
 Fill = Callable[[Slot], str]
-"""Words to put in the place of a slot."""
+"""Returns the words that replace a slot."""
 
 
 def chain(*parts: Node) -> Node:
@@ -60,7 +60,7 @@ def choice(*options: Node) -> Node:
 
 
 def tree(expression: Expression, rules: Mapping[str, Sentence], within: tuple[str, ...] = ()) -> Node:
-    """Raises ValueError for a rule that is not there or that refers to itself."""
+    """Converts hassil's expression. Raises ValueError for a rule that is unknown or refers to itself."""
     match expression:
         case TextChunk():
             return Text(expression.text)
@@ -85,7 +85,7 @@ def tree(expression: Expression, rules: Mapping[str, Sentence], within: tuple[st
 
 
 def bare(text: str) -> str:
-    """Only the letters and digits: what hassil compares, and nothing that it skips."""
+    """Returns only the letters and digits, which are what hassil compares."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -187,7 +187,7 @@ def placeholder(slot: Slot) -> str:
 
 
 def sample(node: Node, limit: int, fill: Fill = placeholder) -> list[str]:
-    """At most `limit` readings, spread over all of them, the same ones every time."""
+    """Returns at most `limit` readings, spread evenly over all of them, always the same ones."""
     if node.count <= limit:
         return [tidy(_pick(node, index, fill)) for index in range(node.count)]
     # A step without a common divisor visits every reading once; near the golden ratio it soon varies every part.
@@ -218,7 +218,7 @@ def _pick(node: Node, index: int, fill: Fill) -> str:
 
 
 def shortest(node: Node) -> str:
-    """The reading with the fewest words."""
+    """Returns the reading with the fewest words."""
     return tidy(_closest(node, lambda word: -1.0, frozenset())[1])
 
 
@@ -250,7 +250,7 @@ def _closest(node: Node, weigh: Callable[[str], float], used: frozenset[str]) ->
 
 
 def plainest(node: Node) -> str:
-    """What one would show as an example: no optional parts, the first of alternatives."""
+    """Returns the reading to show as an example: without optional parts, with the first of each alternative."""
     return tidy(_plainest(node))
 
 

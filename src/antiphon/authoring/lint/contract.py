@@ -1,4 +1,4 @@
-"""schema.json, field by field: what must be there, which values it may have, and which of them exclude each other."""
+"""Checks schema.json field by field: required fields, allowed values, and values that exclude each other."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -68,13 +68,13 @@ _BINDING_MACRO: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s
 
 
 def check_fields(at: Place, raw: Mapping[str, Any]) -> Iterator[Problem]:
-    """Each field by itself."""
+    """Checks each field by itself."""
     for error in _CONTRACT.iter_errors(raw):
         yield from _explain(at, error)
 
 
 def check_rules(at: Place, sound: Mapping[str, Any], directory_name: str) -> Iterator[Problem]:
-    """The fields together. `sound` holds those that `check_fields` had nothing against."""
+    """Checks the fields together. `sound` holds those that `check_fields` accepted."""
     yield from _check_id(at, sound, directory_name)
     yield from _check_effects(at, sound)
     yield from _check_times(at, sound)

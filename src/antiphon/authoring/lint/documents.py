@@ -1,4 +1,4 @@
-"""doc_summary.md and doc.md: their length, the seven sections, and examples that would be accepted."""
+"""Checks doc_summary.md and doc.md: their length, the seven sections, and whether the examples are valid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What stands in an `args` fence."""
+    """The content of an `args` fence."""
 
     line: int
     text: str
@@ -47,7 +47,7 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """Level-2 headings and `args` fences. What stands in a fence is never a heading."""
+    """Finds level-2 headings and `args` fences. A line inside a fence is never a heading."""
     sections: list[tuple[str, list[str]]] = []
     examples: list[Example] = []
     fence = info = ""

@@ -1,4 +1,4 @@
-"""One tool, read and checked: what the build makes an entry of, and everything it has to say about it."""
+"""One tool, read and checked: the content of its registry entry, and all problems with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Draft:
 
 
 def check(source: Source) -> Draft:
-    """Checks everything there is, whatever else is wrong: an author wants to hear of all mistakes at once."""
+    """Runs every check, whatever else is wrong, so that an author sees all mistakes at once."""
     reader = _Reader(source)
     schema, sound = reader.read_schema()
     spec, arguments = reader.read_parameters(sound)
@@ -133,7 +133,7 @@ class _Reader:
             self.problems.append(
                 self._at(handler.HANDLER).error(
                     handler.PREVIEW,
-                    "the tool asks for confirmation, so `preview(args)` must say of what",
+                    "the tool asks for confirmation, so it needs `preview(args)` to say what for",
                 )
             )
         writes = sound.get("category") == Category.ACTION and sound.get("sideEffects") == SideEffects.WRITES

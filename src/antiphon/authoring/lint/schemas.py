@@ -1,4 +1,4 @@
-"""The JSON Schemas inside schema.json: parameters and outputs."""
+"""Checks the JSON Schemas inside schema.json: parameters and outputs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ def check_parameters(at: Place, parameters: Schema) -> Iterator[Problem]:
 
 
 def check_schema(at: Place, field: str, schema: Schema) -> Iterator[Problem]:
-    """What must hold for any schema: it is one, its references lead somewhere, its defaults satisfy it."""
+    """Checks what must hold for any schema: it is valid, its references resolve, and its defaults satisfy it."""
     parts = list(walk(schema, ()))
     problems = [
         *_check_draft(at, field, schema),

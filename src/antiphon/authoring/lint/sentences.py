@@ -1,4 +1,4 @@
-"""What is wrong with the sentences of a tool, alone and beside those of other tools."""
+"""Checks the sentences of a tool, on their own and against those of other tools."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -24,7 +24,7 @@ _NUMERIC: Final = {"integer", "number"}
 
 
 def check(tool_id: str, raw: object, spec: ToolSpec) -> list[str]:
-    """Everything that is wrong with a tool's sentences, each as a sentence that says where."""
+    """Lists everything that is wrong with a tool's sentences, each with its place."""
     problems: list[str] = []
     grammar = read(tool_id, raw, problems.append)
     for template in grammar.templates:
@@ -34,7 +34,7 @@ def check(tool_id: str, raw: object, spec: ToolSpec) -> list[str]:
 
 
 def cross_check(all: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Sentences that two tools claim: for each, the tool whose template takes too much, and the problem."""
+    """Finds sentences that two tools claim. For each, names the tool whose template takes too much, and the problem."""
     grammars = [read(tool_id, raw, lambda problem: None) for tool_id, raw in sorted(all.items())]
     matcher = Matcher(template for grammar in grammars for template in grammar.templates)
     found: dict[tuple[str, str, str], tuple[str, str]] = {}
