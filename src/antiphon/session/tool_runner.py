@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -219,6 +220,10 @@ class ToolRunner:
                 run.cancel()
             await asyncio.wait(runs)
             raise
+        error = next((run.exception() for run in runs if not run.cancelled() and run.exception()), None)
+        if error is not None:
+            self._post(partial(_fail, error))
+            return
         answers = []
         for (call, shown_id), run in zip(shown, runs, strict=True):
             if run.cancelled():
@@ -287,6 +292,11 @@ class ToolRunner:
         if self._cited_turn != self._session.turn:
             self._cited_turn, self.citations = self._session.turn, []
         self.citations += (citation for citation in citations if citation not in self.citations)
+
+
+async def _fail(error: BaseException) -> None:
+    """Raises the error in the session's own task, which gives the turn up and tells the client."""
+    raise error
 
 
 def _answer(call: tool_call.ToolCall, result: Result) -> ToolAnswer:
