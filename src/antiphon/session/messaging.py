@@ -64,10 +64,11 @@ class ClientMessages:
 
     def resolve(self, decision: Decision, token: str | None = None) -> None:
         """The person has answered, by a button or in words: the client may close the question that it shows."""
-        token = self._asked.pop(decision.confirmation.token_hash, token)
-        if token is not None:
-            outcome = Outcome.APPROVED if decision.approved else Outcome.DENIED
-            self._outbox.send(ConfirmationResolved(token, outcome))
+        outcome = Outcome.APPROVED if decision.approved else Outcome.DENIED
+        asked = (self._asked.pop(decision.confirmation.token_hash, token), *map(self._asked.get, decision.repeats))
+        for answered in asked:
+            if answered is not None:
+                self._outbox.send(ConfirmationResolved(answered, outcome))
 
     def tell_farewell(self) -> None:
         """The farewell was heard, if there was one."""

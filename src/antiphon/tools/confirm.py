@@ -27,6 +27,8 @@ class Decision(Struct, frozen=True):
 
     confirmation: Confirmation
     approved: bool
+    repeats: tuple[str, ...] = ()
+    """The token hashes of later questions about the same call, which the decision has answered too."""
 
     @property
     def call(self) -> ToolCall:
@@ -99,6 +101,19 @@ class Confirmations:
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         recent = {(c.tool, c.args): c for c in waiting if c.turn == turn - 1}
         return next(iter(recent.values())) if len(recent) == 1 else None
+
+
+    async def take_repeats(self, taken: Confirmation, session: ToolSession, turn: int) -> tuple[str, ...]:
+        """Uses up questions about the same call that were asked after this one, up to this turn.
+
+        A model that hears a yes itself may make the call again before the words of the yes are known here.
+        """
+        repeats = [
+            waiting.token_hash
+            for waiting in await self._store.pending(session.id, session.user, self._clock.now_ms())
+            if (waiting.tool, waiting.args) == (taken.tool, taken.args) and taken.turn < waiting.turn <= turn
+        ]
+        return tuple([each for each in repeats if await self.take(each, session) is not None])
 
 
 def call_of(confirmation: Confirmation) -> ToolCall:

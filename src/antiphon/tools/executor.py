@@ -98,9 +98,13 @@ class Executor:
         answer = verdict(text)
         if answer is None:
             return None
-        asked = await self._deps.confirmations.asked_before(session, session.turn if turn is None else turn)
-        taken = None if asked is None else await self._deps.confirmations.take(asked.token_hash, session)
-        return None if taken is None else Decision(taken, answer)
+        turn = session.turn if turn is None else turn
+        confirmations = self._deps.confirmations
+        asked = await confirmations.asked_before(session, turn)
+        taken = None if asked is None else await confirmations.take(asked.token_hash, session)
+        if taken is None:
+            return None
+        return Decision(taken, answer, await confirmations.take_repeats(taken, session, turn))
 
     async def carry_out(self, decision: Decision, session: ToolSession) -> ToolResult:
         """Runs an approved call as it was shown. A declined one is not run."""
