@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from websockets.asyncio.client import connect
 
+from antiphon.prompts.composer import TIMEOUT_SETTLED
 from antiphon.storage.sql import Database, open_database
 from tests.fakes.chat_server import Answer, ChatServer, Request, call_delta, delta, stream, words
 from tests.fakes.scripted_live import Call, Hear, Say
@@ -186,3 +187,46 @@ async def test_another_call_of_the_same_user_is_not_answered_any_more(tmp_path: 
         await caller.until("end_voice_session")
         assert not caller.every("response")
         assert [error["code"] for error in caller.every("error")] == ["blocked"]
+
+
+async def test_after_the_time_is_over_the_model_is_told_once_that_it_is_settled(tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def note(request: Request) -> Answer:
+        prompts.append(request.messages[0]["content"])
+        return answer(request)
+
+    async with ChatServer(note) as model:
+        with serve(tmp_path, model={"text": f"openai:{model.url}#m"}) as served:
+            await insult(served.url)
+            async with database_of(tmp_path) as database:
+                await database.blocks.unblock("local")
+                await database.blocks.block("local", int(time.time() * 1000) + 300, FAREWELL)
+            await asyncio.sleep(0.4)
+            prompts.clear()
+            assert await is_let_in(served.url)
+            assert await is_let_in(served.url)
+    assert [TIMEOUT_SETTLED in prompt for prompt in prompts] == [True, False]
+
+
+async def test_a_session_that_outlives_the_block_tells_the_model_too(tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def note(request: Request) -> Answer:
+        prompts.append(request.messages[0]["content"])
+        return answer(request)
+
+    async with ChatServer(note) as model:
+        with serve(tmp_path, model={"text": f"openai:{model.url}#m"}) as served:
+            async with call(served.url, {"mode": "text"}) as caller:
+                await caller.send("text_message", text="You fool.")
+                await caller.until("timeout")
+                await caller.send("text_message", text="Sorry.")
+                await caller.until("error")
+                async with database_of(tmp_path) as database:
+                    await database.blocks.unblock("local")
+                    await database.blocks.block("local", int(time.time() * 1000) + 300, FAREWELL)
+                await asyncio.sleep(0.4)
+                prompts.clear()
+                assert (await caller.ask("Hello?")).strip() == "Hello."
+    assert [TIMEOUT_SETTLED in prompt for prompt in prompts] == [True]

@@ -10,7 +10,7 @@ from antiphon.clock import Clock
 from antiphon.models import live
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveContext, LiveProfile, ToolAnswer
-from antiphon.prompts.composer import Composer
+from antiphon.prompts.composer import Composer, notes_about
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
@@ -128,6 +128,8 @@ class Runner:
         """Whether other sessions have added to the conversation what the model has not been told."""
         self._shown = ""
         """What the client was shown of the answer's text."""
+        self._notes: Sequence[str] | None = None
+        """What the model must know about the user; None if that is still to be read."""
         self._timer: asyncio.TimerHandle | None = None
         self._at_rest = asyncio.Event()
         self._at_rest.set()
@@ -293,6 +295,18 @@ class Runner:
             await self._do(message)
         elif isinstance(message, STARTING):
             self._microphone.open()
+
+    async def _is_blocked(self) -> bool:
+        """Whether the user is blocked. If not, it is made sure that the model knows of a block that has expired."""
+        now_ms = self._clock.now_ms()
+        if await self._client.tell_block(now_ms):
+            self._notes = None
+            return True
+        if self._notes is None:
+            self._notes = await notes_about(self.tools.user, self.stored.stores.blocks, now_ms)
+            if self._notes and self._models.connection is not None:
+                self._reconnect()
+        return False
 
     async def _do(self, message: c.ClientMessage) -> None:
         match message:
@@ -492,7 +506,9 @@ class Runner:
         """What a model is connected with."""
         snapshot, turn = self.tools.snapshot, self.state.turn
         return LiveContext(
-            system=self._composer.compose(mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode)),
+            system=self._composer.compose(
+                mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode), notes=self._notes or ()
+            ),
             transcript=self.writer.transcript,
             # The turn under way is given to the model by itself.
             history=self.writer.transcript.before(None if turn is None else turn.id),
@@ -574,9 +590,6 @@ class Runner:
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""
         await self.calls.end()
-
-    async def _is_blocked(self) -> bool:
-        return await self._client.tell_block(self._clock.now_ms())
 
     def _set_timer(self, at_ms: int) -> None:
         if self._timer is not None:

@@ -102,7 +102,6 @@ class Confirmations:
         recent = {(c.tool, c.args): c for c in waiting if c.turn == turn - 1}
         return next(iter(recent.values())) if len(recent) == 1 else None
 
-
     async def take_repeats(self, taken: Confirmation, session: ToolSession, turn: int) -> tuple[str, ...]:
         """Uses up questions about the same call that were asked after this one, up to this turn.
 
