@@ -28,6 +28,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session.live import Live as Live
 from antiphon.session.models import ModelFactories
 from antiphon.session.outbox import Link, Outbox
+from antiphon.session.restoring import restore
 from antiphon.session.runner import UNKNOWN_CONVERSATION, Runner
 from antiphon.session.speaking import Synthesize
 from antiphon.session.state import BUSY
@@ -307,7 +308,7 @@ class Hub:
         await self.executor.find_left(tools)
         # A letter, since the question is to come after the history, and before the turn that is taken up.
         live.runner.post(lambda: self.executor.confirm_again(tools))
-        await live.runner.restore(record, await self.stores.messages.after(record.id, 0), seen_n)
+        await restore(live.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
         self._start(live)
         return live
 

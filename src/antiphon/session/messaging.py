@@ -1,10 +1,11 @@
-"""What tools say to the client, and who is not listened to any more."""
+"""What tools send to the client, and whether the user is blocked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from antiphon.prompts.composer import notes_about
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED
 from antiphon.protocol.server_messages import ConfirmationRequest, ConfirmationResolved, Error, Outcome, Timeout
@@ -45,6 +46,8 @@ class ClientMessages:
         self._user = user
         self._asked: dict[str, str] = {}
         """The tokens of the questions that the client shows, by their hashes."""
+        self.notes: Sequence[str] | None = None
+        """What the model must know about the user; None if that is still to be read."""
         self.farewell: Timeout | None = None
         """A block that has begun; its message waits for the farewell to be heard."""
 
@@ -76,11 +79,16 @@ class ClientMessages:
         if farewell is not None:
             self._outbox.send(farewell)
 
-    async def tell_block(self, now_ms: int) -> bool:
-        """Whether the user is blocked; then the client is told until when."""
-        until_ms = await self._stores.blocks.blocked_until(self._user, now_ms)
-        if until_ms is None:
-            return False
-        self._outbox.send(Timeout(until_ms, (until_ms - now_ms) / 1000, "You are blocked for now."))
-        self._outbox.send(Error(BLOCKED.reason, "blocked"))
-        return True
+    async def check_user(self, now_ms: int) -> tuple[bool, bool]:
+        """Whether the user is blocked, and the client was told so, and whether there are new `notes` for the model."""
+        blocks = self._stores.blocks
+        until_ms = await blocks.blocked_until(self._user, now_ms)
+        if until_ms is not None:
+            self.notes = None
+            self._outbox.send(Timeout(until_ms, (until_ms - now_ms) / 1000, "You are blocked for now."))
+            self._outbox.send(Error(BLOCKED.reason, "blocked"))
+            return True, False
+        if self.notes is not None:
+            return False, False
+        self.notes = await notes_about(self._user, blocks, now_ms)
+        return False, bool(self.notes)

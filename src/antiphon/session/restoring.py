@@ -1,54 +1,59 @@
 """How a session is taken over from another process."""
 
-from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from antiphon.session.events import TurnRestored
 from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, heard_of, last_queue, rest_of
 from antiphon.session.resume_state import Preferences, ResumeState
-from antiphon.session.state import Phase, Piece, SessionState, Turn
-from antiphon.session.transcript_writer import TranscriptWriter
-from antiphon.storage.conversations import VoiceCall
+from antiphon.session.state import RESTING, Phase, Piece, SessionState, Turn
+from antiphon.session.transcript_writer import Unfinished
 from antiphon.storage.sessions import SessionRecord, Told
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Entry, ToolMessage
+
+if TYPE_CHECKING:
+    from antiphon.session.runner import Runner
 
 CHARACTER_MS = 50
 """How long a character of speech takes at least, where the length of the speech is not known yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    preferences: Preferences
-    state: SessionState
-    call: VoiceCall | None
-    """The call that goes on."""
-    unanswered: TurnRestored | None = None
-    """The turn that still needs an answer."""
+async def restore(runner: "Runner", record: SessionRecord, told: Told, seen_n: int) -> None:
+    """Takes the session over, before it runs here. `told` is what the client was sent, `seen_n` the last that it has.
 
-
-async def restore(
-    writer: TranscriptWriter, outbox: Outbox, record: SessionRecord, told: Told, seen_n: int, *, mode: Mode
-) -> Restored:
-    """Reads what the other process has left. `told` is what the client was sent, `seen_n` the last that it has."""
+    An answer that was made is spoken as far as the client does not have it; a turn without an answer is answered.
+    """
+    mode, outbox, tool_runner = runner.tools.mode, runner.outbox, runner.tool_runner
     stored = msgspec.json.decode(record.state, type=ResumeState)
     preferences = msgspec.json.decode(record.state, type=Preferences)
     resting = Phase.LISTENING if mode is Mode.VOICE and stored.listening else Phase.IDLE
     state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(told))
-    call = stored.call if mode is Mode.VOICE else None
     outbox.restore(told, seen_n)
-    unfinished = await writer.restore()
-    if unfinished is None:
-        return Restored(preferences, state, call)
-    heard = heard_of(state.turns + 1, told, seen_n)
-    if heard is not None:
-        outbox.note_heard(heard)
-    if unfinished.answer is not None:
-        return Restored(preferences, _with_answer(state, unfinished.answer, outbox, heard), call)
+    runner.calls.restore(stored.call if mode is Mode.VOICE else None)
+    unfinished = await runner.writer.restore()
+    if unfinished is not None:
+        heard = heard_of(state.turns + 1, told, seen_n)
+        if heard is not None:
+            outbox.note_heard(heard)
+        if unfinished.answer is not None:
+            tool_runner.begin_turn(unfinished.turn)
+            state = _with_answer(state, unfinished.answer, outbox, heard)
+        else:
+            tool_runner.restore(told)
+            runner.is_restoring = True
+            runner.post(partial(runner.answer_restored, _unanswered(unfinished, heard)))
+    runner.begin_from(state, preferences)
+    await runner.save_messages()
+    if state.phase in RESTING:
+        runner.post(runner.follow_up)
+
+
+def _unanswered(unfinished: Unfinished, heard: HeardSpeech | None) -> TurnRestored:
     words, last_seq = ((), -1) if heard is None else (tuple(heard.text.split()), heard.last_seq)
-    unanswered = TurnRestored(unfinished.turn, unfinished.question, unfinished.ran, words, last_seq)
-    return Restored(preferences, state, call, unanswered)
+    return TurnRestored(unfinished.turn, unfinished.question, unfinished.ran, words, last_seq)
 
 
 def _with_answer(state: SessionState, answer: Entry, outbox: Outbox, heard: HeardSpeech | None) -> SessionState:

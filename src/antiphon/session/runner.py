@@ -10,7 +10,7 @@ from antiphon.clock import Clock
 from antiphon.models import live
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveContext, LiveProfile, ToolAnswer
-from antiphon.prompts.composer import Composer, notes_about
+from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
@@ -26,7 +26,6 @@ from antiphon.session.models import NO_MODEL, ModelFactories, SessionModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
-from antiphon.session.restoring import restore
 from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Repeater, Sampler, Synthesize
 from antiphon.session.state import BUSY, RESTING, Phase, SessionState
@@ -36,7 +35,7 @@ from antiphon.session.tool_runner import QuotaCharge, ToolRunner
 from antiphon.session.transcript_writer import TranscriptWriter
 from antiphon.session.voice import Voice, VoiceStart
 from antiphon.storage.base import STORE_UNAVAILABLE, StorageError
-from antiphon.storage.sessions import Fenced, SessionRecord, Told
+from antiphon.storage.sessions import Fenced
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
 from antiphon.tools.result import After, Citation
@@ -94,6 +93,7 @@ class Runner:
             preferences=lambda: self.preferences,
         )
         self.save = self._recorder.save
+        self.save_messages = self._recorder.save_messages
         self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
         self._models = SessionModels(factories, self._describe_context, self.post)
         self._microphone = Microphone(self._models, lambda: self.state)
@@ -128,8 +128,6 @@ class Runner:
         """Whether other sessions have added to the conversation what the model has not been told."""
         self._shown = ""
         """What the client was shown of the answer's text."""
-        self._notes: Sequence[str] | None = None
-        """What the model must know about the user; None if that is still to be read."""
         self._timer: asyncio.TimerHandle | None = None
         self._at_rest = asyncio.Event()
         self._at_rest.set()
@@ -167,28 +165,15 @@ class Runner:
         """Returns when no turn is under way."""
         await self._at_rest.wait()
 
-    async def restore(self, record: SessionRecord, told: Told, seen_n: int) -> None:
-        """Takes the session over from another process, before it runs here.
-
-        `told` is what the client was sent, and `seen_n` the last of it that the client has. An answer that was made is
-        spoken as far as the client does not have it; a turn without an answer is answered now.
-        """
-        restored = await restore(self.writer, self.outbox, record, told, seen_n, mode=self.tools.mode)
-        self.preferences, self.state = restored.preferences, restored.state
-        self.apply_voice()
-        self.calls.restore(restored.call)
-        if self.state.turn is not None:
-            self.tool_runner.begin_turn(self.state.turn.id)
+    def begin_from(self, state: SessionState, preferences: Preferences) -> None:
+        """Goes on where another process has left. To be called before the session runs."""
+        self.state, self.preferences = state, preferences
+        self._models.set_voice(preferences.voice, preferences.speed)
+        if state.phase in BUSY:
             self._at_rest.clear()
-        if restored.unanswered is not None:
-            self.tool_runner.restore(told)
-            self.is_restoring = True
-            self.post(partial(self._answer_restored, restored.unanswered))
-        await self._recorder.save_messages()
-        if self.state.phase in RESTING:
-            self.post(self.follow_up)
 
-    async def _answer_restored(self, restored: e.TurnRestored) -> None:
+    async def answer_restored(self, restored: e.TurnRestored) -> None:
+        """Answers a turn that another process has left without an answer."""
         self.is_restoring = False
         self.tool_runner.begin_turn(restored.turn)
         await self.step(restored)
@@ -297,16 +282,10 @@ class Runner:
             self._microphone.open()
 
     async def _is_blocked(self) -> bool:
-        """Whether the user is blocked. If not, it is made sure that the model knows of a block that has expired."""
-        now_ms = self._clock.now_ms()
-        if await self._client.tell_block(now_ms):
-            self._notes = None
-            return True
-        if self._notes is None:
-            self._notes = await notes_about(self.tools.user, self.stored.stores.blocks, now_ms)
-            if self._notes and self._models.connection is not None:
-                self._reconnect()
-        return False
+        blocked, has_news = await self._client.check_user(self._clock.now_ms())
+        if has_news and self._models.connection is not None:
+            self._reconnect()
+        return blocked
 
     async def _do(self, message: c.ClientMessage) -> None:
         match message:
@@ -318,7 +297,7 @@ class Runner:
                     await self.step(message)
             case c.Settings():
                 self.outbox.send(self.preferences.change(message))
-                self.apply_voice()
+                self._models.set_voice(self.preferences.voice, self.preferences.speed)
                 await self._recorder.save()
             case c.ClearConversation():
                 await self._clear()
@@ -504,14 +483,14 @@ class Runner:
 
     def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
         """What a model is connected with."""
-        snapshot, turn = self.tools.snapshot, self.state.turn
+        snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
         return LiveContext(
             system=self._composer.compose(
-                mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode), notes=self._notes or ()
+                mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode), notes=self._client.notes or ()
             ),
-            transcript=self.writer.transcript,
+            transcript=transcript,
             # The turn under way is given to the model by itself.
-            history=self.writer.transcript.before(None if turn is None else turn.id),
+            history=transcript.before(None if turn is None else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
@@ -537,9 +516,6 @@ class Runner:
         self.tool_runner.cancel()
         self._models.close()
         self._voice.reopen()
-
-    def apply_voice(self) -> None:
-        self._models.set_voice(self.preferences.voice, self.preferences.speed)
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
         storing = self.writer.store_runs(turn, answers, self.outbox)
