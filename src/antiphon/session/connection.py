@@ -236,11 +236,10 @@ class SpeechResampler:
         """The words of pieces that were too short to come out."""
 
     def push(self, piece: live.OutputAudio) -> Sequence[live.OutputAudio]:
-        if self._hz == SPEECH_HZ:
-            return (piece,)
         if piece.turn != self._turn:
             self._turn, self._resampler, self._text = piece.turn, None, ""
-        return self._voice(self._resample(piece.pcm, last=piece.last), piece)
+        pcm = piece.pcm if self._hz == SPEECH_HZ else self._resample(piece.pcm, last=piece.last)
+        return self._voice(pcm, piece)
 
     def finish(self, turn: str) -> Sequence[live.OutputAudio]:
         """The rest of the answer's audio, if the model did not say which piece was its last."""

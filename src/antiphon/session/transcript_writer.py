@@ -4,7 +4,8 @@ Entries are stored in the order of their turns. The place of a spoken turn whose
 blank message of the user, which is stored with the first other message of the turn and replaced when the words come.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
@@ -122,8 +123,11 @@ class TranscriptWriter:
     async def store_user(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> bool:
         """The user's words, durable when this returns, with what the client is told. True if the transcript has got
         turns of other sessions by this, which a model with a context of its own does not know."""
+        before = self.transcript.user_entry(turn)
+        words = before.message if before is not None else None
         entry = self.transcript.set_user(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
-        await self._store(entry, told)
+        async with self._undoing(entry, words):
+            await self._store(entry, told)
         if not self._is_behind:
             return False
         await self._read()
@@ -131,24 +135,24 @@ class TranscriptWriter:
 
     async def store_runs(self, turn: str, answers: Sequence[ToolAnswer], outbox: Outbox) -> None:
         """Calls and their results together: the transcript never has a call without a result."""
-        entries = self.add_runs(turn, answers)
-        with outbox.saving() as told:
-            await self._store(entries[0], told)
-
-    def add_runs(self, turn: str, answers: Sequence[ToolAnswer]) -> list[Entry]:
-        """Adds calls and their results to the transcript, to be stored with the next message."""
         self._has_begun = True
         now_ms = self._clock.now_ms()
         messages = messages_of("", answers, key=str(len(self.transcript.entries)))
-        return [self.transcript.add(Entry(turn, message, at_ms=now_ms)) for message in messages]
+        first, *_ = [self.transcript.add(Entry(turn, message, at_ms=now_ms)) for message in messages]
+        async with self._undoing(first):
+            with outbox.saving() as told:
+                await self._store(first, told)
 
     async def store_answer(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> None:
         """The answer to a turn, with what the client is told; a second time it takes the place of the first."""
         if not text and self.transcript.answer_entry(turn) is None:
             await self._session.tell(told)
             return
+        before = self.transcript.answer_entry(turn)
+        words = before.message if before is not None else None
         entry = self.transcript.set_answer(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
-        await self._store(entry, told)
+        async with self._undoing(entry, words):
+            await self._store(entry, told)
 
     async def save(self) -> None:
         """To be called only while no turn is under way: all turns are settled by it."""
@@ -161,6 +165,17 @@ class TranscriptWriter:
         self.transcript.entries.clear()
         if self._session.is_stored:
             await self._stores.conversations.clear(self.conversation_id, self._session.fence)
+
+    @asynccontextmanager
+    async def _undoing(self, entry: Entry, before: Message | None = None) -> AsyncIterator[None]:
+        """If this block cannot store the entry, it is as it was before, and nothing of its turn waits to be stored."""
+        try:
+            yield
+        except BaseException:
+            if entry.seq and before is not None:
+                entry.message = before
+            self.transcript.entries = [each for each in self.transcript if each.seq or each.turn != entry.turn]
+            raise
 
     async def _store(self, entry: Entry, told: Told) -> None:
         """Stores what is not stored yet, or the entry again, with what the client is told of it."""

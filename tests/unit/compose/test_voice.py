@@ -343,7 +343,7 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
 async def test_a_server_without_its_voice_goes_on_in_text_and_says_why(
     settings: Settings, speech: Speech, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serve, "VOICE_WAITS_S", ())
+    monkeypatch.setattr(serve, "VOICE_RETRY_S", ())
     if speech.stt == "moonshine":
         take_away(settings, "joe")
     said = [line async for line in announcements(replace(settings, speech=speech))]
@@ -357,7 +357,7 @@ async def test_a_server_without_its_voice_goes_on_in_text_and_says_why(
 async def test_an_engine_that_starts_later_than_the_server_is_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
 ) -> None:
-    monkeypatch.setattr(serve, "VOICE_WAITS_S", (0.05,) * 200)
+    monkeypatch.setattr(serve, "VOICE_RETRY_S", (0.05,) * 200)
     uri = f"tcp://127.0.0.1:{unused_tcp_port}"
     waiting = replace(settings, speech=Speech(stt=f"wyoming:{uri}", tts=f"wyoming:{uri}"))
     said: list[str] = []
