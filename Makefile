@@ -18,8 +18,10 @@ serve: models ## build the tools and serve them
 
 # What hears and speaks in real time runs by itself, so that nothing else takes its time away.
 IN_REAL_TIME := tests/e2e/test_voice.py $(patsubst %,tests/browser/test_%.py,voice speech performance)
-# In this order, so that small files are left for the end and both workers finish at about the same time.
-IN_PARALLEL := $(addprefix tests/,e2e browser wire fault contract fuzz unit fakes) src/antiphon/toolkit
+# These go first: the small files that are left for the end let both workers finish at about the same time.
+SLOW := $(patsubst %,tests/%/,e2e browser wire fault contract)
+# The gates are among the checks.
+IN_PARALLEL := $(SLOW) $(filter-out $(SLOW) tests/gates/ tests/soak/ %__pycache__/,$(wildcard tests/*/)) src/antiphon/toolkit
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 # The checks run beside the first tests. What they say is shown when those are done, in one piece.
