@@ -36,8 +36,9 @@ test: system models $(NODE_INSTALLED) ## run every check and every test
 	[ $$tested -eq 0 ] && [ $$checked -eq 0 ]
 	$(BIN)/pytest -q $(IN_REAL_TIME)
 
-# Without those that speak and listen with the real engines for longest.
-ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/speech/test_piper_voices.py
+# Without those that speak and listen with the real engines, which take as long as all others together.
+ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/compose/test_voice.py \
+	$(patsubst %,tests/unit/speech/test_%.py,moonshine piper piper_voices) tests/unit/models/cascade/test_real_voice.py
 
 test-fast: models ## run the unit and contract tests, for the loop of editing and testing
 	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))
