@@ -18,8 +18,10 @@ serve: models ## build the tools and serve them
 
 # What hears and speaks in real time runs by itself, so that nothing else takes its time away.
 IN_REAL_TIME := tests/e2e/test_voice.py $(patsubst %,tests/browser/test_%.py,voice speech performance)
-# In this order, so that small files are left for the end and both workers finish at about the same time.
-IN_PARALLEL := $(addprefix tests/,e2e browser wire fault contract fuzz unit fakes) src/antiphon/toolkit
+# These go first: the small files that are left for the end let both workers finish at about the same time.
+SLOW := $(patsubst %,tests/%/,e2e browser wire fault contract)
+# The gates are among the checks.
+IN_PARALLEL := $(SLOW) $(filter-out $(SLOW) tests/gates/ tests/soak/ %__pycache__/,$(wildcard tests/*/)) src/antiphon/toolkit
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 # The checks run beside the first tests. What they say is shown when those are done, in one piece.
@@ -34,8 +36,9 @@ test: system models $(NODE_INSTALLED) ## run every check and every test
 	[ $$tested -eq 0 ] && [ $$checked -eq 0 ]
 	$(BIN)/pytest -q $(IN_REAL_TIME)
 
-# Without those that speak and listen with the real engines for longest.
-ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/speech/test_piper_voices.py
+# Without those that speak and listen with the real engines, which take as long as all others together.
+ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/compose/test_voice.py \
+	$(patsubst %,tests/unit/speech/test_%.py,moonshine piper piper_voices) tests/unit/models/cascade/test_real_voice.py
 
 test-fast: models ## run the unit and contract tests, for the loop of editing and testing
 	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))

@@ -1,5 +1,6 @@
 """`antiphon talk`, and what the doctor says about sound."""
 
+import os
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.sound_format import write_wav
 from tests.e2e.terminal import COMMAND, Shown, Terminal, heed_ctrl_c
 from tests.e2e.voices import JOE, SLT, VoiceServer, make_clips
+from tests.fakes.tree import PYTHON_PATH
 
 pytestmark = pytest.mark.real_time
 
@@ -121,7 +123,7 @@ def test_either_a_file_or_the_microphone_must_be_given(terminal: Terminal, words
 def test_a_voice_that_cannot_be_loaded_prints_one_line(
     terminal: Terminal, recordings: Path, voice: str, told: str
 ) -> None:
-    shown = terminal.run(
+    shown = terminal.run_process(
         "talk", str(recordings / "question.wav"), ANTIPHON_SERVER__PORT="9", ANTIPHON_MODEL__VOICE=voice
     )
     assert told in one_line(shown)
@@ -139,9 +141,14 @@ def test_a_server_without_a_voice_says_so(terminal: Terminal, recordings: Path) 
 # A microphone.
 
 
+def importing(folder: Path) -> str:
+    """The `PYTHONPATH` of a process that finds the packages of this folder first."""
+    return f"{folder}{os.pathsep}{PYTHON_PATH}"
+
+
 def sound(folder: Path, spoken: Path) -> dict[str, str]:
     """The environment of a machine whose microphone hears this file."""
-    return {"PYTHONPATH": str(MACHINE_WITH_SOUND), "SPOKEN": str(spoken), "PLAYED": str(folder / "played.pcm")}
+    return {"PYTHONPATH": importing(MACHINE_WITH_SOUND), "SPOKEN": str(spoken), "PLAYED": str(folder / "played.pcm")}
 
 
 def test_a_conversation_lasts_until_somebody_says_goodbye(
@@ -185,7 +192,7 @@ def test_ctrl_c_ends_a_conversation(terminal: Terminal, voice_server: VoiceServe
 def test_a_microphone_without_its_package_prints_one_line(terminal: Terminal) -> None:
     (terminal.folder / "packages").mkdir()
     (terminal.folder / "packages" / "sounddevice.py").write_text("raise ModuleNotFoundError('sounddevice')")
-    shown = terminal.run_process("talk", "--mic", PYTHONPATH=str(terminal.folder / "packages"))
+    shown = terminal.run_process("talk", "--mic", PYTHONPATH=importing(terminal.folder / "packages"))
     assert "pip install 'antiphon[mic]'" in one_line(shown)
 
 
