@@ -47,8 +47,11 @@ class Recorder:
             return await self._writer.store_user(user.turn, user.text, spoken=user.spoken, told=told)
 
     async def store_answer(self, answer: fx.StoreAnswer, shown: str) -> None:
-        """`shown` is what the client is to see of the answer's text."""
-        whole = (s.Response(shown, turn=answer.number), s.GenerationComplete(answer.number)) if answer.is_whole else ()
+        """`shown` is what the client is to see of the answer's text; without any, it gets no `response`."""
+        whole: list[s.ServerMessage] = []
+        if answer.is_whole:
+            whole = [s.Response(shown, turn=answer.number)] if shown else []
+            whole.append(s.GenerationComplete(answer.number))
         spoken = self._state().mode is Mode.VOICE
         async with self._telling(*whole) as told:
             await self._writer.store_answer(answer.turn, answer.text, spoken=spoken, told=told)
