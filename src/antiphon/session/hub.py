@@ -1,13 +1,13 @@
-"""The sessions of one process: begun, resumed, parked, taken over, ended.
+"""The sessions of one process: how they begin, are resumed, parked and taken over, and end.
 
-A session that comes back to the process that has it goes on as if nothing had been. Elsewhere, or later, it is restored
-from the store, and whoever had it before is fenced. Then what was stored is repeated, and `history` tells what was
-said, since the client may have seen less than was stored, or more. An answer that was stored is spoken as far as the
-client does not have it. One that was not is made anew, with what was done for it: for the gate its turn has the same
-number, so that it recalls what was done instead of doing it again. The first chunk of the new answer `is_first`. A
-client that puts `history` in the place of all that it shows, a half answer included, shows nothing twice. Calls that
-wait for the person are asked about once more, since no token is stored. What came of calls that the earlier process has
-left running is told as soon as it is known, or known to be unknown.
+A session whose client comes back to the same process goes on as if nothing had happened. In another process, or
+later, it is restored from the store, and the process that had it before is fenced. The client is then sent what it
+had missed and the history, since it may have seen less than was stored, or more. An answer that was stored is spoken
+as far as the client has not heard it. A turn without an answer is answered now, with the calls that were already run
+for it: it keeps its number for the gate, so that calls are recalled instead of run again. A client that replaces
+everything it shows, half an answer included, with the history shows nothing twice. Calls that wait for approval are
+asked about again, since no token is stored. The outcome of calls that the earlier process left running is told as
+soon as it is known, or known to be lost.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
 LEFT_S: Final = 4.0
-"""How long a visit waits for a call that an earlier one has left running: until it is known whether anybody runs it."""
+"""How long a request waits for a call that an earlier one left running: by then it is known whether it still runs."""
 STORE_CLOSE: Final = msgspec.structs.replace(FULL, reason="the server cannot reach its database; try again later")
 STORE_ERROR: Final = s.Error(STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE, retryable=True)
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
@@ -53,7 +53,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """How the handles of sessions are made and known; only their hashes are kept."""
+    """Makes and hashes the handles of sessions. Only hashes are kept."""
 
     new: Callable[[], str]
     hash: Callable[[str], str]
@@ -67,22 +67,22 @@ class Hub:
     handles: Handles
     clock: Clock
     owner: str
-    """Names this process in leases."""
+    """The name of this process in leases."""
     zone: ZoneInfo
     synthesize: Synthesize | None = None
-    """Speaks a text beside the conversation; None if this server cannot speak."""
+    """Speaks a text outside the conversation; None if this server cannot speak."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, Live] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
     _leaving: tuple[str, float] | None = None
-    """Why this process is about to stop, and when, by the monotonic clock."""
+    """The reason for which this process is about to stop, and the time, by the monotonic clock."""
 
     @property
     def has_voice(self) -> bool:
         return Mode.VOICE in self.factories
 
     async def enter(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> Live:
-        """A client is there: its session, resumed if it can be, told of itself."""
+        """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
         self._renewing = self._renewing or asyncio.create_task(self._renew())
         if hello.resume is not None:
             live = await self._resume(user, hello, link, authenticated=authenticated)
@@ -109,10 +109,10 @@ class Hub:
     async def visit(
         self, user: str, conversation_id: str | None, link: Link, *, authenticated: bool = False
     ) -> Live | None:
-        """A client that comes for one message only; None if it has no such conversation.
+        """Gives the client of a single request its session; None if it has no such conversation.
 
-        All visits to a conversation are one session, which has the conversation's own id: whichever process the next
-        one comes to knows what waits for a yes. The store keeps it; `depart` takes it out of memory again.
+        All requests of a conversation share one session, which has the conversation's id, so any process knows which
+        calls wait for approval. The store keeps the session; `depart` removes it from memory.
         """
         record = await self._visited(user, conversation_id)
         if record is None:
@@ -131,7 +131,7 @@ class Hub:
         return live
 
     async def _tell_left(self, tools: ToolSession) -> None:
-        """What an earlier visit has left running is told by this one, unless it still runs."""
+        """Takes over the outcome of calls that an earlier request left running, unless they still run."""
         await self.executor.find_left(tools)
         for record in list(tools.left.values()):
             left = await self.executor.await_left(record, tools, patience_s=LEFT_S)
@@ -139,7 +139,7 @@ class Hub:
                 tools.unheard.append(left)
 
     async def depart(self, live: Live) -> None:
-        """The end of a visit. What is under way is given up; what was done is stored."""
+        """Ends the session of a request. The turn under way is given up; what was done is stored."""
         self._forget(live)
         if live.task is not None:
             await asyncio.wait([live.task])
@@ -152,7 +152,7 @@ class Hub:
         )
 
     def leave(self, live: Live, link: Link, *, for_good: bool) -> None:
-        """A socket is gone. Without a goodbye, its session waits for it to come back."""
+        """The socket of a client has closed. Unless the client has left for good, its session is parked."""
         if not live.runner.outbox.detach(link) or self.sessions.get(live.id) is not live:
             return
         if for_good:
@@ -162,7 +162,7 @@ class Hub:
         live.park(lambda: self._retire(live))
 
     async def drain(self, time_left_s: float, reason: str) -> None:
-        """Tells every client to come back, and lets each session come to the end of its turn."""
+        """Tells every client to reconnect, and waits for the turns under way."""
         sessions = list(self.sessions.values())
         self._leaving = (reason, self.clock.monotonic() + time_left_s)
         for live in sessions:
@@ -170,7 +170,7 @@ class Hub:
         with suppress(TimeoutError):
             async with asyncio.timeout(time_left_s):
                 await asyncio.gather(*(live.settle() for live in sessions), return_exceptions=True)
-        # Answers that take longer are made anew elsewhere. What was said of them is stored, so that it is numbered on.
+        # Answers that take longer are made again elsewhere. What was sent of them is stored, so that numbers continue.
         unsaved = [live.runner.stored.save_messages(live.runner.outbox) for live in self.sessions.values()]
         await asyncio.gather(*unsaved, return_exceptions=True)
 
@@ -182,7 +182,7 @@ class Hub:
         tasks = [self._renewing, *(live.task for live in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
-    # Beginning.
+    # Starting.
 
     def _make(self, record: SessionRecord, handle: str, outbox: Outbox, *, stored: bool, authenticated: bool) -> Live:
         tools = ToolSession(
@@ -212,7 +212,7 @@ class Hub:
     def _start(self, live: Live) -> None:
         live.task = asyncio.create_task(self._run(live))
         if live.id in self.sessions:
-            # Another process had it in the meantime, and it has come back before this one noticed.
+            # Another process had the session meanwhile, and it came back before this one noticed.
             self._forget(self.sessions[live.id], TAKEN_OVER)
         self.sessions[live.id] = live
 
@@ -234,7 +234,7 @@ class Hub:
             live.runner.tell_history()
         self._tell_leaving(live)
 
-    # Coming back.
+    # Resuming.
 
     async def _visited(self, user: str, conversation_id: str | None) -> SessionRecord | None:
         now_ms = self.clock.now_ms()
@@ -255,7 +255,7 @@ class Hub:
             return None
         outbox = live.runner.outbox
         await outbox.is_released()
-        # No waiting from here on: nothing is said in between, and whoever closes the socket finds the session.
+        # No awaiting from here on: nothing is sent in between, and a socket that closes finds its session.
         before, said_before = outbox.attach(link, hello.audio), outbox.last_n
         if before is not None:
             before.close(TAKEN_OVER)
@@ -270,7 +270,7 @@ class Hub:
         return live
 
     async def _find(self, user: str, hello: c.Hello, *, authenticated: bool) -> Live | None:
-        """The session of the client's handle, which gives way to a new one."""
+        """Finds the session that a handle belongs to, and gives it a new handle."""
         assert hello.resume is not None
         used, handle = self.handles.hash(hello.resume), self.handles.new()
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
@@ -281,7 +281,7 @@ class Hub:
             record = await self._rename(live, used, handle)
             if live.runner.stored.holds(record) and self.sessions.get(live.id) is live:
                 return live
-            # It has gone on elsewhere, from where it is taken now.
+            # It went on in another process, from which it is taken over now.
             self._forget(live, TAKEN_OVER)
         if record is None:
             return None
@@ -292,7 +292,7 @@ class Hub:
             return None
 
     async def _rename(self, live: Live, used: str, handle: str) -> SessionRecord | None:
-        """A session in memory, no longer parked, gets another handle: its record, if the handle is still good."""
+        """Gives a session in memory a new handle, and unparks it. Returns its record, if the old handle was valid."""
         live.unpark()
         live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
         try:
@@ -306,13 +306,13 @@ class Hub:
         live = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
         tools = live.runner.tools
         await self.executor.find_left(tools)
-        # A letter, since the question is to come after the history, and before the turn that is taken up.
+        # Through the mailbox, so that the question comes after the history and before the turn that is restored.
         live.runner.post(lambda: self.executor.confirm_again(tools))
         await restore(live.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
         self._start(live)
         return live
 
-    # Going on, and ending.
+    # Running and ending.
 
     async def _run(self, live: Live) -> None:
         try:
@@ -328,7 +328,7 @@ class Hub:
             self._forget(live, INTERNAL)
 
     async def _retire(self, live: Live) -> None:
-        """Nobody came back in time, unless somebody does at this moment. The store has the session from now on."""
+        """The client did not come back in time, unless it does right now. Then only the store has the session."""
         await live.runner.hang_up()
         await live.runner.save()
         if live.parking is not None:
@@ -342,7 +342,7 @@ class Hub:
             self._finish(live)
 
     def _finish(self, live: Live) -> None:
-        """To be called by a letter of the session itself, whose task ends after it."""
+        """To be called from the session's own mailbox: its task ends afterwards."""
         self._remove(live)
         live.unpark()
         live.runner.end()
@@ -352,12 +352,12 @@ class Hub:
         live.stop(close)
 
     def _remove(self, live: Live) -> None:
-        """Another one may have taken its place already."""
+        """Another session object may have taken its place already."""
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
 
     def expel(self, live: Live, error: s.Error, close: Close) -> None:
-        """Stops a session at once and tells its client why. The store still has it."""
+        """Stops a session at once and tells its client why. The store keeps it."""
         live.runner.outbox.send(error, once=True)
         self._forget(live, close)
 

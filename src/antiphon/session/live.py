@@ -1,4 +1,4 @@
-"""A session that this process runs: how it is introduced, waits for its client, and is left to another process."""
+"""A session that runs in this process."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,7 +13,7 @@ from antiphon.session.state import Phase
 from antiphon.session.stored_session import HANDLE_MS
 
 PARKED_S: Final = 120.0
-"""So long a session waits in memory for its client; then only in the store."""
+"""How long a parked session stays in memory. After that only the store has it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -21,15 +21,15 @@ class Live:
     runner: Runner
     user: str
     handle: str
-    """The newest, which is in memory only."""
+    """The newest handle. It is kept in memory only."""
     handle_hash: str
     previous_hash: str | None = None
-    """The handle before it, as long as the client may not have received the newest."""
+    """The hash of the handle before it, as long as the client may not have received the newest."""
     task: asyncio.Task[None] | None = None
     parking: asyncio.TimerHandle | None = None
-    """None while a client is there, or has just come."""
+    """None while a client is connected."""
     token_id: str | None = None
-    """The access token that the client has shown, whose end is the session's end; None where none was needed."""
+    """The access token that the client has used; the session ends when it expires. None if none was required."""
 
     @property
     def id(self) -> str:
@@ -55,11 +55,11 @@ class Live:
             tools_version=tools.snapshot.version,
             expires_in_s=HANDLE_MS // 1000,
         )
-        # Once: the store would have the handle itself, and a replay would bring back one that is used up.
+        # Sent once: a stored message would contain the handle itself, and a replay would bring back a used one.
         self.runner.outbox.send(introduction, once=True)
 
     def park(self, retire: Callable[[], Coroutine[object, object, None]]) -> None:
-        """`retire` is a letter to the session, if nobody comes back in time."""
+        """`retire` is put into the mailbox if the client does not come back in time."""
         self.parking = asyncio.get_running_loop().call_later(PARKED_S, self.runner.post, retire)
 
     def unpark(self) -> None:
@@ -68,7 +68,7 @@ class Live:
             self.parking = None
 
     async def settle(self) -> None:
-        """Until the answer under way is over, and all is stored that another process needs."""
+        """Returns when the turn under way is over and everything that another process needs is stored."""
         if not (self.runner.state.phase is Phase.SPEAKING and self.runner.outbox.link is None):
             await self.runner.rest()
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""What a session says to its client: numbered, kept for a while, sent while there is a socket."""
+"""The messages of a session to its client: numbered, kept for a while, and sent while a socket is connected."""
 
 import asyncio
 from collections import deque
@@ -21,27 +21,27 @@ from antiphon.storage.sessions import Told
 
 KEPT_MESSAGES: Final = 1_000
 KEPT_BYTES: Final = 1 << 20
-"""A client that has missed more than this gets the newest part, and the history for the rest."""
+"""A client that has missed more than this gets the newest messages, and the history instead of the rest."""
 KEPT_SPEECH_BYTES: Final = 1 << 20
-"""Speech that waits to be heard: 23 seconds. Of older pieces only the words are kept, and the sound is made again."""
+"""How much unheard speech is kept as audio: 23 seconds. Of older pieces only the words are kept."""
 MAX_AHEAD: Final = 1 << 20
-"""A client cannot have seen more messages than this that a process said and did not live to store."""
+"""The most messages that a client can have seen of a process that died before it stored them."""
 
 Frame = str | bytes
 
 
 class Link(Protocol):
-    """A socket, as a session sees it. Neither method waits: a client that reads too slowly is the socket's to close."""
+    """A socket, as a session sees it. No method waits: the socket itself closes a client that reads too slowly."""
 
     def send(self, frame: Frame, *, is_replay: bool = False) -> None:
-        """`is_replay`: it is not the client's fault that this is a lot at once."""
+        """`is_replay`: this may be a lot at once, and that is not the client's fault."""
         ...
 
     def close(self, close: Close) -> None: ...
 
 
 class SpokenPiece(Struct, frozen=True, tag="audio", tag_field="type"):
-    """A piece of speech as it is stored: what it says, from which its sound can be made again."""
+    """A piece of speech as it is stored: its words, from which the audio can be synthesised again."""
 
     n: int
     turn: int
@@ -52,7 +52,7 @@ class SpokenPiece(Struct, frozen=True, tag="audio", tag_field="type"):
 
 
 class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
-    """What the client has of the speech of a turn, as the process that took the session up has noted it."""
+    """How much of a turn's speech the client has, as noted by the process that took the session over."""
 
     n: int
     turn: int
@@ -60,7 +60,7 @@ class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
     ms: int = 0
     last_seq: int = -1
     missing_ms: int = 0
-    """What was said of this turn and has not come to the client."""
+    """How much of the turn's speech has not reached the client."""
 
     def and_piece(self, piece: SpokenPiece, seen_n: int) -> "HeardSpeech":
         if piece.n > seen_n:
@@ -70,32 +70,32 @@ class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
 
 @dataclass(slots=True)
 class Unheard:
-    """A piece of speech that the client may not have played."""
+    """A piece of speech that the client may not have played yet."""
 
     piece: SpokenPiece
     pcm: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Numbered:
     n: int
     frame: Frame
     stored: str | None
-    """The message as it is stored; None if it is not."""
+    """The message as it is stored; None if it is not stored."""
     is_kept: bool
-    """Whether it is repeated as it was stored. Speech is repeated as sound."""
+    """Whether it is replayed as it is stored. Speech is replayed as audio instead."""
     is_secret: bool = False
-    """Whether it is kept and not stored."""
+    """Whether it is kept in memory but never stored."""
 
 
-class Newest:
-    """Numbered messages; when there are too many, the oldest are forgotten."""
+class RecentMessages:
+    """Numbered messages. When there are too many, the oldest are dropped."""
 
     def __init__(self) -> None:
         self._messages: deque[tuple[int, str]] = deque()
         self._bytes = 0
-        self.forgotten_n = 0
-        """The number of the last that was forgotten."""
+        self.dropped_n = 0
+        """The number of the last message that was dropped."""
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         return iter(self._messages)
@@ -104,28 +104,28 @@ class Newest:
         self._messages.append((n, text))
         self._bytes += len(text)
         while len(self._messages) > KEPT_MESSAGES or (self._bytes > KEPT_BYTES and len(self._messages) > 1):
-            self.forgotten_n, forgotten = self._messages.popleft()
+            self.dropped_n, forgotten = self._messages.popleft()
             self._bytes -= len(forgotten)
 
 
 class Outbox:
     def __init__(self, last_n: int = 0, *, keeps: bool = True) -> None:
-        """Without `keeps`, nothing is said twice: the client will not come back for what it has missed."""
+        """Without `keeps`, nothing is kept for a replay: the client will not come back."""
         self.last_n = last_n
         self.unheard: deque[Unheard] = deque()
-        """Speech that was sent, for as long as the client may not have played it."""
+        """Speech that was sent and that the client may not have played yet."""
         self.unspoken: deque[Unheard] = deque()
-        """Speech that must be sent again, after its sound was made again."""
+        """Speech that must be synthesised and sent again."""
         self._keeps = keeps
-        self._kept = Newest()
-        self._unsaved = Newest()
-        self._staged: list[_Said] = []
-        self._held: list[_Said] | None = None
-        """What was said while staged messages are being stored, and comes after them. None: nothing is staged."""
+        self._kept = RecentMessages()
+        self._unsaved = RecentMessages()
+        self._staged: list[_Numbered] = []
+        self._held: list[_Numbered] | None = None
+        """Messages that wait until the staged ones are stored. None if nothing is staged."""
         self._released = asyncio.Event()
         self._released.set()
         self._first_n = 0
-        """A client that has seen only messages before this one is given the history."""
+        """A client that has not seen this message is given the history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
 
@@ -134,18 +134,18 @@ class Outbox:
         return self._link
 
     def send(self, message: ServerMessage, *, once: bool = False, secret: bool = False) -> None:
-        """What is sent `once` is neither kept nor stored: it holds a secret, or is worth nothing later.
+        """A message sent `once` is neither kept nor stored: it contains a secret, or is useless later.
 
-        What is `secret` is kept in memory for a client that comes back to this process, and not stored.
+        A `secret` one is kept in memory for a client that comes back to this process, but not stored.
         """
-        self._say(self._number(message, once=once, secret=secret))
+        self._deliver(self._number(message, once=once, secret=secret))
 
     def send_audio(
         self, turn: int, seq: int, pcm: bytes, *, text: str = "", last: bool = False, once: bool = False
     ) -> None:
-        """Speech at the wire's rate. Its words are stored, its sound is kept in memory only.
+        """Sends speech at the wire's rate. Its words are stored; its audio is kept in memory only.
 
-        While older speech is `unspoken`, it waits behind that.
+        While older speech is `unspoken`, this waits behind it.
         """
         if self.unspoken and not once:
             self.unspoken.append(Unheard(SpokenPiece(0, turn, seq, text, speech_ms(pcm), last), pcm))
@@ -153,7 +153,7 @@ class Outbox:
         self._send_audio(turn, seq, pcm, text=text, last=last, once=once)
 
     def send_again(self, piece: SpokenPiece, pcm: bytes) -> None:
-        """Speech that was `unspoken`, under a new number: the client has seen later ones than it had."""
+        """Sends speech that was `unspoken`, under a new number, since the client has seen higher ones."""
         newest = self.unheard[-1].piece if self.unheard else None
         # Two pieces may have been made again as three.
         seq = piece.seq if newest is None or newest.turn != piece.turn else max(piece.seq, newest.seq + 1)
@@ -165,28 +165,28 @@ class Outbox:
         stored = None
         if self._keeps and not once:
             self.unheard.append(Unheard(piece, pcm))
-            self._forget_old_sound()
+            self._drop_old_audio()
             stored = msgspec.json.encode(piece).decode()
-        self._say(_Said(piece.n, self._encode(piece, pcm), stored, is_kept=False))
+        self._deliver(_Numbered(piece.n, self._encode(piece, pcm), stored, is_kept=False))
 
-    def forget_speech(self) -> None:
-        """The client has played it, or never will. Speech is most of what a session holds."""
+    def drop_speech(self) -> None:
+        """The client has played the speech, or never will. Speech is most of a session's memory."""
         self.unheard, self.unspoken = deque(), deque()
 
-    def forget_all(self) -> None:
-        """What was said is not to be repeated: the user has cleared it."""
-        self.forget_speech()
-        self._kept, self._unsaved = Newest(), Newest()
-        self._kept.forgotten_n = self.last_n
+    def drop_all(self) -> None:
+        """Drops everything, since the user has cleared the conversation."""
+        self.drop_speech()
+        self._kept, self._unsaved = RecentMessages(), RecentMessages()
+        self._kept.dropped_n = self.last_n
 
     # What is told only once it is stored.
 
     def stage(self, *messages: ServerMessage) -> Told:
-        """Gives messages their numbers, and all that is to be stored: they and what was said before them.
+        """Numbers messages, and returns everything that is to be stored: them and what was sent before them.
 
-        Neither they nor what is said after them is sent before `release`. After `withdraw` they were never said.
+        Neither they nor later messages are sent before `release`. `withdraw` drops them.
         """
-        assert self._held is None, "messages are staged one time after another"
+        assert self._held is None, "messages are already staged"
         unsaved = self._take_unsaved()
         self._held = []
         self._released.clear()
@@ -195,20 +195,20 @@ class Outbox:
         return [*unsaved, *staged]
 
     def release(self) -> None:
-        """What was staged is stored, or was put back to be stored later."""
+        """Sends the staged messages, which are stored, or were put back to be stored later."""
         staged, held = self._unstage()
         for said in staged:
-            self._say(said, is_stored=True)
+            self._deliver(said, is_stored=True)
         for said in held:
-            self._say(said)
+            self._deliver(said)
 
     def withdraw(self, told: Told) -> None:
-        """It could not be stored: `told` is what `stage` gave."""
+        """Drops the staged messages, which could not be stored. `told` is what `stage` returned."""
         staged, held = self._unstage()
         numbers = {said.n for said in staged}
         self.put_back([each for each in told if each[0] not in numbers])
         for said in held:
-            self._say(said)
+            self._deliver(said)
 
     async def is_released(self) -> None:
         """Returns when nothing is staged."""
@@ -216,7 +216,7 @@ class Outbox:
 
     @contextmanager
     def saving(self) -> Iterator[Told]:
-        """What was said and is not stored yet. If this block fails to store it, it stays so."""
+        """Yields what was sent and is not stored yet. If the block fails, it remains to be stored."""
         unsaved = self._take_unsaved()
         try:
             yield unsaved
@@ -225,33 +225,33 @@ class Outbox:
             raise
 
     def _take_unsaved(self) -> Told:
-        unsaved, self._unsaved = self._unsaved, Newest()
+        unsaved, self._unsaved = self._unsaved, RecentMessages()
         return list(unsaved)
 
     def put_back(self, unsaved: Told) -> None:
-        """What could not be stored is tried again with the next messages."""
-        since, self._unsaved = self._unsaved, Newest()
+        """Keeps what could not be stored, to be stored with the next messages."""
+        since, self._unsaved = self._unsaved, RecentMessages()
         for n, text in (*unsaved, *since):
             self._unsaved.add(n, text)
 
     # Clients that come and go.
 
     def attach(self, link: Link, form: AudioForm) -> Link | None:
-        """From now on the client is there. Gives the link that was there before, if any."""
+        """Connects the client. Returns the link that was connected before, if any."""
         before, self._link, self._form = self._link, link, form
         return before
 
     def detach(self, link: Link) -> bool:
-        """Whether this was the client's link: one that was taken over is long forgotten."""
+        """Disconnects the client. False if the link had already been replaced."""
         if self._link is not link:
             return False
         self._link = None
         return True
 
     def restore(self, told: Told, seen_n: int) -> None:
-        """What an earlier process said and stored.
+        """Takes over what an earlier process sent and stored.
 
-        The client may have seen more, if that process was killed: those numbers are not used again.
+        If that process was killed, the client may have seen more: those numbers are not used again.
         """
         for n, text in told:
             if not is_speech(text):
@@ -261,17 +261,17 @@ class Outbox:
         self._first_n = self.last_n + 1
 
     def note_heard(self, heard: HeardSpeech) -> None:
-        """For the store only. The pieces that were stored before are not looked at again: their numbers say nothing,
-        once the client has seen later ones."""
+        """Stores how much the client has heard. The pieces that were stored before no longer count: their numbers mean
+        nothing once the client has seen higher ones."""
         self.last_n += 1
         self._unsaved.add(self.last_n, msgspec.json.encode(replace(heard, n=self.last_n)).decode())
 
     def lacks(self, after_n: int) -> bool:
-        """Whether a replay from that number on is not all: some is forgotten, or was said by a process that died."""
-        return after_n < max(self._kept.forgotten_n, self._first_n)
+        """Whether a replay from that number on is incomplete: messages were dropped, or lost with their process."""
+        return after_n < max(self._kept.dropped_n, self._first_n)
 
     def replay(self, after_n: int, up_to_n: int) -> None:
-        """Sends again what the client has not seen. Speech whose sound is gone, and what follows it, is `unspoken`."""
+        """Sends what the client has not seen. Speech without audio, and all speech after it, becomes `unspoken`."""
         kept = [(n, text) for n, text in self._kept if after_n < n <= up_to_n]
         spoken: list[tuple[int, Frame]] = []
         unheard, self.unheard = self.unheard, deque()
@@ -289,19 +289,19 @@ class Outbox:
                 self._link.send(frame, is_replay=True)
 
     def send_history(self, history: History) -> None:
-        """It is not stored, since it tells what is. Whoever has not seen it `lacks` it, and is told anew."""
+        """Sends the history, which is not stored. A client that has not seen it gets it again."""
         said = self._number(history, once=True)
         self._first_n = said.n
         if self._link is not None:
             self._link.send(said.frame, is_replay=True)
 
-    def _number(self, message: ServerMessage, *, once: bool = False, secret: bool = False) -> _Said:
+    def _number(self, message: ServerMessage, *, once: bool = False, secret: bool = False) -> _Numbered:
         self.last_n += 1
         frame = codec.encode(message, self.last_n)
         is_kept = self._keeps and not once
-        return _Said(self.last_n, frame, frame if is_kept else None, is_kept, secret)
+        return _Numbered(self.last_n, frame, frame if is_kept else None, is_kept, secret)
 
-    def _say(self, said: _Said, *, is_stored: bool = False) -> None:
+    def _deliver(self, said: _Numbered, *, is_stored: bool = False) -> None:
         if self._held is not None:
             self._held.append(said)
             return
@@ -312,7 +312,7 @@ class Outbox:
         if self._link is not None:
             self._link.send(said.frame)
 
-    def _unstage(self) -> tuple[list[_Said], list[_Said]]:
+    def _unstage(self) -> tuple[list[_Numbered], list[_Numbered]]:
         staged, held = self._staged, self._held or []
         self._staged, self._held = [], None
         self._released.set()
@@ -324,8 +324,8 @@ class Outbox:
         audio = Audio(data=codec.wav_base64(pcm, SPEECH_HZ), turn=piece.turn, seq=piece.seq, last=piece.last)
         return codec.encode(audio, piece.n)
 
-    def _forget_old_sound(self) -> None:
-        """From the newest back, as much sound is kept as there is room for."""
+    def _drop_old_audio(self) -> None:
+        """Keeps the audio of the newest pieces, as far as there is room."""
         room = KEPT_SPEECH_BYTES
         for each in reversed(self.unheard):
             if each.pcm is None:
@@ -336,12 +336,12 @@ class Outbox:
 
 
 def is_speech(stored: str) -> bool:
-    """Whether what is stored is no message but tells of speech."""
+    """Whether a stored text describes speech, and is not a message."""
     return stored.startswith(_SPEECH)
 
 
 def heard_of(turn: int, told: Told, seen_n: int) -> HeardSpeech | None:
-    """What a client that has seen messages up to `seen_n` has heard of a turn; None if nothing of it was spoken."""
+    """How much of a turn a client has heard that has seen messages up to `seen_n`; None if nothing was spoken."""
     heard: HeardSpeech | None = None
     for _, text in told:
         match msgspec.json.decode(text, type=SpokenPiece | HeardSpeech) if is_speech(text) else None:
@@ -353,7 +353,7 @@ def heard_of(turn: int, told: Told, seen_n: int) -> HeardSpeech | None:
 
 
 def rest_of(answer: str, heard: HeardSpeech) -> list[str]:
-    """The words of an answer that were not heard. Where speech came without its words, its length must tell."""
+    """Returns the words of an answer that were not heard. For speech without known words, its length decides."""
     words, count = answer.split(), len(heard.text.split())
     if not count and heard.ms:
         count = round(len(words) * heard.ms / (heard.ms + heard.missing_ms))
@@ -361,11 +361,11 @@ def rest_of(answer: str, heard: HeardSpeech) -> list[str]:
 
 
 _SPEECH: Final = ('{"type":"audio",', '{"type":"heard",')
-"""How what tells of speech begins: its type is the first field."""
+"""How a stored text about speech begins: its type is the first field."""
 
 
 def last_queue(told: Told) -> tuple[QueuedText, ...]:
-    """The typed messages that waited when this was told."""
+    """Returns the typed messages that were queued when this was sent."""
     newest = next((text for _, text in reversed(told) if text.startswith(_QUEUED)), None)
     return () if newest is None else msgspec.json.decode(newest, type=Queued).messages
 

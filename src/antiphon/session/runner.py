@@ -336,7 +336,7 @@ class Runner:
         """An answer under way belongs to the conversation that is to be forgotten."""
         if self.state.phase in BUSY:
             await self.step(c.Interrupt())
-        self.outbox.forget_all()
+        self.outbox.drop_all()
         await self.writer.clear()
         self._models.forget_handles()
         self._reconnect()
@@ -430,7 +430,7 @@ class Runner:
             case fx.InterruptModel(turn=turn, heard=heard):
                 self.tool_runner.cancel()
                 self._repeater.stop()
-                self.outbox.forget_speech()
+                self.outbox.drop_speech()
                 if self._models.connection is not None:
                     self._models.connection.interrupt(turn, heard)
             case fx.SetTimer(at_ms=at_ms):
@@ -539,7 +539,7 @@ class Runner:
         self._client.tell_farewell()
         self._repeater.stop()
         if self.state.phase is not Phase.SPEAKING:
-            self.outbox.forget_speech()
+            self.outbox.drop_speech()
         try:
             await self._recorder.save()
         except Fenced:
