@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.fakes.scripted_live import Call, Say
+from tests.fakes.scripted_live import Call, Say, Step
 from tests.fakes.toolbox import document, write_tool
 from tests.wire.caller import Caller, call
 from tests.wire.served import Served, serve
@@ -34,7 +34,7 @@ def write_intent_tool(folder: Path, tool_id: str, intent: str) -> None:
 def served(tmp_path: Path) -> Iterator[Served]:
     write_intent_tool(tmp_path, "hide_words", "SUPPRESS_TRANSCRIPT, value=True")
     write_intent_tool(tmp_path, "note_request", f'SET_PENDING_MESSAGE, message="{REQUEST}"')
-    script = [
+    script: list[Step] = [
         *(Say("Let me see. ", goes_on=True), Call("hide_words"), Say("These words are only spoken.")),
         *(Say("And these are shown."), Call("note_request"), Say("Noted."), Say("It is 5.")),
     ]
