@@ -290,6 +290,7 @@ class Runner:
     async def _do(self, message: c.ClientMessage) -> None:
         match message:
             case c.StopListening():
+                self._voice.cancel_start()
                 await self.step(e.ListeningStopped(self._microphone.has_heard_speech))
             case c.PlaybackDone():
                 # What must be made again has not been sent, so it cannot have been played.
@@ -576,10 +577,9 @@ class Runner:
     async def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._voice.stop()
+        self._voice.cancel_start()
         self._repeater.stop()
         self._models.close()
-        self._models.drop_successor()
         await self.tool_runner.stop()
         if self._sampler is not None:
             await self._sampler.stop()

@@ -113,10 +113,16 @@ class Voice:
 
     async def fail(self, error: ModelError) -> None:
         """No model listens. The client is told why, and the conversation goes on in text."""
-        self._wanted = None
-        self._models.drop_successor()
         self.refuse(str(error))
         await self.end(UNAVAILABLE)
+
+    def cancel_start(self) -> None:
+        """The user no longer wants the call that is about to start. What was said into the microphone is dropped."""
+        self._wanted = None
+        self._models.drop_successor()
+        if self._reopening is not None:
+            self._reopening.cancel()
+            self._reopening = None
         self._microphone.open()
 
     def reopen(self) -> None:
@@ -130,11 +136,11 @@ class Voice:
 
     async def end(self, reason: str, final_message: str | None = None) -> None:
         """The conversation goes on in text."""
+        self.cancel_start()
         if self._state().mode is not Mode.VOICE:
             return
         if self._state().phase in BUSY:
             await self._step(c.Interrupt())
-        self._wanted = None
         self._models.close()
         await self._calls.end()
         self._set_mode(Mode.TEXT)
@@ -143,10 +149,6 @@ class Voice:
 
     def refuse(self, why: str) -> None:
         self._outbox.send(Notice(NoticeKind.WARNING, why, UNAVAILABLE))
-
-    def stop(self) -> None:
-        if self._reopening is not None:
-            self._reopening.cancel()
 
     async def _reopen(self) -> None:
         self._reopening = None
