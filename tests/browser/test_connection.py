@@ -21,6 +21,7 @@ def lose(visitor: Visitor, wire: Wire) -> None:
     wire.admits = False
     wire.close(1011)
     visitor.sees("Connection", "Reconnecting")
+    expect(visitor.find("button", "Try now", exact=True)).to_be_visible()
 
 
 def come_back(visitor: Visitor, wire: Wire) -> None:
