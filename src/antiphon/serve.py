@@ -91,6 +91,8 @@ async def run_server(
         model = await stack.enter_async_context(app.text_model())
         required = await _requires_token(app, host, insecure)
         sockets = listen(host, port)
+        for each in sockets:
+            stack.callback(each.close)
         bound = int(sockets[0].getsockname()[1])
         voice = None
         if voice_model is None:

@@ -25,11 +25,12 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
+from antiphon.session.commands import UNKNOWN_CONVERSATION
 from antiphon.session.live import Live as Live
 from antiphon.session.models import ModelFactories
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
-from antiphon.session.runner import UNKNOWN_CONVERSATION, Runner
+from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
 from antiphon.session.state import BUSY
 from antiphon.session.stored_session import FIRST_LEASE, HANDLE_MS, LEASE_MS, StoredSession, Stores, new_record

@@ -17,12 +17,13 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.calls import CallLog
+from antiphon.session.commands import carry_out
 from antiphon.session.connection import ConnectFailed, FromModel, Opened
 from antiphon.session.history import history_of
 from antiphon.session.machine import step
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.microphone import Microphone
-from antiphon.session.models import NO_MODEL, ModelFactories, SessionModels
+from antiphon.session.models import ModelFactories, SessionModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
@@ -44,7 +45,6 @@ from antiphon.tools.spec import Mode
 
 FAULT: Final = "Something went wrong on the server, and this could not be done. Please try again."
 CONVERSATION_GONE: Final = "This conversation was deleted. I have started a new one."
-UNKNOWN_CONVERSATION: Final = s.Error("You have no such conversation.", "unknown_conversation")
 
 STARTING: Final = (c.StartListening, c.StartVoice)
 ASKING: Final = (*STARTING, c.TextMessage, c.Confirm)
@@ -79,7 +79,7 @@ class Runner:
         self.is_restoring = False
         """Whether a turn that another process has left is about to be answered."""
         self._clock = clock
-        self._composer = composer
+        self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
         tools.messaging = self._client
         self.calls = CallLog(stored, self.writer, clock)
@@ -95,29 +95,29 @@ class Runner:
         self.save = self._recorder.save
         self.save_messages = self._recorder.save_messages
         self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
-        self._models = SessionModels(factories, self._describe_context, self.post)
-        self._microphone = Microphone(self._models, lambda: self.state)
-        self._voice = Voice(
-            models=self._models,
+        self.models = SessionModels(factories, self._describe_context, self.post)
+        self.microphone = Microphone(self.models, lambda: self.state)
+        self.voice = Voice(
+            models=self.models,
             calls=self.calls,
             tools=tools,
             outbox=outbox,
-            microphone=self._microphone,
+            microphone=self.microphone,
             state=lambda: self.state,
             step=self.step,
             post=self.post,
         )
-        self._outcomes = CallOutcomes(
+        self.outcomes = CallOutcomes(
             tools=self.tool_runner,
             writer=self.writer,
             outbox=outbox,
-            voice=self._voice,
+            voice=self.voice,
             state=lambda: self.state,
             step=self.step,
             respond=self._respond,
-            connection=lambda: self._models.connection,
+            connection=lambda: self.models.connection,
         )
-        self._sampler = None if synthesize is None else Sampler(synthesize, outbox, self._voice.refuse)
+        self.sampler = None if synthesize is None else Sampler(synthesize, outbox, self.voice.refuse)
         self._repeater = Repeater(synthesize, outbox, lambda: self.preferences)
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
@@ -137,11 +137,11 @@ class Runner:
 
     def post(self, item: MailboxItem) -> None:
         if isinstance(item, STARTING):
-            self._microphone.wait()
+            self.microphone.wait()
         self._mailbox.put_nowait(item)
 
     def hear(self, pcm: bytes, *, playing: bool = False) -> None:
-        self._microphone.hear(pcm, playing)
+        self.microphone.hear(pcm, playing)
 
     def charge(self, charge: QuotaCharge) -> None:
         """From now on tool calls are charged to this account."""
@@ -168,7 +168,7 @@ class Runner:
     def begin_from(self, state: SessionState, preferences: Preferences) -> None:
         """Goes on where another process has left. To be called before the session runs."""
         self.state, self.preferences = state, preferences
-        self._models.set_voice(preferences.voice, preferences.speed)
+        self.models.set_voice(preferences.voice, preferences.speed)
         if state.phase in BUSY:
             self._at_rest.clear()
 
@@ -185,8 +185,8 @@ class Runner:
 
         async def go_on() -> None:
             await self.step(e.ClientBack(missing_ms))
-            if self._models.connection is None:
-                self._voice.reopen()
+            if self.models.connection is None:
+                self.voice.reopen()
 
         self.post(go_on)
         self._repeater.start()
@@ -233,31 +233,31 @@ class Runner:
             log.error("mailbox_item_failed", session=self.tools.id, exc_info=error)
             message, code = FAULT, ErrorCode.INTERNAL
         self._repeater.stop()
-        self._reconnect()
+        self.reconnect()
         await self.step(e.TurnAbandoned(message, code))
 
     async def _take_from_model(self, item: FromModel) -> None:
         connection, event = item.connection, item.event
-        is_successor = connection is self._models.successor
-        if not is_successor and connection is not self._models.connection:
+        is_successor = connection is self.models.successor
+        if not is_successor and connection is not self.models.connection:
             return
         match event:
             case Opened():
                 if self.state.mode is Mode.VOICE and not is_successor:
-                    self._voice.note_model(connection.profile.name)
-                await self._voice.start_if_ready()
-                self._open_microphone()
+                    self.voice.note_model(connection.profile.name)
+                await self.voice.start_if_ready()
+                self.open_microphone()
             case ConnectFailed(error=error):
                 await self._take_failure(error, is_successor=is_successor)
             case live.Closed() if is_successor:
-                await self._voice.fail(ModelError(event.reason, retryable=event.retryable))
+                await self.voice.fail(ModelError(event.reason, retryable=event.retryable))
             case live.Closed():
-                self._models.close()
+                self.models.close()
                 await self.step(event)
-                self._voice.reopen()
+                self.voice.reopen()
             case live.TurnStarted() if await self._is_blocked():
                 # By another session of the same user: the call does not outlast that.
-                await self._voice.end("blocked")
+                await self.voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
                 pass
             case _:
@@ -267,98 +267,30 @@ class Runner:
         """A model could not be connected."""
         turn = self.state.turn
         if not is_successor:
-            self._models.close()
+            self.models.close()
             if turn is not None:
                 await self.step(
                     live.TurnFailed(turn.id, str(error), error.retryable, error.rate_limited, error.retry_after_s)
                 )
         if is_successor or self.state.mode is Mode.VOICE:
-            await self._voice.fail(error)
+            await self.voice.fail(error)
 
     async def _take_from_client(self, message: c.ClientMessage) -> None:
         if not (isinstance(message, ASKING) and await self._is_blocked()):
-            await self._do(message)
+            await carry_out(self, message)
         elif isinstance(message, STARTING):
-            self._microphone.open()
+            self.microphone.open()
 
     async def _is_blocked(self) -> bool:
         blocked, has_news = await self._client.check_user(self._clock.now_ms())
-        if has_news and self._models.connection is not None:
-            self._reconnect()
+        if has_news and self.models.connection is not None:
+            self.reconnect()
         return blocked
 
-    async def _do(self, message: c.ClientMessage) -> None:
-        match message:
-            case c.StopListening():
-                self._voice.cancel_start()
-                await self.step(e.ListeningStopped(self._microphone.has_heard_speech))
-            case c.PlaybackDone():
-                # What must be made again has not been sent, so it cannot have been played.
-                if not self.outbox.unspoken:
-                    await self.step(message)
-            case c.Settings():
-                self.outbox.send(self.preferences.change(message))
-                self._models.set_voice(self.preferences.voice, self.preferences.speed)
-                await self._recorder.save()
-            case c.ClearConversation():
-                await self._clear()
-            case c.StartVoice(pending_request=pending):
-                await self._start_voice((pending or "").strip())
-            case c.EndVoice():
-                await self._voice.end("user_request")
-            case c.LoadConversation(conversation_id=id):
-                await self._load(id)
-            case c.Confirm(confirmation_token=token, approved=approved):
-                await self._outcomes.confirm(token, approved)
-            case c.TestAudio(voice=voice):
-                self._sample(voice)
-            case c.Ping(t=t):
-                self.outbox.send(s.Pong(t), once=True)
-            case c.Hello():
-                self.outbox.send(s.Error("hello must be the first message.", "hello_late"))
-            case c.StartListening():
-                await self.step(message)
-                self._open_microphone()
-            case _:
-                await self.step(message)
-
-    def _open_microphone(self) -> None:
+    def open_microphone(self) -> None:
         """Lets audio through, unless a model that listens is still to come."""
-        if not self._voice.is_starting:
-            self._microphone.open()
-
-    async def _start_voice(self, pending_request: str) -> None:
-        pending, self.tools.state.pending_message = self.tools.state.pending_message or "", None
-        greets = self.preferences.greeting and not self.writer.transcript.messages
-        greeting = self._composer.assistant.greeting if greets else ""
-        await self._voice.start(VoiceStart(pending_request or pending, greeting))
-
-    async def _clear(self) -> None:
-        """An answer under way belongs to the conversation that is to be forgotten."""
-        if self.state.phase in BUSY:
-            await self.step(c.Interrupt())
-        self.outbox.drop_all()
-        await self.writer.clear()
-        self._models.forget_handles()
-        self._reconnect()
-
-    def _sample(self, voice: str | None) -> None:
-        if self._sampler is None:
-            self._voice.refuse(NO_MODEL[Mode.VOICE])
-        else:
-            self._sampler.start(voice or self.preferences.voice, self.preferences.speed)
-
-    async def _load(self, conversation_id: str) -> None:
-        if not await self.writer.has(conversation_id):
-            self.outbox.send(UNKNOWN_CONVERSATION)
-            return
-        if self.state.phase in BUSY:
-            await self.step(c.Interrupt())
-        await self.calls.end()
-        await self.writer.load(conversation_id)
-        self._models.forget_handles()
-        self._reconnect()
-        self.tell_history()
+        if not self.voice.is_starting:
+            self.microphone.open()
 
     def tell_history(self) -> None:
         """What was said in this conversation, and what waits to be answered."""
@@ -413,11 +345,11 @@ class Runner:
             case fx.AnswerSpeech(turn=turn, text=text):
                 await self._answer_speech(turn, text)
             case fx.Respond(turn=turn, text=text, ran=ran):
-                await self._outcomes.respond(turn, text, ran)
+                await self.outcomes.respond(turn, text, ran)
             case fx.EndAudio(turn=turn):
-                self._microphone.begin_turn()
-                if self._models.connection is not None:
-                    self._models.connection.end_audio(turn)
+                self.microphone.begin_turn()
+                if self.models.connection is not None:
+                    self.models.connection.end_audio(turn)
             case fx.StoreAnswer(text=text):
                 is_shown = not self.tools.state.suppress_transcript
                 await self._recorder.store_answer(effect, text if is_shown else self._shown)
@@ -432,8 +364,8 @@ class Runner:
                 self.tool_runner.cancel()
                 self._repeater.stop()
                 self.outbox.drop_speech()
-                if self._models.connection is not None:
-                    self._models.connection.interrupt(turn, heard)
+                if self.models.connection is not None:
+                    self.models.connection.interrupt(turn, heard)
             case fx.SetTimer(at_ms=at_ms):
                 self._set_timer(at_ms)
             case fx.EndTurn(number=number):
@@ -441,16 +373,16 @@ class Runner:
             case fx.Save():
                 await self._recorder.save()
             case fx.StartVoice():
-                await self._voice.start(VoiceStart())
+                await self.voice.start(VoiceStart())
             case fx.LogIgnored(what=what):
                 log.warning("ignored", session=self.tools.id, what=what)
 
     async def _begin_turn(self, begin: fx.BeginTurn) -> None:
-        self._microphone.begin_turn()
+        self.microphone.begin_turn()
         # Before the turn is counted: a process that makes its answer anew counts it by itself.
         self._recorder.describe()
         if begin.continues is None:
-            await self._outcomes.note_late()
+            await self.outcomes.note_late()
             self.tool_runner.begin_turn(begin.turn)
         else:
             self.tool_runner.note_turn(begin.turn)
@@ -465,12 +397,12 @@ class Runner:
         self._note_move()
 
     async def _answer_speech(self, turn: str, text: str) -> None:
-        connection, current = self._models.connection, self.state.turn
+        connection, current = self.models.connection, self.state.turn
         is_current = current is not None and current.id == turn
         if connection is not None and connection.profile.waits_to_answer and is_current:
-            await self._outcomes.respond(turn, text, ())
+            await self.outcomes.respond(turn, text, ())
         else:
-            await self._outcomes.check_consent(turn, text)
+            await self.outcomes.check_consent(turn, text)
 
     def _note_move(self) -> None:
         """If the conversation was deleted elsewhere, a model that knows it is not asked any more."""
@@ -486,7 +418,7 @@ class Runner:
         """What a model is connected with."""
         snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
         return LiveContext(
-            system=self._composer.compose(
+            system=self.composer.compose(
                 mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode), notes=self._client.notes or ()
             ),
             transcript=transcript,
@@ -500,30 +432,30 @@ class Runner:
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:
         self._catch_up()
         try:
-            self._models.connect(self.state.mode).respond(turn, text, ran)
+            self.models.connect(self.state.mode).respond(turn, text, ran)
         except ModelError as error:
             self.post(partial(self.step, live.TurnFailed(turn, str(error), error.retryable)))
 
     def _catch_up(self) -> None:
         """A model with a context of its own that lacks turns of other sessions is replaced."""
-        connection = self._models.connection
+        connection = self.models.connection
         if self._is_behind and connection is not None and connection.profile.keeps_context:
-            self._models.close()
-            self._voice.reopen()
+            self.models.close()
+            self.voice.reopen()
         self._is_behind = False
 
-    def _reconnect(self) -> None:
+    def reconnect(self) -> None:
         """The model is replaced: it must forget, or learn of another conversation, or has failed."""
         self.tool_runner.cancel()
-        self._models.close()
-        self._voice.reopen()
+        self.models.close()
+        self.voice.reopen()
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
         storing = self.writer.store_runs(turn, answers, self.outbox)
-        current, connection = self.state.turn, self._models.connection
+        current, connection = self.state.turn, self.models.connection
         if self.tools.state.ending is After.IMMEDIATE and self.state.mode is Mode.VOICE:
             await storing
-            await self._voice.end(*self.tool_runner.goodbye)
+            await self.voice.end(*self.tool_runner.goodbye)
         else:
             if connection is not None and current is not None and current.id == turn:
                 # The model goes on while the runs are stored. What it says waits in the mailbox until they are.
@@ -557,10 +489,10 @@ class Runner:
             return
         self._catch_up()
         if self.tools.state.ending is not None:
-            await self._voice.end(*self.tool_runner.goodbye)
-        await self._voice.start_if_ready()
-        self._outcomes.watch_left()
-        await self._outcomes.tell()
+            await self.voice.end(*self.tool_runner.goodbye)
+        await self.voice.start_if_ready()
+        self.outcomes.watch_left()
+        await self.outcomes.tell()
         if self.state.phase in RESTING:
             await self.step(e.QueueReady())
 
@@ -577,10 +509,10 @@ class Runner:
     async def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._voice.cancel_start()
+        self.voice.cancel_start()
         self._repeater.stop()
-        self._models.close()
+        self.models.close()
         await self.tool_runner.stop()
-        if self._sampler is not None:
-            await self._sampler.stop()
-        await self._models.wait_closed()
+        if self.sampler is not None:
+            await self.sampler.stop()
+        await self.models.wait_closed()

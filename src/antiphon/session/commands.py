@@ -1,0 +1,90 @@
+"""What a client's messages ask for beyond the state table: settings, another conversation, a sample of a voice."""
+
+from typing import TYPE_CHECKING, Final
+
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.session import events as e
+from antiphon.session.models import NO_MODEL
+from antiphon.session.state import BUSY
+from antiphon.session.voice import VoiceStart
+from antiphon.tools.spec import Mode
+
+if TYPE_CHECKING:
+    from antiphon.session.runner import Runner
+
+UNKNOWN_CONVERSATION: Final = s.Error("You have no such conversation.", "unknown_conversation")
+
+
+async def carry_out(runner: "Runner", message: c.ClientMessage) -> None:
+    """Does what a message of the client asks for. What concerns the state is left to the machine."""
+    match message:
+        case c.StopListening():
+            runner.voice.cancel_start()
+            await runner.step(e.ListeningStopped(runner.microphone.has_heard_speech))
+        case c.PlaybackDone():
+            # What must be made again has not been sent, so it cannot have been played.
+            if not runner.outbox.unspoken:
+                await runner.step(message)
+        case c.Settings():
+            runner.outbox.send(runner.preferences.change(message))
+            runner.models.set_voice(runner.preferences.voice, runner.preferences.speed)
+            await runner.save()
+        case c.ClearConversation():
+            await _clear(runner)
+        case c.StartVoice(pending_request=pending):
+            await _start_voice(runner, (pending or "").strip())
+        case c.EndVoice():
+            await runner.voice.end("user_request")
+        case c.LoadConversation(conversation_id=id):
+            await _load(runner, id)
+        case c.Confirm(confirmation_token=token, approved=approved):
+            await runner.outcomes.confirm(token, approved)
+        case c.TestAudio(voice=voice):
+            _sample(runner, voice)
+        case c.Ping(t=t):
+            runner.outbox.send(s.Pong(t), once=True)
+        case c.Hello():
+            runner.outbox.send(s.Error("hello must be the first message.", "hello_late"))
+        case c.StartListening():
+            await runner.step(message)
+            runner.open_microphone()
+        case _:
+            await runner.step(message)
+
+
+async def _start_voice(runner: "Runner", pending_request: str) -> None:
+    pending, runner.tools.state.pending_message = runner.tools.state.pending_message or "", None
+    greets = runner.preferences.greeting and not runner.writer.transcript.messages
+    greeting = runner.composer.assistant.greeting if greets else ""
+    await runner.voice.start(VoiceStart(pending_request or pending, greeting))
+
+
+async def _clear(runner: "Runner") -> None:
+    """An answer under way belongs to the conversation that is to be forgotten."""
+    if runner.state.phase in BUSY:
+        await runner.step(c.Interrupt())
+    runner.outbox.drop_all()
+    await runner.writer.clear()
+    runner.models.forget_handles()
+    runner.reconnect()
+
+
+def _sample(runner: "Runner", voice: str | None) -> None:
+    if runner.sampler is None:
+        runner.voice.refuse(NO_MODEL[Mode.VOICE])
+    else:
+        runner.sampler.start(voice or runner.preferences.voice, runner.preferences.speed)
+
+
+async def _load(runner: "Runner", conversation_id: str) -> None:
+    if not await runner.writer.has(conversation_id):
+        runner.outbox.send(UNKNOWN_CONVERSATION)
+        return
+    if runner.state.phase in BUSY:
+        await runner.step(c.Interrupt())
+    await runner.calls.end()
+    await runner.writer.load(conversation_id)
+    runner.models.forget_handles()
+    runner.reconnect()
+    runner.tell_history()
