@@ -44,7 +44,7 @@ class Call(Line):
             case Message(type="response"):
                 note("response", int(message.text.split()[-1]), now_ns)
             case Message(type="generation_complete"):
-                self.play_until(self._play_until_s, message.turn)
+                self.play_until(self._play_until_s, message.turn or 0)
 
     def hear(self, payload: bytes, now_ns: int) -> None:
         _, _, _, piece = SPEECH_HEAD.unpack_from(payload)

@@ -25,7 +25,7 @@ class Message(Struct):
     type: str
     state: str = ""
     text: str = ""
-    turn: int = 0
+    turn: int | None = None
     end_of_turn_ms: float | None = None
 
 
