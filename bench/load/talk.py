@@ -73,7 +73,7 @@ class Talk(Line):
     def read(self, message: Message, now_ns: int) -> None:
         match message:
             case Message(type="generation_complete"):
-                self.play_until(self._play_until_s, message.turn)
+                self.play_until(self._play_until_s, message.turn or 0)
             case Message(type="turn_metrics", end_of_turn_ms=silence_ms) if silence_ms is not None:
                 self.turns += 1
                 self._note(silence_ms)
