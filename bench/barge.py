@@ -167,7 +167,7 @@ def tabulate_speed(heard: Sequence[Heard], kind: Kind) -> Table:
 
 
 def tabulate_false(heard: Sequence[Heard]) -> Table:
-    table = Table("", title="What is no speech to the assistant, and interrupts all the same")
+    table = Table("", title="Sounds that are not speech to the assistant, and how often they interrupt")
     for heading in ("heard", *RULES):
         table.add_column(heading, justify="right")
     for kind in NOISES:

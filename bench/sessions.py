@@ -78,7 +78,7 @@ class Bench:
             self.found.peers.append(measure_input(python, sessions, PHRASES_DIR, self._core))
 
     def _run(self, people: People, load_: Load, seconds: float) -> None:
-        self._console.print(f"{load_}{' with ears' if load_.ears else ''} …")
+        self._console.print(f"{load_}{' with real listening' if load_.ears else ''} …")
         self.found.runs.append(run(people, load_, seconds, self._core, RESULTS))
 
 
@@ -101,7 +101,7 @@ def profile(console: Console, people: People, load_: Load, seconds: float, core:
         run(people, load_, seconds, core, RESULTS, path)
         stats: Any = pstats.Stats(str(path))
     whole_s = stats.total_tt
-    table = Table("", title=f"The server's functions by their own time, of {whole_s:.1f} s")
+    table = Table("", title=f"The server's functions by their own time, out of {whole_s:.1f} s")
     for heading in ("share", "calls", "µs a call"):
         table.add_column(heading, justify="right")
     functions = sorted(stats.stats.items(), key=lambda entry: entry[1][2], reverse=True)
@@ -123,7 +123,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="also measure 400 sessions with the scripted voice")
     parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="measure these numbers of sessions instead")
     parser.add_argument(
-        "--seconds", type=float, help=f"how long each is measured ({SECONDS:g}, {EARS_SECONDS:g} with ears)"
+        "--seconds", type=float, help=f"how long each is measured ({SECONDS:g}, {EARS_SECONDS:g} with real listening)"
     )
     parser.add_argument("--profile", type=int, metavar="N", help="show where the server's time goes, and nothing else")
     parser.add_argument("--json", type=Path, default=RESULTS / "sessions.json", metavar="FILE")

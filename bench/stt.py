@@ -158,7 +158,7 @@ def tabulate_times(found: Found) -> Table:
 
 
 def tabulate_processes(found: Found) -> Table:
-    table = Table("", title="A process that has loaded the model and heard these")
+    table = Table("", title="A process after it has loaded the model and recognised these")
     for heading in ("loading s", "resident MB", "its own MB"):
         table.add_column(heading, justify="right")
     for name, memory in found.memory.items():
@@ -180,7 +180,7 @@ def tabulate_errors(found: Found) -> Table:
 
 
 def tabulate_agreement(found: Found) -> Table:
-    table = Table("against", title="The same clips, heard by the others")
+    table = Table("against", title="The same clips, recognised by the others")
     for heading in ("clips", "same words", "our errors", "their errors"):
         table.add_column(heading, justify="right")
     for name in (OFFICIAL, PACKAGE):

@@ -152,11 +152,11 @@ def report(console: Console, pairs: Sequence[Pair]) -> None:
     counted = [pair for pair in pairs if pair.is_counted]
     console.print(tabulate(counted))
     known = sum(pair.is_known for pair in pairs)
-    console.print(f"Left out: {known} answers of ours that began with words that were said before.")
+    console.print(f"Left out: {known} of our answers, which began with words that were said before.")
     for pair in pairs:
         for name, turn in (("Antiphon", pair.ours), ("Pipecat", pair.theirs)):
             if turn is not None and (turn.problem or turn.cut_off_ms is not None):
-                what = turn.problem or "it was answered before it was over, and is left out."
+                what = turn.problem or "was answered before it was over, and is left out."
                 console.print(f"{name}, {escape(pair.utterance.saying.text)} {escape(what)}", soft_wrap=True)
     for target in judge(counted):
         console.print(str(target), soft_wrap=True)

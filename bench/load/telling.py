@@ -100,7 +100,7 @@ def _tell_scripted(runs: Sequence[Figures]) -> Table:
 
 def _tell_ears(runs: Sequence[Figures]) -> Table:
     headings = (*_LATENCY, "answered", "short", "middle", "long")
-    table = _table(*headings, title="Real ears on one core, added latency in ms")
+    table = _table(*headings, title="Real listening on one core, added latency in ms")
     for figures in runs:
         counts = (figures.begun, figures.turns, *map(figures.count, SILENCES))
         table.add_row(str(figures.load), *_tell_latency(figures), *map(str, counts))
@@ -132,9 +132,7 @@ def _tell_host(runs: Sequence[Figures]) -> str:
     quiet = sum(figures.undisturbed_ms.count for figures in streaming)
     everything = sum(figures.took_ms.count for figures in streaming)
     worst = max((figures.stolen for figures in streaming), default=0.0)
-    return (
-        f"quiet: {quiet:,} of {everything:,}, with nothing taken by the host. It took up to {worst:.1%} of our cores."
-    )
+    return f"quiet: {quiet:,} of {everything:,}, while the host took no time. It took up to {worst:.1%} of our cores."
 
 
 def _tell_kinds(figures: Figures) -> Table:
