@@ -1,4 +1,4 @@
-"""How soon an answer stops for somebody who speaks, and what else stops it: our rule, and those of others.
+"""Measures how soon an answer stops for somebody who speaks, and what else stops it, by our rule and by others.
 
 Sounds go through Silero and the rule frame by frame, without a server. README.md says how they are made and counted.
 """
@@ -33,9 +33,9 @@ from bench.speech.clips import VOICES, MissingProgram
 
 RESULTS: Final = Path(__file__).parent / "results"
 LATE: Final = 0.05
-"""The share that may come later than it should."""
+"""The share of speech for which an interruption may come too late."""
 MISTAKEN: Final = 0.05
-"""The share of hums that may be taken for speech: some mouths hum as others say "who"."""
+"""The share of hums that may be taken for speech: some people hum as others say "who"."""
 IN_TIME_MS: Final = 200
 IN_TIME_PLAYING_MS: Final = 300
 
@@ -45,7 +45,7 @@ class Rule(Protocol):
 
 
 class InARow:
-    """So many frames in a row, of at least that probability, are speech."""
+    """Detects speech when this many frames in a row have at least this probability."""
 
     def __init__(self, frames: int, probability: float) -> None:
         self._enough = frames
@@ -65,7 +65,7 @@ def make_ours(answer: bytes | None) -> BargeIn:
 
 
 class Holding:
-    """What stops our server from sending more. It is decided afterwards whether that was an interruption."""
+    """Detects when our server stops sending. Whether it was an interruption is decided afterwards."""
 
     def __init__(self, barge: BargeIn) -> None:
         self._barge = barge
@@ -82,7 +82,7 @@ RULES: Final[Mapping[str, Callable[[bytes | None], Rule]]] = {
     OURS: make_ours,
     HELD: lambda answer: Holding(make_ours(answer)),
     THREE: lambda _: InARow(3, 0.5),
-    # Its `VADParams`: a confidence of 0.7 for 0.2 s. It asks for a volume besides, which is nothing that tells a hum.
+    # Its `VADParams`: a confidence of 0.7 for 0.2 s. It also requires a volume, which does not help to detect a hum.
     PIPECAT: lambda _: InARow(6, 0.7),
 }
 
@@ -91,7 +91,7 @@ RULES: Final[Mapping[str, Callable[[bytes | None], Rule]]] = {
 class Heard:
     sound: Sound
     delays_ms: Mapping[str, float]
-    """By each rule, from the beginning of the sound to the interruption; infinite if there is none."""
+    """The time from the beginning of the sound to the interruption, by rule; infinite if there is none."""
 
     def is_interrupted(self, rule: str) -> bool:
         return self.delays_ms[rule] < np.inf
@@ -105,7 +105,7 @@ def hear_all(sounds: Sequence[Sound], vad: Vad) -> list[Heard]:
 
 
 def _run_vad(sounds: Sequence[Sound], vad: Vad) -> list[list[float]]:
-    """How likely each frame is speech; all sounds at once, as a server hears them."""
+    """Returns the probability of speech of each frame. All sounds are processed in one batch, as on a server."""
     streams = [vad.stream() for _ in sounds]
     heard: list[list[float]] = [[] for _ in sounds]
     for at in range(max(len(sound.frames) for sound in sounds)):
@@ -125,12 +125,12 @@ def _try(rule: Rule, sound: Sound, probabilities: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How soon one rule stops for some of the speech."""
+    """How soon one rule interrupts for one kind of speech."""
 
     p50: float
     p95: float
     in_time: float
-    """The share that came soon enough."""
+    """The share of interruptions that came soon enough."""
 
     def __str__(self) -> str:
         if self.p50 <= 0:
@@ -167,7 +167,7 @@ def tabulate_speed(heard: Sequence[Heard], kind: Kind) -> Table:
 
 
 def tabulate_false(heard: Sequence[Heard]) -> Table:
-    table = Table("", title="What is no speech to the assistant, and interrupts all the same")
+    table = Table("", title="Sounds that are not speech to the assistant, and how often they interrupt")
     for heading in ("heard", *RULES):
         table.add_column(heading, justify="right")
     for kind in NOISES:
@@ -233,7 +233,7 @@ def _tell(ms: float) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="of the noises, the rooms and where frames begin")
+    parser.add_argument("--seed", type=int, default=0, help="the seed for the noises, the rooms and the frame offsets")
     parser.add_argument("--json", type=Path, default=RESULTS / "barge.json", metavar="FILE")
     options = parser.parse_args()
     console = Console()

@@ -1,4 +1,4 @@
-"""A model's server that misbehaves in every way we know, and what the other sessions of our server notice of it.
+"""Measures how a model server that misbehaves in every way we know affects other sessions of our server.
 
 README.md says what is measured.
 """
@@ -45,13 +45,13 @@ MAX_STEP_MS: Final = 50.0
 class Row(Struct, frozen=True):
     mode: str
     turns: int
-    """Turns of the attackers that came to an end."""
+    """How many turns of the attackers ended."""
     growth_mb: float
-    """The most that the server's resident size grew by."""
+    """The largest growth of the server's resident size."""
     p50_ms: float
     p99_ms: float
     step_ms: float
-    """The longest that the server's event loop computed without a break, in time of the processor."""
+    """How long the server's event loop ran without a break at most, in processor time."""
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 async def attack(served: Served, mode: Mode | None, seconds: float) -> Row:
-    """Some sessions whose model misbehaves, beside others that only ask whether the server is there.
+    """Runs sessions whose model misbehaves, together with others that only send pings.
 
     Without a mode nobody attacks, which shows what the machine itself adds.
     """
@@ -86,7 +86,7 @@ async def attack(served: Served, mode: Mode | None, seconds: float) -> Row:
         await say(warm, Mode.GOOD)
     known = len(read_steps(served))
     before = most = served.resident_bytes
-    # In a process of their own: what the attackers have to read must not make them late.
+    # In their own process, so that what the attackers read does not delay them.
     watching = await asyncio.create_subprocess_exec(
         *(sys.executable, __file__, "--bystand", served.url, "--seconds", str(seconds)), stdout=PIPE
     )
@@ -104,7 +104,7 @@ async def attack(served: Served, mode: Mode | None, seconds: float) -> Row:
 
 
 async def insist(url: str, mode: Mode) -> int:
-    """Asks the model again and again; gives the number of turns when it is cancelled."""
+    """Asks the model repeatedly; returns the number of turns when it is cancelled."""
     turns = 0
     with suppress(asyncio.CancelledError, ConnectionClosed):
         async with await enter(url) as socket:
@@ -115,7 +115,7 @@ async def insist(url: str, mode: Mode) -> int:
 
 
 async def bystand(url: str, seconds: float) -> list[float]:
-    """How long each of many pings took, in milliseconds."""
+    """Sends pings and returns how long each took, in milliseconds."""
     return [ms for times in await asyncio.gather(*(ping(url, seconds) for _ in range(BYSTANDERS))) for ms in times]
 
 
@@ -141,14 +141,14 @@ async def enter(url: str) -> ClientConnection:
 
 
 async def say(socket: ClientConnection, text: str) -> None:
-    """A turn. Messages are not decoded: the attackers are not to be slower than the server."""
+    """Makes a turn. Messages are not decoded, so that the attackers are not slower than the server."""
     await socket.send(json.dumps({"type": "text_message", "text": text}))
     while '"state":"idle"' not in str(await socket.recv()):
         pass
 
 
 def read_steps(served: Served) -> list[float]:
-    """How long the server's event loop has computed without a break, in milliseconds, each time that it was long."""
+    """Returns the long steps of the server's event loop, each in milliseconds without a break."""
     return [float(line) for line in served.log_path.with_name(STEPS).read_text().split()]
 
 
@@ -176,7 +176,7 @@ def show(rows: Sequence[Row]) -> Table:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each kind of misbehaviour")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="how long each kind of misbehaviour is measured")
     parser.add_argument("--modes", default="", help='only these, such as "drip,endless line"')
     parser.add_argument("--bystand", default="", help=argparse.SUPPRESS)
     return parser.parse_args()

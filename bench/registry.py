@@ -1,7 +1,7 @@
-"""How long tools take to build and to load, by their number.
+"""Measures how long tools take to build and to load, by their number.
 
-The tools are made up, and have what real ones have: a schema with nested parameters, the seven sections, a handler,
-sentences. Every measurement is a process of its own, as `antiphon tools build` and the start of a server are.
+The tools are generated and have everything that real ones have: a schema with nested parameters, the seven sections, a
+handler and sentences. Every measurement has its own process, as `antiphon tools build` and the start of a server have.
 """
 
 import argparse
@@ -29,14 +29,14 @@ RESULTS: Final = Path(__file__).parent / "results"
 SIZES: Final = (10, 100, 1_000)
 REPEATS: Final = 3
 TASKS: Final = ("build", "load", "load again")
-"""The second load in a process is no quicker: handlers are compiled from the very bytes that were hashed, so there is
-no cache of bytecode that could be cold or warm."""
+"""The second load in a process is not faster: handlers are compiled from the bytes that were hashed, so there is no
+bytecode cache."""
 
 Figures = dict[str, tuple[float, float]]
-"""By task: the seconds that passed, and those that the processor worked. They differ on a machine that is busy."""
+"""Wall-clock and processor seconds by task. They differ on a busy machine."""
 
 LIMITS_S: Final = {"build": 3.0, "load": 1.0}
-"""For the largest size."""
+"""The limits for the largest size."""
 
 READING: Final = ("list", "count", "compare", "summarize", "export", "check", "rank")
 WRITING: Final = ("close", "assign", "delete")
@@ -113,7 +113,7 @@ data:
 
 
 def write_tools(folder: Path, count: int) -> None:
-    """Writes `count` tools into `folder`: seven of ten read, the others write and ask first."""
+    """Writes `count` tools into `folder`: seven of ten read, the others write and need confirmation."""
     possible = list(product((*READING, *WRITING), KINDS, NOUNS))
     for verb, kind, noun in Random(7).sample(possible, count):
         write_tool(folder / f"{verb}_{kind}_{noun}", verb, f"{kind} {noun}", noun)
@@ -171,7 +171,7 @@ def contract(tool_id: str, verb: str, words: str, writes: bool) -> dict[str, Any
 
 
 def measure(folder: Path) -> Figures:
-    """Builds the tools in `folder`, and loads them for the first time and once more."""
+    """Builds the tools in `folder`, and loads them twice."""
     artifact = folder / "tool_registry.json"
     times = [(perf_counter(), process_time())]
     build.write(build.build([folder]), artifact)
@@ -190,12 +190,12 @@ def measure_apart(folder: Path) -> Figures:
 
 
 def measure_sizes(console: Console) -> dict[int, Figures]:
-    """For each number of tools, the medians."""
+    """Returns the medians for each number of tools."""
     runs: dict[int, list[Figures]] = {size: [] for size in SIZES}
     with TemporaryDirectory() as root:
         for size in SIZES:
             write_tools(Path(root, str(size)), size)
-        # Round by round, so that what else the machine does hits all sizes alike.
+        # Round by round, so that other work on the machine affects all sizes alike.
         for size in track(SIZES * REPEATS, "Measuring", console=console, transient=True):
             runs[size].append(measure_apart(Path(root, str(size))))
     return {size: {task: medians([run[task] for run in of]) for task in TASKS} for size, of in runs.items()}

@@ -1,8 +1,8 @@
-"""How many sessions one core carries, what each costs, and how much later than it could be a message comes.
+"""Measures how many sessions one core carries, what each costs, and how much latency the server adds.
 
-The server is a process of its own on one core, with SQLite. This process is all of its clients, on another core, and
-streams the microphone of every session in real time. First the server has a scripted voice that costs next to nothing,
-then its real ears. Pipecat's input side hears what they hear. README.md says what is measured.
+The server has its own process on one core, with SQLite. This process runs all of its clients on another core, and
+streams the microphone of every session in real time. First the server has a scripted voice that costs almost nothing,
+then its real turn detection. Pipecat's input side gets the same audio. README.md says what is measured.
 """
 
 import argparse
@@ -78,12 +78,12 @@ class Bench:
             self.found.peers.append(measure_input(python, sessions, PHRASES_DIR, self._core))
 
     def _run(self, people: People, load_: Load, seconds: float) -> None:
-        self._console.print(f"{load_}{' with ears' if load_.ears else ''} …")
+        self._console.print(f"{load_}{' with real listening' if load_.ears else ''} …")
         self.found.runs.append(run(people, load_, seconds, self._core, RESULTS))
 
 
 def prepare_people(console: Console) -> Speaking:
-    """Has the phrases spoken, once, and finds out where their turns end. Raises `MissingProgram`."""
+    """Synthesises the phrases once, and finds where their turns end. Raises `MissingProgram`."""
     settings = load(None)
     recording = record(PHRASES_DIR, settings.models_dir)
     for _ in track(recording, "Speaking", PHRASES, console=console, transient=True):
@@ -95,13 +95,13 @@ def prepare_people(console: Console) -> Speaking:
 
 
 def profile(console: Console, people: People, load_: Load, seconds: float, core: int) -> None:
-    """The functions in which the server's event loop spends most of its time. Being watched makes calls look dear."""
+    """Shows the functions in which the server's event loop spends most time. Profiling makes calls look expensive."""
     with TemporaryDirectory(dir=RESULTS) as folder:
         path = Path(folder, "profile")
         run(people, load_, seconds, core, RESULTS, path)
         stats: Any = pstats.Stats(str(path))
     whole_s = stats.total_tt
-    table = Table("", title=f"The server's functions by their own time, of {whole_s:.1f} s")
+    table = Table("", title=f"The server's functions by their own time, out of {whole_s:.1f} s")
     for heading in ("share", "calls", "µs a call"):
         table.add_column(heading, justify="right")
     functions = sorted(stats.stats.items(), key=lambda entry: entry[1][2], reverse=True)
@@ -112,18 +112,18 @@ def profile(console: Console, people: People, load_: Load, seconds: float, core:
 
 
 def choose_cores() -> tuple[int, int]:
-    """The server's, and ours. With one core for both, the figures say little."""
+    """Returns the server's core and ours. With one core for both, the figures mean little."""
     *others, own = sorted(os.sched_getaffinity(0))
     return (others[0] if others else own), own
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ears", action="store_true", help="only the part with ears, and Pipecat")
-    parser.add_argument("--all", action="store_true", help="400 sessions with the scripted voice too")
-    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="these numbers of sessions instead")
+    parser.add_argument("--ears", action="store_true", help="measure only the part with real listening, and Pipecat")
+    parser.add_argument("--all", action="store_true", help="also measure 400 sessions with the scripted voice")
+    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="measure these numbers of sessions instead")
     parser.add_argument(
-        "--seconds", type=float, help=f"that each is measured ({SECONDS:g}, {EARS_SECONDS:g} with ears)"
+        "--seconds", type=float, help=f"how long each is measured ({SECONDS:g}, {EARS_SECONDS:g} with real listening)"
     )
     parser.add_argument("--profile", type=int, metavar="N", help="show where the server's time goes, and nothing else")
     parser.add_argument("--json", type=Path, default=RESULTS / "sessions.json", metavar="FILE")

@@ -1,4 +1,4 @@
-"""Hours in minutes: people talk to one server in turn, and its memory and its speed are watched for drift.
+"""People talk to one server continuously, and its memory and latency are checked for drift.
 
 README.md says what is measured.
 """
@@ -37,14 +37,14 @@ RESULTS: Final = Path(__file__).parent / "results"
 MINUTES: Final = 10.0
 PEOPLE: Final = 4
 AT_ONCE: Final = 2
-"""Who talks at the same time. The others are connected, and silent."""
+"""How many talk at the same time. The others are connected but silent."""
 TURNS_A_CALL: Final = 10
-"""Then people hang up and call again, all but the first."""
+"""After this many turns, everybody except the first person hangs up and calls again."""
 EVERY_S: Final = 10.0
 JOKES: Final = 15
-"""For each of them before it begins: they fill the store of spoken phrases, which would take hours otherwise."""
+"""How many jokes each of them hears first. They fill the cache of spoken phrases, which would take hours otherwise."""
 WARM_SHARE: Final = 0.2
-"""Of the time, in the beginning: memory pools grow to what the longest sentences need, two at once."""
+"""The share of the time that is warm-up: memory pools grow to what the longest sentences need, two at once."""
 MAX_GROWTH_MB: Final = 10.0
 MAX_SLOWER: Final = 0.15
 SAYINGS: Final = (
@@ -60,17 +60,17 @@ SAYINGS: Final = (
 
 
 class Sample(Struct, frozen=True):
-    """Of one stretch of time."""
+    """The figures of one interval."""
 
     at_s: float
     rss_mb: float
     turns: int
     latency_ms: float | None
-    """The median of "you stopped → it spoke" as the clients saw it; none if nobody was answered."""
+    """The median of "you stopped → it spoke" as measured by the clients; None if nobody was answered."""
 
 
 class Drift(Struct, frozen=True):
-    """By a straight line through the samples after the warm-up."""
+    """The drift, by a straight line through the samples after the warm-up."""
 
     begin: float
     change: float
@@ -87,7 +87,7 @@ class Tally:
         self.problems: list[str] = []
 
     def take(self) -> tuple[int, float | None]:
-        """What came since the last time."""
+        """Returns what was recorded since the last call."""
         turns, latencies_ms = self.turns, self.latencies_ms
         self.turns, self.latencies_ms = 0, []
         return turns, median(latencies_ms) if latencies_ms else None
@@ -131,14 +131,14 @@ def _verdict(holds: bool, target: str) -> str:
 
 
 def find_drift(points: Sequence[tuple[float, float]]) -> Drift:
-    """From the end of the warm-up to the end."""
+    """Finds the drift from the end of the warm-up to the end."""
     if not points:
         sys.exit("soak: nobody was answered.")
     end_s = points[-1][0]
     settled = [(at_s, value) for at_s, value in points if at_s >= WARM_SHARE * end_s]
     if len(settled) < 2:
         return Drift(settled[-1][1], 0.0)
-    # The median of the slopes between any two: a minute in which the machine was busy does not tilt it.
+    # The median of the slopes between any two points: one busy minute does not affect it much.
     slope = median((after - before) / (to_s - from_s) for (from_s, before), (to_s, after) in combinations(settled, 2))
     begin_s = settled[0][0]
     begin = median(value - slope * (at_s - begin_s) for at_s, value in settled)
@@ -173,7 +173,7 @@ async def soak(
 
 
 async def talk(url: str, clips: Sequence[Clip], turn: asyncio.Semaphore, tally: Tally, stays: bool) -> None:
-    """One person, call after call. Who stays hears every answer to its end, the others are in a hurry."""
+    """Runs one person, call after call. The one who stays hears every answer to its end; the others interrupt."""
     said = cycle(clips)
     while True:
         async with calling(url) as session:
@@ -198,7 +198,7 @@ async def ask(session: Session, clip: Clip, tally: Tally, *, patient: bool) -> N
 
 
 async def hear_jokes(url: str) -> None:
-    """Typed, and cut off as soon as they are there."""
+    """Asks for jokes by text, and interrupts them as soon as they arrive."""
     async with calling(url) as session:
         for _ in range(JOKES):
             await session.send(TextMessage("tell me a joke"))
@@ -221,9 +221,9 @@ async def calling(url: str) -> AsyncIterator[Session]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[psutil.Process, str]]:
-    """`antiphon serve` with its voice, and the address of its socket."""
+    """Runs `antiphon serve` with its voice, and gives the process and the address of its socket."""
     env = {**os.environ, "ANTIPHON_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    # The data folder is another one, and the models stay where they are.
+    # It has a new data folder, and uses the installed models.
     env["ANTIPHON_MODELS_DIR"] = str(load(None).models_dir)
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
     with (

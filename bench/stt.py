@@ -1,6 +1,6 @@
-"""Speech to text: our Moonshine against its makers' package, and how many words it gets wrong.
+"""Compares our Moonshine with its makers' package: speed, memory and word errors.
 
-All have the same weights and hear the same clips, one after the other, so that what else the machine does hits all
+All contenders have the same weights and get the same clips in turn, so that other work on the machine affects all
 alike. README.md says what is compared.
 """
 
@@ -42,21 +42,21 @@ UTTERANCES: Final = (
     "I would like to know whether it is going to rain in Berlin on Friday afternoon, because I am planning to ride my"
     " bicycle to the lake with two friends and a dog.",
 )
-"""From short to long: about 2, 3, 4 and 8 seconds."""
+"""Utterances of about 2, 3, 4 and 8 seconds."""
 TWO: Final = "two at once"
 LABELS: Final = {OURS: "Antiphon", OFFICIAL: "official graphs", PACKAGE: "moonshine-voice"}
 
 FASTER: Final = 5.0
 SAME: Final = 0.95
-"""Of the clips: where a word is in doubt, the last bit of a float decides."""
+"""The share of clips with the same words. Where a word is in doubt, the last bit of a float decides."""
 ERROR_RATE: Final = 0.06
 RSS_MB: Final = 385.0
-"""Half of what the official graphs take when their constants are folded, which makes them fast too."""
+"""Half of what the official graphs take with folded constants, which makes them fast too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Of one utterance: a list for each contender, round by round."""
+    """The times of one utterance: a list for each contender, round by round."""
 
     clip: Clip
     heard: dict[str, list[Heard]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """A clip, and what each contender that heard it made of it."""
+    """A clip, and the text of each contender that recognised it."""
 
     clip: Clip
     texts: Mapping[str, str]
@@ -158,7 +158,7 @@ def tabulate_times(found: Found) -> Table:
 
 
 def tabulate_processes(found: Found) -> Table:
-    table = Table("", title="A process that has loaded the model and heard these")
+    table = Table("", title="A process after it has loaded the model and recognised these")
     for heading in ("loading s", "resident MB", "its own MB"):
         table.add_column(heading, justify="right")
     for name, memory in found.memory.items():
@@ -180,7 +180,7 @@ def tabulate_errors(found: Found) -> Table:
 
 
 def tabulate_agreement(found: Found) -> Table:
-    table = Table("against", title="The same clips, heard by the others")
+    table = Table("against", title="The same clips, recognised by the others")
     for heading in ("clips", "same words", "our errors", "their errors"):
         table.add_column(heading, justify="right")
     for name in (OFFICIAL, PACKAGE):
@@ -192,7 +192,7 @@ def tabulate_agreement(found: Found) -> Table:
 
 
 def judge(found: Found) -> Iterator[tuple[str, bool]]:
-    """Each target that could be measured, and whether it is met."""
+    """Yields each target that could be measured, and whether it is met."""
     ratios = [timing.times_faster for timing in found.timings if timing.times_faster]
     if ratios:
         least = min(ratios)
@@ -241,10 +241,10 @@ def report(console: Console, found: Found) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clips", type=int, default=100, help="for the word errors; the voices take turns")
-    parser.add_argument("--package-clips", type=int, default=20, help="how many of them moonshine-voice hears too")
-    parser.add_argument("--rounds", type=int, default=5, help="of timing")
-    parser.add_argument("--seed", type=int, default=1, help="of the sentences")
+    parser.add_argument("--clips", type=int, default=100, help="how many clips to count word errors in")
+    parser.add_argument("--package-clips", type=int, default=20, help="how many of them moonshine-voice recognises too")
+    parser.add_argument("--rounds", type=int, default=5, help="the number of timing rounds")
+    parser.add_argument("--seed", type=int, default=1, help="the seed for the sentences")
     parser.add_argument("--json", type=Path, default=RESULTS / "stt.json", metavar="FILE")
     options = parser.parse_args()
     console = Console()

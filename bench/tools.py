@@ -1,7 +1,7 @@
-"""The cost of a tool call: our gate by step, and the same tool in five libraries that people use for this.
+"""Measures the cost of a tool call: our gate by step, and the same tool in five other libraries.
 
-Each contender is a process of its own that waits for its turn. Rounds go through all of them (A B C, A B C, …), so what
-else the machine does hits all alike, and the table has the median of the rounds. README.md says what is compared.
+Each contender has its own process, which waits for its turn. Each round measures all of them (A B C, A B C, …), so
+other work on the machine affects all alike. The table has the median of the rounds. README.md says what is compared.
 """
 
 import argparse
@@ -42,7 +42,7 @@ AIM_US: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of one contender, as the table calls it."""
+    """One figure of one contender, with its name in the table."""
 
     label: str
     contender: str
@@ -75,11 +75,11 @@ Rounds = Mapping[str, Sequence[Mapping[str, float]]]
 
 
 class Crashed(Exception):
-    """A contender has ended before its time; the message has the last line that it wrote."""
+    """A contender ended too early. The message has the last line of its output."""
 
 
 class Child:
-    """A contender's process, which measures when it is asked to."""
+    """The process of a contender, which measures on request."""
 
     def __init__(self, process: Popen[str], errors: IO[str]) -> None:
         self._process = process
@@ -89,7 +89,7 @@ class Child:
 
     def measure(self, calls: int) -> dict[str, float]:
         assert self._process.stdin is not None
-        # A contender that is gone is noticed when there is nothing to read.
+        # If the contender is gone, there is nothing to read.
         with suppress(BrokenPipeError):
             print(calls, file=self._process.stdin, flush=True)
         figures: dict[str, float] = json.loads(self._read())
@@ -106,7 +106,7 @@ class Child:
 
 @contextmanager
 def started(command: Sequence[str]) -> Iterator[Child]:
-    """A running contender, ready to measure. Closing its input ends it."""
+    """Starts a contender and waits until it is ready. Closing its input ends it."""
     with (
         TemporaryFile("w+") as errors,
         Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=errors, text=True) as process,
@@ -119,7 +119,7 @@ def last_line(text: str) -> str:
 
 
 def compete(console: Console, rounds: int, calls: int) -> tuple[Rounds, dict[str, str]]:
-    """The figures, and why those contenders crashed that did."""
+    """Returns the figures, and the reasons of the contenders that crashed."""
     figures: dict[str, list[dict[str, float]]] = {}
     crashed: dict[str, str] = {}
     commands = {name: [sys.executable, "-m", "bench.gate", name, str(RESULTS)] for name in OURS}
@@ -146,7 +146,7 @@ def compete(console: Console, rounds: int, calls: int) -> tuple[Rounds, dict[str
 
 
 def costs(row: Row, rounds: Rounds) -> list[float]:
-    """Microseconds a call without the handler, round by round; none if the contender has crashed."""
+    """Returns the microseconds per call without the handler, round by round; nothing if the contender crashed."""
     handler = medians(row.contender, rounds).get(HANDLER, 0.0)
     return [figures[row.figure] - handler for figures in rounds.get(row.contender, ())]
 
@@ -184,7 +184,7 @@ def medians(contender: str, rounds: Rounds) -> dict[str, float]:
 
 
 def judge(rounds: Rounds) -> Iterator[tuple[str, float, float]]:
-    """Each target that could be measured: what is asked, the figure, and the most that it may be."""
+    """Yields each target that could be measured: its description, the figure and the limit."""
     ours = costs(GATE, rounds)
     for peer, limit in TARGETS:
         theirs = costs(peer, rounds)

@@ -1,6 +1,6 @@
-"""Who is cut off while thinking, and how long others wait for it: speech with a rest in it, and speech without.
+"""Measures who is cut off while thinking, and how long others wait: speech with a rest in it, and speech without.
 
-Everything is said to `antiphon serve` in real time, over its socket. README.md says how the speech is made and counted.
+Everything is spoken to `antiphon serve` in real time, over its socket. README.md says how it is made and counted.
 """
 
 import argparse
@@ -71,7 +71,7 @@ async def say_all(url: str, utterances: Sequence[tuple[Kind, Utterance]], jobs: 
 
 
 def make_utterances(hesitant: int, plain: int, seed: int, models_dir: Path) -> list[tuple[Kind, Utterance]]:
-    """In an order of chance, so that a moment at which the machine is busy hits no kind alone."""
+    """Makes the utterances in random order, so that a busy moment of the machine does not affect only one kind."""
     kinds = {
         Kind.HESITANT: make_hesitant(hesitant, VOICES, seed),
         Kind.AFTERTHOUGHT: make_afterthoughts(hesitant // 8, VOICES, seed),
@@ -163,8 +163,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hesitant", type=how_many, default=80, help="utterances with a rest in them")
     parser.add_argument("--plain", type=how_many, default=40, help="utterances without, half of them questions")
-    parser.add_argument("--seed", type=int, default=0, help="of what is said, by whom, and how long the rests are")
-    parser.add_argument("--jobs", type=how_many, default=1, help="conversations at a time; two need idle cores")
+    parser.add_argument("--seed", type=int, default=0, help="the seed for the texts, the voices and the rests")
+    parser.add_argument("--jobs", type=how_many, default=1, help="conversations at the same time; two need idle cores")
     parser.add_argument("--json", type=Path, default=RESULTS / "turns.json", metavar="FILE")
     options = parser.parse_args()
     console = Console()

@@ -1,6 +1,6 @@
-"""You stop, and it speaks: how long that takes here, and in a Pipecat pipeline with the same engines.
+"""Measures the time from the end of speech to the start of the answer, here and in Pipecat with the same engines.
 
-Both hear the same speech in real time, in turns, so what else the machine does hits both alike. README.md says what is
+Both get the same speech in real time, in turns, so other work on the machine affects both alike. README.md says what is
 compared.
 """
 
@@ -48,19 +48,19 @@ P50_MS: Final = 700.0
 P95_MS: Final = 1_200.0
 RATIO: Final = 0.6
 PEOPLE: Final = 4
-"""Who talk at once in the end, and say other things."""
+"""How many people talk at once at the end, each saying something else."""
 EACH: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same utterance, said to both."""
+    """The same utterance, spoken to both."""
 
     utterance: Utterance
     ours: Turn
     theirs: Turn | None
     is_known: bool
-    """Whether our answer began with words that had been said before, which are kept as sound."""
+    """Whether our answer began with words that had been said before, whose audio is cached."""
 
     @property
     def is_counted(self) -> bool:
@@ -86,7 +86,7 @@ def talk(console: Console, url: str, peer: PipecatProcess | None, utterances: Se
 
 
 async def talk_at_once(url: str, utterances: Sequence[Utterance]) -> list[list[Turn]]:
-    """By person: each says one thing after the other, and none of them waits for another."""
+    """Returns the turns by person. Each says one thing after the other without waiting for anybody else."""
 
     async def say_all(own: Sequence[Utterance]) -> list[Turn]:
         return [await hold(url, utterance) for utterance in own]
@@ -95,7 +95,7 @@ async def talk_at_once(url: str, utterances: Sequence[Utterance]) -> list[list[T
 
 
 def first_clause(answer: str) -> str:
-    """As it is given to the voice."""
+    """Returns the first clause as the voice gets it."""
     clauses = Clauses()
     return next(iter([*clauses.push(answer), *clauses.finish()]), "")
 
@@ -132,7 +132,7 @@ def _whole_ms(turn: Turn) -> float | None:
 
 
 def spreads(pairs: Sequence[Pair], measure: Measure) -> tuple[Spread | None, Spread | None]:
-    """Ours, and the peer's."""
+    """Returns our spread and the peer's."""
     ours = Spread.of([measure(pair.ours) for pair in pairs])
     return ours, Spread.of([measure(pair.theirs) for pair in pairs if pair.theirs is not None])
 
@@ -152,11 +152,11 @@ def report(console: Console, pairs: Sequence[Pair]) -> None:
     counted = [pair for pair in pairs if pair.is_counted]
     console.print(tabulate(counted))
     known = sum(pair.is_known for pair in pairs)
-    console.print(f"Left out: {known} answers of ours that began with words that were said before.")
+    console.print(f"Left out: {known} of our answers, which began with words that were said before.")
     for pair in pairs:
         for name, turn in (("Antiphon", pair.ours), ("Pipecat", pair.theirs)):
             if turn is not None and (turn.problem or turn.cut_off_ms is not None):
-                what = turn.problem or "it was answered before it was over, and is left out."
+                what = turn.problem or "was answered before it was over, and is left out."
                 console.print(f"{name}, {escape(pair.utterance.saying.text)} {escape(what)}", soft_wrap=True)
     for target in judge(counted):
         console.print(str(target), soft_wrap=True)
@@ -184,7 +184,7 @@ def write_json(
 
 
 def open_peer(console: Console, stack: ExitStack, models_dir: Path) -> PipecatProcess:
-    """Raises `PeerCrashed` if it cannot be had."""
+    """Starts the peer. Raises `PeerCrashed` if that fails."""
     try:
         python = prepare_peers(REQUIREMENTS, lambda: console.print(INSTALLING))
     except (OSError, CalledProcessError) as error:
@@ -195,8 +195,10 @@ def open_peer(console: Console, stack: ExitStack, models_dir: Path) -> PipecatPr
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=how_many, default=40, help="those that take 1 to 4 s are said")
-    parser.add_argument("--seed", type=int, default=0, help="of what is said, and by whom")
+    parser.add_argument(
+        "--questions", type=how_many, default=40, help="how many questions; only those of 1 to 4 s are said"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the seed for the texts and the voices")
     parser.add_argument("--alone", action="store_true", help="without Pipecat")
     parser.add_argument("--json", type=Path, default=RESULTS / "voice.json", metavar="FILE")
     options = parser.parse_args()

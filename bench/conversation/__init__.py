@@ -1,1 +1,1 @@
-"""Spoken turns for benches: what is said, how it sounds, and whom it is said to."""
+"""Spoken turns for the benchmarks: the texts, their audio, and the servers that hear them."""

@@ -1,4 +1,4 @@
-"""An utterance said to a server in real time over its socket, and what came of it."""
+"""Speaks an utterance to a server in real time over its socket, and records the answer."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ from bench.conversation.sounds import Utterance
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Times are milliseconds after the last sound of the utterance, None for what did not come."""
+    """One turn. Times are in milliseconds after the last sound of the utterance; None if the event did not occur."""
 
     heard: str = ""
     answer: str = ""
     silence_ms: float | None = None
-    """What the server says that it waited for, by its own ears."""
+    """How long the server waited, by its own measurement."""
     decided_ms: float | None = None
-    """When the final text of the utterance came."""
+    """When the final text of the utterance arrived."""
     first_word_ms: float | None = None
     first_audio_ms: float | None = None
     cut_off_ms: float | None = None
-    """When the first sound of an answer came that was too early: before the speaker was done."""
+    """When the first audio of an answer arrived before the speaker had finished."""
     taken_back: int = 0
-    """Final texts that came too early, without harm: the speaker went on before the answer could be heard."""
+    """How many final texts came too early without harm, because the speaker continued before the answer was heard."""
     problem: str = ""
 
     @property
     def stages_ms(self) -> tuple[float | None, ...]:
-        """The way to the first audio in four parts: silence, text and decision, first word, first audio."""
+        """Returns the time to the first audio in four parts: silence, text and decision, first word, first audio."""
         moments = (0.0, self.silence_ms, self.decided_ms, self.first_word_ms, self.first_audio_ms)
         return tuple(None if since is None or until is None else until - since for since, until in pairwise(moments))
 
 
 class _Early:
-    """Notes what comes before the speaker is done."""
+    """Records what arrives before the speaker has finished."""
 
     def __init__(self, utterance: Utterance) -> None:
         self._done_s = asyncio.get_running_loop().time() + utterance.ends_at_ms / 1_000
@@ -54,7 +54,7 @@ class _Early:
 
 
 async def hold(url: str, utterance: Utterance) -> Turn:
-    """In a session of its own, so that nothing said before has a part in it."""
+    """Speaks the utterance in a new session, so that nothing said before affects it."""
     async with connect(url, mode=Mode.VOICE, hello=Hello(audio=AudioForm.BINARY, client="bench")) as session:
         await _wait_until_listening(session)
         return await speak_to(session, utterance)

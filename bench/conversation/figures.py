@@ -1,4 +1,4 @@
-"""What several turns have shown."""
+"""Statistics over several turns."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ class Spread(Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Self | None:
-        """None if there are fewer than two. Values that are missing do not count."""
+        """Returns None if there are fewer than two values. Missing values are ignored."""
         known = [value for value in values if value is not None]
         if len(known) < 2:
             return None
@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
 
 
 def describe_run(settings: Settings, seed: int) -> dict[str, Any]:
-    """When, where and how it was measured, for the file of the results."""
+    """Describes when, where and how the figures were measured, for the results file."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},

@@ -2,9 +2,9 @@
 """`python -m bench.conversation.pipecat_bot MODELS_DIR`: a pipeline as Pipecat's examples build one, with our engines.
 
 Silero and Smart Turn are Pipecat's, with its own settings. The recogniser, the voice and the assistant are ours, each
-wrapped as Pipecat wants it, so that only the way of conducting a conversation differs. For each line of input, which
-names a file of 16 kHz speech, it says the speech into the pipeline as `speak_to` says it to our server, and writes
-what came of it.
+wrapped as Pipecat requires, so that only the handling of the conversation differs. For each line of input, which
+names a file of 16 kHz speech, it feeds the speech to the pipeline as `speak_to` does to our server, and prints the
+result.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ INPUT_HZ = 16_000
 
 
 class Recognition(SegmentedSTTService):
-    """As Pipecat's own local recognisers are: it hears a stretch of speech when the VAD says that it is over."""
+    """Our recogniser. Like Pipecat's own local ones, it gets a segment of speech when the VAD reports its end."""
 
     def __init__(self, recognizer: MoonshineRecognizer) -> None:
         super().__init__(settings=STTSettings(model="moonshine", language=Language.EN))
@@ -78,7 +78,7 @@ class Recognition(SegmentedSTTService):
 
 
 class Assistant(FrameProcessor):
-    """The offline assistant in the place of a language model, its tools included."""
+    """The offline assistant with its tools, in place of a language model."""
 
     def __init__(self, app: App, model: BuiltinModel, line: "Line") -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class Outlet(FrameProcessor):
 
 
 class Line:
-    """The pipeline as a session of ours, so that it is spoken to and measured by the same code."""
+    """Makes the pipeline look like one of our sessions, so that the same code speaks to it and measures it."""
 
     def __init__(self) -> None:
         self.worker: PipelineWorker | None = None
@@ -190,7 +190,7 @@ class Line:
         await self.worker.queue_frame(InputAudioRawFrame(pcm, INPUT_HZ, 1))
 
     async def send(self, message: ClientMessage) -> None:
-        """The answer was heard."""
+        """Called when the answer was heard."""
         self.tell(s.TurnMetrics(1, end_of_turn_ms=self._silence_ms))
 
 
@@ -208,7 +208,7 @@ async def main(models_dir: Path, folder: Path) -> None:
         stages = [aggregators.user(), assistant, Speech(synthesizer), Outlet(line), aggregators.assistant()]
         line.worker = PipelineWorker(
             Pipeline([Recognition(recognizer), *stages]),
-            # Our voice's own rate, so that nothing has to be resampled.
+            # The native rate of our voice, so that nothing is resampled.
             params=PipelineParams(audio_in_sample_rate=INPUT_HZ, audio_out_sample_rate=synthesizer.output_hz),
             cancel_on_idle_timeout=False,
         )

@@ -1,4 +1,4 @@
-"""The Pipecat pipeline as its parent sees it: a process in the peers' environment, which is spoken to by file."""
+"""Runs the Pipecat pipeline as a process in the peers' environment, which reads speech from files."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class PipecatProcess:
             raise Crashed("Pipecat wrote something else than that it is ready.")
 
     def hold(self, utterance: Utterance) -> Turn:
-        """Takes as long as the utterance and its answer. Raises `Crashed`."""
+        """Speaks the utterance, which takes as long as it and its answer last. Raises `Crashed`."""
         assert self._process.stdin is not None
         self._pcm.write_bytes(utterance.pcm)
         print(self._pcm, file=self._process.stdin, flush=True)
@@ -42,9 +42,9 @@ class PipecatProcess:
 
 @contextmanager
 def pipecat(python: Path, models_dir: Path) -> Iterator[PipecatProcess]:
-    """A pipeline that is ready. Raises `Crashed`."""
+    """Starts a pipeline and waits until it is ready. Raises `Crashed`."""
     command = [str(python), "-m", "bench.conversation.pipecat_bot", str(models_dir)]
-    # Our own packages are not installed there: only what they need is.
+    # Only the dependencies of our packages are installed there, not the packages themselves.
     env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
     with (
         TemporaryDirectory() as folder,

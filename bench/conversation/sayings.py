@@ -1,4 +1,4 @@
-"""What is said in the benches of the spoken turn, put together by chance from a seed."""
+"""The texts of the spoken benchmarks, generated at random from a seed."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Final
 from antiphon.words.speech import spell_number
 
 REST: Final = "…"
-"""Where the speaker thinks for a moment."""
+"""Marks where the speaker pauses to think."""
 MOST: Final = 200
 
 
@@ -52,7 +52,7 @@ _AFTERTHOUGHTS: Final = (
     "Tell me the time in {city} … and in {city}.",
     "What is {number} minus {number} … plus {number}?",
 )
-"""Whole requests, to which the speaker then adds something. No ear can know of it before it is said."""
+"""Complete requests to which the speaker adds something. Nothing shows that more will follow."""
 
 _QUESTIONS: Final = (
     "What is {number} times {number}?",
@@ -67,7 +67,7 @@ _QUESTIONS: Final = (
     "How many days until {month} the {ordinal}?",
     "How long is it until {occasion}?",
 )
-"""Which the offline assistant can answer, and its answers hardly ever begin with the same words."""
+"""Questions that the offline assistant can answer. Its answers rarely begin with the same words."""
 
 _REMARKS: Final = (
     "I was wondering if you could tell me something about {topic}.",
@@ -79,7 +79,7 @@ _REMARKS: Final = (
     "What will the weather be like in {city}?",
     "I would like to book a table for {number} people.",
 )
-"""Which no grammar knows: only how they sound tells that they are over."""
+"""Remarks that no grammar knows: only the intonation shows that they are complete."""
 
 _WORDS: Final = {
     "city": ("Tokyo", "London", "Paris", "Berlin", "Chicago", "Sydney", "Madrid", "Rome", "Toronto", "Cairo", "Moscow"),
@@ -97,12 +97,12 @@ _NUMBERS: Final = range(11, 99)
 
 
 def make_hesitant(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
-    """Each with one rest in it. Every pattern is said by every voice, before one of them comes again."""
+    """Makes sayings with one rest each. Every voice says every pattern once before any of them is repeated."""
     return _make(_HESITANT, count, voices, Random(f"hesitant {seed}"))
 
 
 def make_afterthoughts(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
-    """Each with one rest in it, after which nobody would expect anything."""
+    """Makes sayings with one rest each, after which nobody would expect more."""
     return _make(_AFTERTHOUGHTS, count, voices, Random(f"afterthoughts {seed}"))
 
 
@@ -115,7 +115,7 @@ def make_questions(count: int, voices: Sequence[str], seed: int) -> list[Saying]
 
 
 def how_many(text: str) -> int:
-    """A number of sayings, for `argparse`. There are only so many different ones."""
+    """Parses a number of sayings, for `argparse`. The number of different ones is limited."""
     if not (text.isdecimal() and 1 <= int(text) <= MOST):
         raise ArgumentTypeError(f"{text!r} is no number from 1 to {MOST}")
     return int(text)

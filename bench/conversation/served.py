@@ -1,4 +1,4 @@
-"""`antiphon serve` as a process of its own, with a voice and with nothing in its data folder."""
+"""Runs `antiphon serve` in its own process, with a voice and an empty data folder."""
 
 import os
 import sys
@@ -19,7 +19,10 @@ MODELS: Final = ("silero-vad", "smart-turn", "moonshine-base-en", "joe")
 
 
 def check_models(models_dir: Path) -> None:
-    """Without one of them the server would serve all the same, in text. Raises `AntiphonError`."""
+    """Checks that all model files are present. Without one, the server would still run, but in text only.
+
+    Raises `AntiphonError`.
+    """
     for model in MODELS:
         for file in find_model(model).files:
             locate(models_dir, model, file.name)
@@ -27,14 +30,14 @@ def check_models(models_dir: Path) -> None:
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[str]:
-    """The address of its socket. The settings are those of this process. Raises `Crashed`."""
+    """Runs the server and gives the address of its socket. It has the settings of this process. Raises `Crashed`."""
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
     with TemporaryDirectory() as folder, TemporaryFile("w+") as log:
         env = {
             **os.environ,
             "ANTIPHON_DATA_DIR": folder,
             "ANTIPHON_MODELS_DIR": str(settings.models_dir),
-            # Its lines must come when they are written, though nobody reads them on a terminal.
+            # Its output must not be buffered, although it does not go to a terminal.
             "PYTHONUNBUFFERED": "1",
         }
         with Popen(command, cwd=ROOT, env=env, stdin=PIPE, stdout=PIPE, stderr=log, text=True) as process:

@@ -1,4 +1,4 @@
-"""Sayings as a microphone would hear them, with the rests that a speaker makes."""
+"""The audio of sayings as a microphone would pick it up, with the rests of the speaker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ REST_MS: Final = (400, 800)
 _WINDOW_MS: Final = 10
 _WINDOW: Final = MICROPHONE_HZ * _WINDOW_MS // 1_000
 _LEAST_GAP_MS: Final = 50
-"""What a comma leaves. Shorter ones are the stops of consonants."""
+"""The shortest gap at a comma. Shorter gaps belong to consonants."""
 _DECAY_MS: Final = 20
-"""Kept of the silence on either side, where a word dies away and the next one begins."""
+"""How much of the silence is kept on either side, where one word fades and the next one begins."""
 
 
 class NoGap(Exception):
-    """A voice has read over a comma."""
+    """The voice made no pause at a comma."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,18 @@ class Utterance:
     pcm: bytes
     """PCM16, mono, little-endian, 16 kHz."""
     rest_ms: int = 0
-    """How long the speaker rests, from the last sound before it to the first one after it."""
+    """How long the speaker rests, from the last sound before the rest to the first one after it."""
 
     @property
     def ends_at_ms(self) -> int:
-        """When the last sound is over."""
+        """When the last sound ends."""
         return end_of_speech_ms(self.pcm)
 
 
 def speak(saying: Saying, models_dir: Path, chance: Random) -> Utterance:
-    """A rest is made where the voice itself makes a short one, for a comma: the melody says that more is to come.
+    """Speaks a saying. The rest is placed at a comma, where the intonation of the voice shows that more will follow.
 
-    Two sentences that are put together would not do: the first would end as a sentence ends. Raises `NoGap`.
+    Joining two sentences would not do, because the first would end like a sentence. Raises `NoGap`.
     """
     before, rest, after = (part.strip() for part in saying.text.partition(REST))
     if not rest:
@@ -65,7 +65,7 @@ def speak_all(sayings: Sequence[Saying], models_dir: Path, seed: int) -> list[Ut
 
 
 def find_gap(samples: NDArray[np.int16], share: float) -> tuple[int, int]:
-    """The longest silence within speech that is near that share of it. Raises `NoGap`."""
+    """Finds the longest silence within speech that is near this share of its length. Raises `NoGap`."""
     loud = np.abs(samples[: len(samples) - len(samples) % _WINDOW].astype(np.int32)).reshape(-1, _WINDOW).max(1) > QUIET
     at = np.flatnonzero(loud)
     length = at[-1] - at[0]

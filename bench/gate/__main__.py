@@ -1,4 +1,4 @@
-"""`python -m bench.gate memory|sqlite|steps`: one of our contenders, which measures a round a line of input."""
+"""`python -m bench.gate memory|sqlite|steps`: one of our contenders, which measures a round for each line of input."""
 
 import asyncio
 import sys
@@ -36,6 +36,6 @@ async def main(kind: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    # Beside the results, not in /tmp, which is often kept in memory and would flatter SQLite.
+    # Next to the results, not in /tmp, which is often in memory and would make SQLite look faster.
     with TemporaryDirectory(dir=sys.argv[2]) as folder:
         asyncio.run(main(sys.argv[1], Path(folder)))

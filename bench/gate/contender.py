@@ -1,4 +1,4 @@
-"""Our own contender: the executor as a server has it, with a tool that reads and one that writes."""
+"""Our own contender: the executor as a server uses it, with a tool that reads and one that writes."""
 
 import json
 import shutil
@@ -21,13 +21,13 @@ from bench.workload import ARGUMENT_TEXTS, KB_SEARCH, measure
 
 READS: Final = "kb_search"
 WRITES: Final = "kb_note"
-"""The same tool, said to change something: an action that must not run twice."""
+"""The same tool, declared as an action with side effects, which must not run twice."""
 
 ENVIRONMENT: Final = "production"
 
 
 def load_tools(folder: Path) -> Registry:
-    """Builds both tools in `folder`, and loads them as a server does at its start."""
+    """Builds both tools in `folder`, and loads them as a server does at startup."""
     for tool in (READS, WRITES):
         shutil.copytree(KB_SEARCH, folder / tool)
     contract = json.loads((KB_SEARCH / "schema.json").read_bytes())
@@ -39,13 +39,13 @@ def load_tools(folder: Path) -> Registry:
 
 
 def decode(place: int) -> dict[str, object]:
-    """The arguments come as the text that a model writes, as openai-agents and Pydantic AI take them."""
+    """Decodes the arguments from a model's text, which is also the input of openai-agents and Pydantic AI."""
     args: dict[str, object] = msgspec.json.decode(ARGUMENT_TEXTS[place])
     return args
 
 
 class Gate:
-    """Calls the tools of one executor in one session, and insists that each call is new and goes well."""
+    """Calls the tools of one executor in one session, and requires each call to be new and to succeed."""
 
     def __init__(self, registry: Registry, database: MemoryDatabase | Database) -> None:
         self._executor = Executor(
@@ -72,7 +72,7 @@ class Gate:
         return await measure(call, calls, self._begin_turn)
 
     async def measure_handler(self, calls: int) -> float:
-        """The handler alone, in turns too: the beginning of a turn is no part of a call."""
+        """Measures the handler alone, also in turns, since the start of a turn is not part of a call."""
         return await measure(self.handle, calls, self._begin_turn)
 
     async def handle(self, place: int) -> object:

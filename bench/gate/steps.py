@@ -1,7 +1,7 @@
-"""What each step of the gate costs, by a stopwatch around the real steps of real calls.
+"""Measures each step of the gate, with a stopwatch around the real steps of real calls.
 
-A stopwatch costs time too. What it adds to its own reading is measured and taken away; what it adds beside it does not
-matter, since the whole is measured without any.
+A stopwatch takes time too. What it adds to its own reading is measured and subtracted. What it adds elsewhere does not
+matter, since the total is measured without it.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ STEPS: Final[dict[str, object]] = {
     "run": executor,
     "record": executor,
 }
-"""The gate's functions in their order, and where they are found when they are called."""
+"""The gate's functions in order, each with the place where callers look it up."""
 
 DECODE: Final = "(arguments decoded)"
 AROUND: Final = "(around the steps)"
@@ -58,13 +58,13 @@ class Stopwatch:
         return watched
 
     def read_us(self, name: str, calls: int) -> float:
-        """Microseconds a call, without what an empty reading shows."""
+        """Returns the microseconds per call, less the reading of an empty stopwatch."""
         empty_ns = min(-(perf_counter_ns() - perf_counter_ns()) for _ in range(1_000))
         return (self._spent_ns[name] / calls - empty_ns) / 1000
 
 
 async def measure_steps(contender: Gate, calls: int) -> Figures:
-    """Microseconds a call in each step of a reading call, in their order, and in what is around them."""
+    """Returns the microseconds per call of each step, in order, and of what surrounds them, for a tool that reads."""
     stopwatch = Stopwatch()
     whole_us = await contender.measure(READS, calls) - await contender.measure_handler(calls)
     with ExitStack() as patches:

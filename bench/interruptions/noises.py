@@ -1,4 +1,4 @@
-"""Sounds by code that are no speech to an assistant."""
+"""Generated sounds that are not speech to an assistant."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from tests.unit.audio.conftest import silence
 
 
 def murmur(seed: int) -> Signal:
-    """A closed mouth of any size: one bump or two, with formants of the nose and with breath.
+    """Generates a hum of one or two syllables, with random nasal formants and breath.
 
-    The rule's constants were not chosen by these.
+    These hums were not used to choose the constants of the rule.
     """
     chance = np.random.default_rng(seed)
     pitch_hz, cutoff_hz, steepness = chance.uniform(75, 300), chance.uniform(250, 450), chance.choice([4, 6, 8])
@@ -35,7 +35,7 @@ def murmur(seed: int) -> Signal:
 
 
 def slam(seed: int) -> Signal:
-    """A door: a click, and a thud of a few low tones."""
+    """Generates the sound of a door: a click, and a thud of a few low tones."""
     chance = np.random.default_rng(seed)
     seconds = np.arange(round(0.35 * MICROPHONE_HZ)) / MICROPHONE_HZ
     sound = chance.normal(0, 1, len(seconds)) * np.exp(-seconds / 0.004)

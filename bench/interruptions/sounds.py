@@ -1,4 +1,4 @@
-"""What a microphone hears while an answer is spoken: people who cut in, noises, hums, and the answer itself."""
+"""What a microphone picks up while an answer is spoken: people who interrupt, noises, hums, and the answer itself."""
 
 import hashlib
 import subprocess
@@ -24,7 +24,7 @@ from tests.unit.audio.test_echo import BARE, FURNISHED, reverberate
 
 LEVELS_DBFS: Final = (-18.0, -32.0)
 OWN_DB: Final = -20.0
-"""How much quieter the microphone hears the loudspeaker than the answer is."""
+"""The level at which the microphone picks up the loudspeaker, relative to the answer."""
 
 WORDS: Final = (
     *("Stop.", "Wait.", "Hey.", "What?", "No.", "Yes.", "Hold on.", "Who is that?", "How are you?", "Never mind."),
@@ -38,7 +38,7 @@ WORDS: Final = (
     *("Where is my phone?", "Zoom out.", "Remind me later.", "Can you hear me?", "Who won the game?", "Every day."),
     *("When does it open?", "Do you know what I mean?", "Open the window.", "Under the table.", "Never mind that."),
 )
-"""Many begin softly. Some begin with sounds that a closed mouth could make, or nearly: "who", "do you", "good"."""
+"""What people say to interrupt. Many begin softly, and some almost like a hum: "who", "do you", "good"."""
 ANSWERS: Final = (
     "The capital of France is Paris, and about two million people live there. It is known for the Eiffel Tower.",
     "It will be cloudy in the morning, with some rain after two. You should take an umbrella when you leave.",
@@ -47,7 +47,7 @@ ANSWERS: Final = (
     "You have four meetings on Thursday. The first one begins at nine, and the last one ends at half past five.",
     "A litre of water weighs one kilogram. So eight glasses are about two kilograms, if they are not too small.",
 )
-# Asked to say "mm-hm", the engines spell it. Given the sounds, those of flite hum as the people did who were recorded.
+# The engines would spell "mm-hm", so they get its phonemes. The hums of flite come from recordings of people.
 FLITE_HUMS: Final = ("pau m m hh m m pau", "pau m hh m pau", "pau m m m pau", "pau hh m m pau")
 ESPEAK_HUMS: Final = ("m:hm:", "m:", "hm:", "mhm")
 ESPEAK_HUMMERS: Final = ("en-us", "en-gb", "en-us+f3", "en-us+m3")
@@ -84,13 +84,13 @@ class Sound:
     text: str
     frames: Sequence[Samples]
     began_ms: float = 0.0
-    """When the first sound of somebody's speech is heard."""
+    """When the first sound of the speech begins."""
     answer: bytes | None = None
-    """What the client plays meanwhile, PCM16 at 16 kHz."""
+    """What the client is playing, as PCM16 at 16 kHz."""
 
 
 class Studio:
-    """Makes the sounds. What engines say is kept from run to run."""
+    """Makes the sounds. Synthesised speech is cached between runs."""
 
     def __init__(self, models_dir: Path, folder: Path, seed: int) -> None:
         self._models_dir = models_dir
@@ -100,7 +100,7 @@ class Studio:
         folder.mkdir(parents=True, exist_ok=True)
 
     def make_all(self) -> Iterator[Sound]:
-        """Raises `MissingProgram`."""
+        """Makes all sounds. Raises `MissingProgram`."""
         yield from self._make_speech()
         for kind, make in (Kind.COUGH, cough), (Kind.DOOR, slam), (Kind.KEYS, type_keys):
             for number in range(100):
@@ -192,7 +192,7 @@ class Studio:
 
 
 def onset(speech: Signal) -> int:
-    """The first 5 ms that are less than 30 dB below the loudest ones: an "s" is, the breath before it is not."""
+    """Finds the first 5 ms less than 30 dB below the loudest ones: an "s" counts, the breath before it does not."""
     window = MICROPHONE_HZ // 200
     whole = len(speech) - len(speech) % window
     power = np.square(speech[:whole]).reshape(-1, window).mean(axis=1)

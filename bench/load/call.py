@@ -1,4 +1,4 @@
-"""One session with the scripted voice: it streams its microphone, and notes how long each message took."""
+"""One session with the scripted voice, which streams its microphone and records how long each message took."""
 
 from time import monotonic_ns
 from typing import Final
@@ -13,17 +13,17 @@ _QUIET: Final = bytes(FRAME_BYTES - STAMP.size)
 
 
 class Call(Line):
-    """Speaks all the time, as an open microphone does."""
+    """Sends audio all the time, as an open microphone does."""
 
     def __init__(self, address: tuple[str, int], ledger: Ledger) -> None:
         super().__init__(address, ledger)
         self._state_since_ns = 0
-        """When the state came for which the next message has the cause."""
+        """When the state arrived that causes the next message."""
         self._play_until_s = 0.0
         self._played_ns = 0
 
     def speak(self) -> None:
-        """Stamped, so that the scripted voice can say what it answers to."""
+        """Sends a frame with a timestamp, so that the scripted voice can say which frame it answers."""
         self.write(wire.frame(wire.BINARY, b"\0" + STAMP.pack(monotonic_ns()) + _QUIET))
 
     def read(self, message: Message, now_ns: int) -> None:

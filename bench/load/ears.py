@@ -1,4 +1,4 @@
-"""The real ears and the offline assistant, with a recogniser and a synthesiser that only take their time.
+"""Real turn detection and the offline assistant, with a recogniser and a synthesiser that only wait.
 
 What these two cost depends on the engine, and other benches measure ours. Here they take fixed times and no processor,
 as engines on another machine do, so that what is left is what the sessions cost.
@@ -28,18 +28,18 @@ from bench.load.microphone import Recording, load_recordings
 
 STT_MS: Final = 150
 TTS_MS: Final = 60
-"""For the first sound of a clause; as much again for each of the others, which are longer than that to play."""
+"""How long the first audio of a clause takes, and each further piece, which plays for longer than that."""
 
 _OUTPUT_HZ: Final = 22_050
 _PIECE_MS: Final = 500
 _CHARACTERS_PER_S: Final = 15
 _LONGEST_MS: Final = 2_000
-"""Of a clause: what is said is to be over before the caller's next phrase."""
+"""The length of a clause. The answer must end before the caller's next phrase."""
 _KEY_BYTES: Final = 64
 
 
 class StubRecognizer:
-    """Knows the phrases, by a few of their samples, and nothing else."""
+    """Recognises only the known phrases, by a few of their samples."""
 
     name = "stub"
 
@@ -86,7 +86,7 @@ class StubSynthesizer:
 
 @asynccontextmanager
 async def open_ears(settings: Settings, phrases: Path) -> AsyncIterator[ModelFactory]:
-    """Loads what all sessions share. Gives what makes the voice of one."""
+    """Loads what all sessions share, and returns a function that makes the voice of one."""
     assistant = BuiltinModel(load_tools(settings).snapshot())
     assistant.compile()
     vad = BatchedVad(Vad(locate(settings.models_dir, "silero-vad", "silero_vad.onnx")))

@@ -1,4 +1,4 @@
-"""What one run of the load has shown."""
+"""The figures of one load run."""
 
 from collections.abc import Mapping, Sequence
 from statistics import quantiles
@@ -18,7 +18,7 @@ class Spread(Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """All zero if there are none. Of fewer than 100 values, p99 is near the greatest."""
+        """Returns zeros if there are no values. With fewer than 100 values, p99 is close to the maximum."""
         if len(values) < 2:
             only = values[0] if values else 0.0
             return cls(len(values), only, only, only)
@@ -29,7 +29,7 @@ class Spread(Struct, frozen=True):
 class Load(Struct, frozen=True):
     sessions: int
     streaming: bool = True
-    """Otherwise they are silent after one turn."""
+    """Whether the sessions keep talking; otherwise they are silent after one turn."""
     storage: str = "sqlite"
     ears: bool = False
     """Whether the server listens to speech, or has a scripted voice."""
@@ -41,21 +41,21 @@ class Load(Struct, frozen=True):
 class Figures(Struct, frozen=True):
     load: Load
     server_cpu: float
-    """The share of its core that the server was at work."""
+    """The share of its core that the server used."""
     generator_cpu: float
-    """The same for this process. Near 1 it is this that is measured, not the server."""
+    """The same for this process. Near 1, the figures are about this process, not the server."""
     generator_late_ms: Spread
     rss_kb_a_session: float
-    """Beyond what the server held before they came, in thousands of bytes."""
+    """The growth of the server's memory since before they connected, in thousands of bytes."""
     took_ms: Spread
-    """From the cause of a message to the message, of all kinds together."""
+    """From the cause of a message to its arrival, for all kinds of messages."""
     took_ms_by_kind: Mapping[str, Spread]
     undisturbed_ms: Spread
-    """Of those in whose time the host took nothing from our cores."""
+    """The same for messages during which the host took no time from our cores."""
     stolen: float
-    """The share of the cores' time that it took in all."""
+    """The share of the cores' time that the host took in total."""
     begun: int
-    """Turns that were to be answered; 0 where that is not counted."""
+    """How many turns should have been answered; 0 if that is not counted."""
     turns: int
     problems: Sequence[str]
 
@@ -65,7 +65,7 @@ class Figures(Struct, frozen=True):
 
     @property
     def judged_p99_ms(self) -> float:
-        """Of the undisturbed ones, unless they are too few to stand for all."""
+        """The p99 of the undisturbed messages, unless they are too few to represent all."""
         return (self.undisturbed_ms if 4 * self.undisturbed_ms.count >= self.took_ms.count else self.took_ms).p99
 
     def count(self, kind: str) -> int:
@@ -73,11 +73,11 @@ class Figures(Struct, frozen=True):
 
 
 class PeerFigures(Struct, frozen=True):
-    """What a peer takes to listen to so many sessions."""
+    """What a peer needs to listen to this many sessions."""
 
     sessions: int
     cpu: float
-    """The share of its core."""
+    """The share of its core that it used."""
     rss_kb_a_session: float
     turns: int
     votes: int
@@ -89,7 +89,7 @@ class PeerFigures(Struct, frozen=True):
 
 
 def spreads(ledger: Ledger) -> tuple[Spread, Mapping[str, Spread]]:
-    """Of all messages together, and of each kind."""
+    """Returns the spread over all messages, and over each kind."""
     by_kind = {kind: [took.ms for took in all_] for kind, all_ in sorted(ledger.took.items())}
     return Spread.of([ms for of in by_kind.values() for ms in of]), {
         kind: Spread.of(of) for kind, of in by_kind.items()

@@ -1,4 +1,4 @@
-"""What the machine's host takes from its cores: time in which they stand still, whatever runs on them."""
+"""Measures how much time the machine's host takes from its cores."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ class Host:
     def __init__(self, cores: Sequence[int]) -> None:
         self._names = {f"cpu{core}" for core in cores}
         self._marks: list[tuple[int, int]] = []
-        """Times, and what was taken up to each."""
+        """Times, each with the total that was taken until then."""
 
     async def watch(self, seconds: float) -> None:
         end_ns = monotonic_ns() + int(seconds * 1e9)
@@ -29,14 +29,14 @@ class Host:
 
     @property
     def stolen(self) -> float:
-        """The share of the cores' time."""
+        """Returns the share of the cores' time that was taken."""
         if len(self._marks) < 2:
             return 0.0
         (begin_ns, before), (end_ns, after) = self._marks[0], self._marks[-1]
         return (after - before) / _TICKS_PER_S / len(self._names) / ((end_ns - begin_ns) / 1e9)
 
     def disturbed(self, from_ns: int, to_ns: int) -> bool:
-        """Whether anything was taken in that time, as far as that is known to a tenth of a second."""
+        """Returns whether any time was taken in this interval, to a tenth of a second."""
         inside = [taken for at_ns, taken in self._marks if from_ns - EVERY_S * 1e9 <= at_ns <= to_ns + EVERY_S * 1e9]
         return bool(inside) and inside[-1] > inside[0]
 

@@ -1,4 +1,4 @@
-"""What all sessions of a run have seen."""
+"""What all sessions of a run have recorded."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,13 +13,13 @@ class Took(NamedTuple):
 class Ledger:
     begin_ns: int = 0
     end_ns: int = 0
-    """Only what was caused between the two is noted."""
+    """Only messages that were caused between the two are recorded."""
     took: dict[str, list[Took]] = field(default_factory=dict)
-    """By the kind of message: from its cause to its arrival."""
+    """The times from cause to arrival, by kind of message."""
     begun: int = 0
-    """Turns of the user that were to be answered."""
+    """How many turns should have been answered."""
     turns: int = 0
-    """That were answered, and are over."""
+    """How many turns were answered and have ended."""
     problems: list[str] = field(default_factory=list)
 
     def covers(self, cause_ns: int) -> bool:

@@ -1,4 +1,4 @@
-"""A client's end of a connection, as much of it as all kinds of load share."""
+"""The client's end of a connection, as far as both kinds of load share it."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from bench.load import wire
 from bench.load.ledger import Ledger
 
 SPEECH_HEAD: Final = Layout(">BIII")
-"""A kind, then the number of the message, of the turn and of the piece."""
+"""The kind, and the numbers of the message, the turn and the piece."""
 
 HELLO: Final = wire.frame(wire.TEXT, b'{"type":"hello","audio":"binary","client":"bench"}')
 START: Final = wire.frame(wire.TEXT, b'{"type":"start_listening"}')
 
 
 class Message(Struct):
-    """What is read of a server's message, whichever it is."""
+    """The fields that are read from the server's messages."""
 
     type: str
     state: str = ""
@@ -33,14 +33,14 @@ _decode: Final = msgspec.json.Decoder(Message).decode
 
 
 class Line(asyncio.Protocol):
-    """Connects, says hello and asks to be listened to. What comes then is the business of each kind."""
+    """Connects, sends hello and starts listening. Subclasses handle the rest."""
 
     def __init__(self, address: tuple[str, int], ledger: Ledger) -> None:
         self.listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the server listens for the first time."""
+        """Resolved when the server listens for the first time."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.turns = 0
-        """That are over."""
+        """How many turns have ended."""
         self.ledger = ledger
         self._address = address
         self._frames = wire.Frames()
@@ -57,15 +57,15 @@ class Line(asyncio.Protocol):
         raise NotImplementedError
 
     def hear(self, payload: bytes, now_ns: int) -> None:
-        """A piece of speech."""
+        """Handles a piece of speech from the server."""
         raise NotImplementedError
 
     def play_until(self, end_s: float, turn: int) -> None:
-        """Plays all of an answer, to its end. The server hears of it then."""
+        """Plays an answer to its end, and then tells the server."""
         self._playing = asyncio.get_running_loop().call_at(end_s, self._play, turn)
 
     def finish_playing(self, now_ns: int) -> None:
-        """The answer was played."""
+        """Called when the answer was played."""
 
     def leave(self) -> None:
         self._leaving = True

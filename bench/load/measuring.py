@@ -1,4 +1,4 @@
-"""One number of sessions, in a server of its own: what they do, and what it took."""
+"""Measures one number of sessions on a new server."""
 
 import asyncio
 import gc
@@ -20,9 +20,9 @@ IDLE_S: Final = 3.0
 def run(
     people: People, load: Load, seconds: float, core: int, work_dir: Path, profile_path: Path | None = None
 ) -> Figures:
-    """In a server of its own: memory that was used once is not given back, and would be missing from the next run."""
+    """Measures on a new server, because memory that was used once is not given back and would distort the next run."""
     host = Host([core, *os.sched_getaffinity(0)])
-    # Not in /tmp, which is often kept in memory and would flatter SQLite.
+    # Not in /tmp, which is often in memory and would make SQLite look faster.
     with TemporaryDirectory(dir=work_dir) as folder:
         command = load_server(Path(folder), load.storage, people.phrases_dir, profile_path)
         with started(command, core) as server:
@@ -32,11 +32,11 @@ def run(
 
 
 async def _stream(people: People, server: ServerProcess, load: Load, seconds: float, host: Host) -> Figures:
-    """Everybody talks all the time."""
+    """All sessions talk all the time."""
     before_bytes = await _warm_up(people, server)
     crowd = people.make_crowd(server.address, load.sessions)
     await crowd.gather(load.sessions)
-    # The collector of this process would stop all clients at once, and the messages would look late.
+    # Garbage collection in this process would stop all clients at once, and messages would seem late.
     gc.freeze()
     gc.disable()
     talking = asyncio.create_task(crowd.talk_measured(people.warm_s, seconds))
@@ -52,7 +52,7 @@ async def _stream(people: People, server: ServerProcess, load: Load, seconds: fl
 
 
 async def _idle(people: People, server: ServerProcess, load: Load, host: Host) -> Figures:
-    """Everybody has one turn, then nobody says anything."""
+    """Each session has one turn and is then silent."""
     before_bytes = await _warm_up(people, server)
     crowd = people.make_crowd(server.address, load.sessions)
     await crowd.gather(load.sessions)
@@ -65,7 +65,7 @@ async def _idle(people: People, server: ServerProcess, load: Load, host: Host) -
 
 
 async def _warm_up(people: People, server: ServerProcess) -> int:
-    """A few sessions from their beginning to their end. Gives the memory then."""
+    """Runs a few sessions from beginning to end, and returns the server's memory afterwards."""
     crowd = people.make_crowd(server.address, people.first)
     await crowd.gather(people.first)
     await crowd.talk_once()
@@ -74,7 +74,7 @@ async def _warm_up(people: People, server: ServerProcess) -> int:
 
 
 async def _measure_cpu(server: ServerProcess, seconds: float) -> tuple[float, float]:
-    """The shares of a core that the server and this process use."""
+    """Measures the shares of a core that the server and this process use."""
     begun_s, server_s, own_s = monotonic(), server.cpu_s(), process_time()
     await asyncio.sleep(seconds)
     passed_s = monotonic() - begun_s

@@ -1,6 +1,6 @@
-"""The microphone of a session with ears: somebody says a phrase about every ten seconds, and else the room is heard.
+"""The microphone of a session whose server listens: a phrase about every ten seconds, and room noise otherwise.
 
-Nothing here needs more than numpy: the peers' environment feeds the same sound to the peers.
+It only needs numpy, so that the peers' environment can feed the same audio to the peers.
 """
 
 import json
@@ -17,14 +17,14 @@ HZ: Final = 16_000
 FRAME_MS: Final = 20
 FRAME_BYTES: Final = 2 * HZ * FRAME_MS // 1000
 STEP_FRAMES: Final = 8
-"""A phrase begins at a whole step, 160 ms: there the frames of 32 ms that a voice activity model hears begin too."""
+"""Phrases begin at multiples of 160 ms, where a frame of 32 ms of the voice activity model begins too."""
 EVERY_FRAMES: Final = 63 * STEP_FRAMES
 SOONER_STEPS: Final = 7
-"""Nobody is so regular: a phrase comes up to this much sooner, or later."""
+"""People are not regular: a phrase comes up to this much earlier or later."""
 
 _ROOM_FRAMES: Final = 200
 _ROOM_LEVEL: Final = 8.0
-"""-72 dBFS, as the noise in the phrases."""
+"""-72 dBFS, like the noise in the phrases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ def cut(pcm: bytes) -> list[bytes]:
 
 @cache
 def room() -> Sequence[bytes]:
-    """Some seconds of nothing but noise."""
+    """Returns a few seconds of noise."""
     samples = np.random.default_rng(0).normal(0, _ROOM_LEVEL, _ROOM_FRAMES * FRAME_BYTES // 2)
     return cut(samples.astype(np.int16).tobytes())
 
 
 class Microphone:
     def __init__(self, begin: Callable[[], Recording], first_at: int, chance: Random) -> None:
-        """`begin` is asked for a phrase whenever one is due; the first is after so many frames, whole steps of them."""
+        """`begin` returns the next phrase. The first comes after `first_at` frames, a multiple of the step."""
         self.at = -1
-        """The place of the last frame, counted from the first of its phrase."""
+        """The index of the last frame within its phrase."""
         self._begin = begin
         self._frames: Sequence[bytes] = ()
         self._next_at = first_at
@@ -65,7 +65,7 @@ class Microphone:
         self._room = room()
 
     def record(self) -> bytes:
-        """The next 20 ms."""
+        """Returns the next 20 ms."""
         self.at += 1
         if self.at == self._next_at:
             self._frames = self._begin().frames

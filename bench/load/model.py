@@ -1,8 +1,8 @@
-"""A scripted `LiveModel` for load: it hears a fixed length of audio, then answers at fixed times, and costs little.
+"""A scripted `LiveModel` for load tests: it takes a fixed length of audio, answers at fixed times, and costs little.
 
-Everything that it says carries the moment at which it was due, in nanoseconds of the monotonic clock, which all
-processes of a machine share. So whoever gets the message knows how long it took. What counts is when it was due, not
-when the event loop came to it: a loop that is late would otherwise hide its own lateness.
+Everything that it says carries the time at which it was due, in nanoseconds of the monotonic clock, which all processes
+of a machine share, so the receiver knows how long it took. The time at which it was due counts, not the time at which
+the event loop got to it: a late event loop would otherwise hide its own delay.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from antiphon.models.live import (
 )
 
 HEARS_MS: Final = 800
-"""Of audio make a turn of the user."""
+"""How much audio makes a turn of the user."""
 SPEECH_AT_MS: Final = (150, 250, 350)
-"""After the transcript. Each piece comes as text, and as audio at the same moment."""
+"""When the pieces come, after the transcript. Each comes as text and as audio at the same time."""
 PIECE_MS: Final = 400
 RESTS_MS: Final = 2_000
-"""After the transcript it does not listen for so long: the client plays the answer, with half a second to spare."""
+"""How long it does not listen after the transcript: the client plays the answer, with half a second to spare."""
 
 STAMP: Final = Layout("<Q")
-"""The first samples of a piece of audio, either way: when it was due, or sent."""
+"""The first samples of each piece of audio, in both directions: when it was due or sent."""
 
 _BYTES_PER_MS: Final = 2 * 16
 _OUTPUT_HZ: Final = 22_050
@@ -64,7 +64,7 @@ class LoadModel:
         self._closed = False
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
-        """Keeps nothing of the context, as a model does that is somewhere else."""
+        """Ignores the context, like a model on another machine."""
 
     async def events(self) -> AsyncIterator[LiveEvent]:
         while not self._closed:
@@ -74,7 +74,7 @@ class LoadModel:
             await self._stirred.wait()
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """Its speech is silence, at any speed."""
+        """Ignored, since its speech is silence."""
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         if not self._listening:
@@ -83,7 +83,7 @@ class LoadModel:
         if self._heard_bytes >= HEARS_MS * _BYTES_PER_MS:
             self._heard_bytes = 0
             self._listening = False
-            # Not when it is heard, but when the client sent it: the way in is a part of what a session costs.
+            # When the client sent it, not when it arrives here: the way in is part of what a session costs.
             self._turns += 1
             self._emit(TurnStarted(self._turn))
             self._emit(InputTranscript(self._turn, str(*STAMP.unpack_from(pcm)), is_final=True))
@@ -102,7 +102,7 @@ class LoadModel:
         raise NotImplementedError("This model calls no tools.")
 
     def interrupt(self, turn: str, heard: str | None = None) -> None:
-        """Nobody interrupts but a session that ends, which closes the model next."""
+        """Ignored: only a session that is ending interrupts, and it closes the model next."""
 
     async def close(self) -> None:
         self._closed = True

@@ -1,4 +1,4 @@
-"""The two kinds of callers, and the rhythm of each."""
+"""The two kinds of callers, and how often each speaks."""
 
 from collections.abc import Sequence
 from itertools import count, cycle
@@ -19,24 +19,24 @@ from bench.load.talk import Talk, Times
 class People(Protocol):
     @property
     def first(self) -> int:
-        """So many come and go before the others, so that what is loaded once is loaded."""
+        """How many come and go before the others, so that everything that is loaded once is loaded."""
         ...
 
     @property
     def warm_s(self) -> float:
-        """Until all of them have had their first turn."""
+        """How long it takes until all of them have had their first turn."""
         ...
 
     @property
     def phrases_dir(self) -> Path | None:
-        """What they say, for a server that listens to it."""
+        """The folder of the phrases, for a server that listens."""
         ...
 
     def make_crowd(self, address: tuple[str, int], sessions: int) -> Crowd: ...
 
 
 class Scripted:
-    """They send silence, and are answered by the script."""
+    """Callers that send silence and are answered by the script."""
 
     first: Final = 1
     ramp_s: Final = (HEARS_MS + RESTS_MS) / 1000
@@ -48,7 +48,7 @@ class Scripted:
 
 
 class Speaking:
-    """They say the phrases in turns, each of them another one."""
+    """Callers that say the phrases in rotation."""
 
     first: Final = 3
     warm_s: Final = (EVERY_FRAMES + SOONER_STEPS * STEP_FRAMES) * FRAME_MS / 1000
@@ -66,5 +66,5 @@ class Speaking:
             first_at = EVERY_FRAMES * place // sessions // STEP_FRAMES * STEP_FRAMES
             return Talk(address, ledger, self._phrases.__next__, self._times, first_at, seed=place)
 
-        # An answer takes some seconds to play, and only then the server tells what ended the turn.
+        # The server reports what ended the turn only after the answer was played, which takes some seconds.
         return Crowd(address, make_talk, ramp_s=1.0, late_s=8.0)

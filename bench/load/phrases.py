@@ -1,6 +1,6 @@
-"""What the sessions with ears say, and where in it a turn ends.
+"""The phrases for a server that listens, and where in them a turn ends.
 
-The ears are tried on every phrase beforehand, cut into the same frames as by the server. So the client knows which of
+Turn detection is tried on every phrase beforehand, with the same frames as on the server, so the client knows which of
 its own frames ends the turn.
 """
 
@@ -19,27 +19,27 @@ from bench.speech.clips import LEAD_MS, TAIL_MS, VOICES, make_clip
 from bench.speech.sentences import make_sentences
 
 PHRASES: Final = 320
-"""More than the texts whose meaning the offline assistant remembers. They are said in turns: it has forgotten each."""
+"""More than the offline assistant caches. They are used in rotation, so that none is in the cache."""
 SEED: Final = 11
 SHORTEST_S: Final = 1.5
 LONGEST_S: Final = 3.0
 LIKELY_CHARS: Final = range(22, 48)
-"""Of a text that takes about so long to say: to speak the others, and throw them away, would take minutes."""
+"""The length of texts with about the right duration. Synthesising others, only to discard them, would take minutes."""
 
 _BEFORE_STEPS: Final = (7, 13, 40)
-"""What is heard in a phrase must not depend on how long the room was heard before it, nor on what was said before that:
-the first time nothing was, then other phrases."""
+"""How much room noise precedes a phrase. The result must not depend on it, nor on what was said before: nothing the
+first time, then other phrases."""
 _AFTER_STEPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Of a turn, in frames of the ear."""
+    """The end of a turn, in frames of the voice activity model."""
 
     hush: int
-    """With which the sound stops, so that the server asks what was said."""
+    """The frame at which the sound stops, so that the server starts recognition."""
     pause: int
-    """That makes it a silence."""
+    """The frame that makes it a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class Phrase:
 
     @property
     def hushed_at(self) -> int:
-        """The frame of the microphone with which the sound stops, counted from the phrase's first."""
+        """The microphone frame at which the sound stops, counted from the first of the phrase."""
         return _sent_at(self.end.hush)
 
     def silent_at(self, silence_ms: int) -> int:
-        """The frame of the microphone that makes so much silence."""
+        """Returns the microphone frame that completes this much silence."""
         return _sent_at(self.end.pause + enough_frames(silence_ms) - PAUSE_FRAMES)
 
 
 def record(folder: Path, models_dir: Path) -> Iterator[int]:
-    """Has the phrases spoken, unless that was done before. Tells of each. Raises `MissingProgram`."""
+    """Synthesises the phrases, unless that was done before, and reports progress. Raises `MissingProgram`."""
     index = folder / "texts.json"
     if index.exists():
         return
@@ -77,7 +77,7 @@ def record(folder: Path, models_dir: Path) -> Iterator[int]:
 
 
 def try_ears(recordings: Sequence[Recording], vad: Vad, long_silence_ms: int) -> list[Phrase]:
-    """Those in which the ears hear one turn without a pause in it, wherever they are said."""
+    """Returns the phrases in which exactly one turn without a pause is detected, wherever they are said."""
     tries = []
     for number, steps in enumerate(_BEFORE_STEPS):
         room_before, after = _room_for(steps), _room_for(_AFTER_STEPS)
@@ -98,7 +98,7 @@ def try_ears(recordings: Sequence[Recording], vad: Vad, long_silence_ms: int) ->
 
 
 def _fill(pcm: bytes) -> bytes:
-    """Up to whole steps, with more of the noise at its end."""
+    """Fills the audio up to a whole step with noise."""
     missing = -len(pcm) % (STEP_FRAMES * SENT_BYTES)
     return pcm + pcm[len(pcm) - missing :]
 
@@ -108,7 +108,7 @@ def _room_for(steps: int) -> bytes:
 
 
 def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
-    """How likely each frame is speech; all sounds at once, as a server hears them."""
+    """Returns the probability of speech of each frame. All sounds are processed in one batch, as on a server."""
     streams = [vad.stream() for _ in sounds]
     heard: list[list[float]] = [[] for _ in sounds]
     for at in range(0, max(map(len, sounds)), FRAME_BYTES):
@@ -120,7 +120,7 @@ def _hear(vad: Vad, sounds: Sequence[bytes]) -> list[list[float]]:
 
 
 def _find_end(heard: Sequence[float], sound: bytes, long_silence_ms: int) -> End | None:
-    """None unless the endpointer finds one turn without a pause in it."""
+    """Returns None unless the endpointer finds exactly one turn without a pause."""
     endpointer = Endpointer(long_silence_ms)
     hushed = paused = 0
     for place, probability in enumerate(heard):
@@ -138,5 +138,5 @@ def _find_end(heard: Sequence[float], sound: bytes, long_silence_ms: int) -> End
 
 
 def _sent_at(place: int) -> int:
-    """The frame of the microphone that completes a frame of the ear."""
+    """Returns the microphone frame that completes a frame of the voice activity model."""
     return -(-(place + 1) * FRAME_BYTES // SENT_BYTES) - 1

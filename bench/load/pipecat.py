@@ -1,4 +1,4 @@
-"""Pipecat's input side as its parent sees it: a process in the peers' environment, on the core of our server."""
+"""Runs Pipecat's input side as a process in the peers' environment, on the core of our server."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,12 @@ from bench.load.microphone import EVERY_FRAMES, FRAME_MS
 from bench.load.process import Crashed, spawn
 
 WARM_S: Final = EVERY_FRAMES * FRAME_MS / 1000
-"""Until everybody has spoken once."""
+"""How long it takes until everybody has spoken once."""
 MEASURED_S: Final = 2 * WARM_S
 
 
 def measure_input(python: Path, sessions: int, phrases_dir: Path, core: int) -> PeerFigures:
-    """So many sessions, for half a minute in all. Raises `Crashed`."""
+    """Measures this many sessions, in half a minute in total. Raises `Crashed`."""
     command = [str(python), "-m", "bench.peers", "pipecat_input"]
     with TemporaryFile("w+") as log, spawn(command, core, None, log) as process:
         try:

@@ -1,4 +1,4 @@
-"""The server under load as its parent sees it: started on a core of its own, asked for its figures, ended."""
+"""Starts the server under load on its own core, asks it for its figures, and ends it."""
 
 import os
 import re
@@ -20,7 +20,7 @@ STOPPING_S: Final = 30.0
 
 
 class Crashed(Exception):
-    """The server has ended before its time; the message has the last line that it wrote."""
+    """The server ended too early. The message has the last line of its output."""
 
 
 class ServerProcess:
@@ -33,7 +33,7 @@ class ServerProcess:
         self.address = (found[1], int(found[2]))
 
     def rss_bytes(self) -> int:
-        """What it holds in memory, after garbage was collected."""
+        """Returns its resident size after garbage collection."""
         assert self._process.stdin is not None
         print(file=self._process.stdin, flush=True)
         self._read("collected")
@@ -54,7 +54,7 @@ class ServerProcess:
 
 @contextmanager
 def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """A server that is ready. It and all its threads have one core."""
+    """Starts a server and waits until it is ready. All its threads run on one core."""
     with TemporaryFile("w+") as log, spawn(command, core, env, log) as process:
         try:
             yield ServerProcess(process, log)
@@ -67,16 +67,16 @@ def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = N
 
 
 def load_server(folder: Path, storage: str, phrases: Path | None, profile: Path | None) -> list[str]:
-    """With phrases, the server has ears for them."""
+    """Starts the load server. If there are phrases, it listens to them."""
     options = {"--ears": phrases, "--profile": profile}
     given = [word for option, path in options.items() if path is not None for word in (option, str(path))]
     return [sys.executable, "-m", "bench.load.server", str(folder), storage, *given]
 
 
 def measure_start_s(folder: Path, core: int) -> float:
-    """From the start of `antiphon serve` to its being ready for text, with nothing in its data folder."""
+    """Measures how long `antiphon serve` takes to be ready for text, with an empty data folder."""
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
-    # Its lines must come when they are written, though nobody reads them on a terminal.
+    # Its output must not be buffered, although it does not go to a terminal.
     env = {**os.environ, "ANTIPHON_DATA_DIR": str(folder), "ANTIPHON_MODEL__VOICE": "none", "PYTHONUNBUFFERED": "1"}
     begun_s = monotonic()
     with started(command, core, env):
@@ -84,7 +84,7 @@ def measure_start_s(folder: Path, core: int) -> float:
 
 
 def spawn(command: Sequence[str], core: int, env: Mapping[str, str] | None, log: IO[str]) -> Popen[str]:
-    """A child has its parent's cores, so the parent goes to that core for a moment."""
+    """Starts a process on one core. A child inherits its parent's cores, so the parent moves there for a moment."""
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

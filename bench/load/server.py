@@ -1,7 +1,7 @@
 """`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES] [--profile FILE]`: the server under load.
 
-It writes the line of its address when it is ready. For each line of input it collects garbage, so that what it holds is
-what it needs, and says so.
+It prints its address when it is ready. For each line of input it collects garbage, so that its memory is what it needs,
+and reports that.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from antiphon.telemetry import log
 from bench.load.model import LOAD_MODEL
 
 PLENTY: Final = Rate(per_s=1e6, burst=1e6)
-"""All clients come from one address as one user. The limits stay, and cost what they cost; nobody reaches them."""
+"""All clients have one address and one user. The limits are still checked, but nobody reaches them."""
 
 
 def make_quota() -> Quota:
@@ -30,7 +30,7 @@ def make_quota() -> Quota:
 
 
 def collect() -> None:
-    # An empty line is the end of the input, after which it would be readable for ever.
+    # At the end of the input, it would stay readable for ever.
     if not sys.stdin.readline():
         asyncio.get_running_loop().remove_reader(sys.stdin)
         return
@@ -46,7 +46,7 @@ async def main(folder: Path, storage: str, phrases: Path | None) -> None:
     async with AsyncExitStack() as stack:
         voice_model = LOAD_MODEL
         if phrases is not None:
-            # Only here: the scripted voice does without the libraries behind it.
+            # Imported only here: the scripted voice does not need the libraries behind it.
             from bench.load.ears import open_ears
 
             voice_model = await stack.enter_async_context(open_ears(settings, phrases))

@@ -1,7 +1,7 @@
-"""One session with ears: somebody says phrases into its microphone, and it notes how long each answer took.
+"""One session whose server listens: it says phrases, and records how long each answer took.
 
 An answer is due when the silence after the phrase was long enough for the rule that ended the turn, and the recogniser
-and the synthesiser have taken their times. What it comes later than that is what the server has added.
+and the synthesiser have taken their times. Any further delay was added by the server.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Times:
     """What an answer has to wait for."""
 
     silences_ms: Sequence[int]
-    """Any of them can end a turn."""
+    """The silences, any of which can end a turn."""
     stt_ms: int
     tts_ms: int
 
@@ -36,7 +36,7 @@ class Times:
 class _Turn:
     phrase: Phrase
     hushed_ns: int = 0
-    """When the frame with which the sound stops was sent."""
+    """When the frame was sent at which the sound stops."""
     silent_ns: list[int] = field(default_factory=list)
     """When each of the silences was complete."""
     answered_ns: int = 0
@@ -57,9 +57,9 @@ class Talk(Line):
         self._next_phrase = next_phrase
         self._times = times
         self._turn: _Turn | None = None
-        """That waits for its answer."""
+        """The turn that waits for its answer."""
         self._answered: _Turn | None = None
-        """Whose answer is playing."""
+        """The turn whose answer is playing."""
         self._play_until_s = 0.0
 
     def speak(self) -> None:
@@ -100,14 +100,14 @@ class Talk(Line):
                 turn.silent_ns.append(now_ns)
 
     def _note(self, silence_ms: float) -> None:
-        """Which silence has ended the turn, the server tells when the answer was played."""
+        """Records an answer. After it was played, the server reports which silence ended the turn."""
         turn, self._answered = self._answered, None
         if turn is None or not self.ledger.covers(turn.hushed_ns):
             return
         enough_ms = [enough_frames(each) * FRAME_MS for each in self._times.silences_ms]
         which = max(0, sum(each <= silence_ms for each in enough_ms) - 1)
         if which >= len(turn.silent_ns):
-            # The ears have heard its end a frame sooner than when they were tried.
+            # The end was detected a frame earlier than in the trial.
             return
         text_ns = turn.hushed_ns + self._times.stt_ms * 1_000_000
         # The first sound can be made during the silence, as soon as there is a text.

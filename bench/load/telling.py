@@ -1,4 +1,4 @@
-"""The figures as tables, as targets and as a file."""
+"""Shows the figures as tables and targets, and writes them to a file."""
 
 import json
 import os
@@ -18,12 +18,12 @@ from bench.load.figures import Figures, Load, PeerFigures
 from bench.load.talk import SILENCES
 
 CARRIED: Final = 200
-"""Sessions for which the targets hold, with the scripted voice."""
+"""The number of sessions for which the targets apply, with the scripted voice."""
 IDLE: Final = Load(CARRIED, streaming=False)
 IN_MEMORY: Final = Load(CARRIED, storage="memory")
-"""Without the database: what the sockets and the sessions cost."""
+"""A load without the database, which shows the cost of sockets and sessions."""
 EARS: Final = Load(100, ears=True)
-"""For which they hold with ears."""
+"""The load for which the targets apply when the server listens."""
 
 P99_MS: Final = 50.0
 STREAMING_KB: Final = 500.0
@@ -45,7 +45,7 @@ class Found(Struct):
 
 
 def judge(found: Found) -> Iterator[tuple[str, float, float]]:
-    """Each target that was measured: what is asked, the figure, and the most that it may be."""
+    """Yields each target that was measured: its description, the figure and the limit."""
     for figures in found.runs:
         p99_ms, each_kb = figures.judged_p99_ms, figures.rss_kb_a_session
         if figures.load == Load(CARRIED):
@@ -100,7 +100,7 @@ def _tell_scripted(runs: Sequence[Figures]) -> Table:
 
 def _tell_ears(runs: Sequence[Figures]) -> Table:
     headings = (*_LATENCY, "answered", "short", "middle", "long")
-    table = _table(*headings, title="Real ears on one core, added latency in ms")
+    table = _table(*headings, title="Real listening on one core, added latency in ms")
     for figures in runs:
         counts = (figures.begun, figures.turns, *map(figures.count, SILENCES))
         table.add_row(str(figures.load), *_tell_latency(figures), *map(str, counts))
@@ -127,14 +127,12 @@ def _tell_costs(runs: Sequence[Figures]) -> Table:
 
 
 def _tell_host(runs: Sequence[Figures]) -> str:
-    """How much of what was measured the host has left alone."""
+    """Describes how much of the measurement was not disturbed by the host."""
     streaming = [figures for figures in runs if figures.load.streaming]
     quiet = sum(figures.undisturbed_ms.count for figures in streaming)
     everything = sum(figures.took_ms.count for figures in streaming)
     worst = max((figures.stolen for figures in streaming), default=0.0)
-    return (
-        f"quiet: {quiet:,} of {everything:,}, with nothing taken by the host. It took up to {worst:.1%} of our cores."
-    )
+    return f"quiet: {quiet:,} of {everything:,}, while the host took no time. It took up to {worst:.1%} of our cores."
 
 
 def _tell_kinds(figures: Figures) -> Table:

@@ -1,6 +1,6 @@
-"""The server of `tests/wire/served_child.py`, which also writes down how long its event loop computes without a break.
+"""The server of `tests/wire/served_child.py`, which also records how long its event loop runs without a break.
 
-The time is the processor's, so that another process which has the core does not count.
+It measures processor time, so that other processes on the core do not count.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from tests.wire.served_child import run
 FILE: Final = "steps"
 PROBE_S: Final = 0.002
 LEAST_S: Final = 0.004
-"""Shorter steps are not written down."""
+"""Shorter steps are not recorded."""
 
 
 async def watched(plan: Plan) -> None:
@@ -24,7 +24,7 @@ async def watched(plan: Plan) -> None:
 
 
 async def watch(path: Path) -> None:
-    """Writes a line of milliseconds for each step. A step reads up to one probe too long."""
+    """Writes one line per step, in milliseconds. A step may read up to one probe interval too long."""
     with path.open("w", buffering=1) as file:
         before_s = time.thread_time()
         while True:

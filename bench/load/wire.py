@@ -1,7 +1,7 @@
-"""The client's side of a WebSocket, no more than load needs.
+"""The client's side of a WebSocket, reduced to what the load generator needs.
 
 A general library would spend more on sending a frame than the server may spend on receiving it, and the load generator
-would be what is measured. The mask is zero, so a frame is sent as it is; the server has to unmask it all the same.
+would be what is measured. The mask is zero, so frames are sent unchanged; the server still has to unmask them.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Frames:
-    """Takes bytes as they come, and gives whole frames of less than 64 KiB."""
+    """Parses a byte stream into whole frames of less than 64 KiB."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -61,7 +61,7 @@ class Frames:
         self._rest = data[at:]
 
     def _body(self, data: bytes, at: int) -> tuple[int, int] | None:
-        """Where the payload of the frame begins and ends; None if it is not all there."""
+        """Returns where the payload of the frame begins and ends; None if it is incomplete."""
         if len(data) < at + _SHORT.size:
             return None
         begin, size = at + _SHORT.size, data[at + 1]

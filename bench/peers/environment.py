@@ -1,4 +1,4 @@
-"""The environment that the peers are installed in, apart from ours: bench/.venv-peers."""
+"""The separate environment in which the peers are installed: bench/.venv-peers."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ PEERS_VENV: Final = Path(__file__).parents[1] / ".venv-peers"
 
 
 def prepare_peers(requirements: Path, on_install: Callable[[], None] = lambda: None) -> Path:
-    """Its Python, after what is required was installed, if it is missing or out of date.
+    """Installs the requirements if they are missing or out of date, and returns the environment's Python.
 
     Raises `OSError` and `CalledProcessError`.
     """

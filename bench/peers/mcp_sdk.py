@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """MCP's own SDK: a low-level server and a client in one process. The server checks no argument against the schema.
 
-`call` is what `Client(server)` does unless told otherwise: it hands the request over without JSON-RPC around it.
+`call` is what `Client(server)` does by default: it passes the request on without JSON-RPC.
 `streams` sends JSON-RPC messages through streams in memory, as every client did before 2026.
 """
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""openai-agents: a decorated function, called with the JSON text of a model, as its runner does and in less.
+"""openai-agents: a decorated function, called with a model's JSON text, as its runner does and in simpler ways.
 
 `invoke` is `FunctionTool.on_invoke_tool` with one context for all calls: the least that a call can cost. `call` makes
 a context for each, since it holds the id and the arguments of the call. `runner` goes through `invoke_function_tool`,

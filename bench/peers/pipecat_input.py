@@ -1,12 +1,12 @@
 # mypy: ignore-errors
-"""Pipecat's input side: for each session a pipeline that hears speech and finds the turns in it, and nothing else.
+"""Pipecat's input side: for each session, a pipeline that only detects speech and turns.
 
 As in its examples, the user's aggregator has a `SileroVADAnalyzer` and Smart Turn, both with their own settings. The
-sound comes from memory in the place of a socket, and behind the aggregator everything is dropped. There is neither a
-recogniser nor a model nor a voice, nor what watches pipelines for clients and for traces.
+audio comes from memory instead of a socket, and everything behind the aggregator is dropped. There is no recogniser,
+model or voice, and no observers for clients or traces.
 
-It reads what to do from a line of input, writes when it has loaded its libraries and when everybody is being listened
-to, and at the next line writes what was heard and ends.
+It reads its task from a line of input, and reports when it has loaded its libraries and when all sessions are running.
+At the next line it prints its counts and ends.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Inlet(BaseInputTransport):
 
 
 class Outlet(FrameProcessor):
-    """Drops everything but what ends a pipeline, and counts."""
+    """Drops everything except the frames that end a pipeline, and counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Session:
 
 
 async def stream(inlet: Inlet, begin_s: float) -> None:
-    """In real time. A task of its own wakes for each frame, as the socket of a session would."""
+    """Streams in real time. Each session has a task that wakes for each frame, as its socket would."""
     loop = asyncio.get_running_loop()
     for frame in count():
         await asyncio.sleep(begin_s + frame * FRAME_MS / 1000 - loop.time())

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""kb_search as these libraries like it: a function, with the schema's rules in its annotations.
+"""kb_search as these libraries expect it: a function with the schema's rules in its annotations.
 
 Given the JSON Schema itself, most of them would pass it to the model and check nothing.
 """
@@ -57,5 +57,5 @@ async def kb_search(
 
 
 async def bare(place: int) -> object:
-    """The handler alone."""
+    """Calls the handler alone."""
     return await kb_search(**ARGUMENTS[place])

@@ -1,4 +1,4 @@
-"""`python -m bench.speech CONTENDER MODELS_DIR`: a recogniser that answers line by line."""
+"""`python -m bench.speech CONTENDER MODELS_DIR`: a recogniser that answers each line of input."""
 
 import sys
 from importlib import import_module

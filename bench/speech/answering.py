@@ -1,6 +1,6 @@
-"""The contenders' side of `stt.py`: a process that recognises what it is asked to, and says how long it took.
+"""The contenders' side of `stt.py`: a process that recognises clips on request, and reports how long it took.
 
-It runs in the peers' environment too, so it stands on the standard library alone.
+It also runs in the peers' environment, so it only needs the standard library.
 """
 
 import json
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 Recognize = Callable[[bytes, int], str]
-"""From 16 kHz PCM16 to its text, as often as said, at the same time."""
+"""Recognises 16 kHz PCM16 this many times at once, and returns the text."""
 
 
 def answer(load: Callable[[], Recognize]) -> None:
-    """Until the input ends: a line of JSON in, `{"file": …, "at_once": …}`, and a line out."""
+    """Answers each line of input, `{"file": …, "at_once": …}`, with a line of JSON until the input ends."""
     begun_s = time.perf_counter()
     recognize = load()
     _write({"load_s": time.perf_counter() - begun_s})

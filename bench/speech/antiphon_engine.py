@@ -1,4 +1,4 @@
-"""Our recogniser, as the server uses it: one loop, worker threads, one core a call."""
+"""Our recogniser as the server uses it: one event loop, worker threads, one core per call."""
 
 import asyncio
 import struct
@@ -18,7 +18,7 @@ def main(models_dir: Path) -> None:
             recognizer = MoonshineRecognizer(models_dir, workers)
             recognizer.load()
 
-            # Speech that begins with the same samples is quicker the second time. No clip here begins like another.
+            # Speech that begins with the same samples is faster the second time. No two clips here begin alike.
             beginnings = (struct.pack("<h", number) for number in cycle(range(-99, 100)))
 
             async def recognize(pcm: bytes, at_once: int) -> str:

@@ -1,7 +1,7 @@
-"""Speech for benches and tests: sentences spoken by several voices, as a recogniser is given them.
+"""Speech for benchmarks and tests: sentences in several voices, as a recogniser gets them.
 
-Piper's voice is the project's own. Those of flite and espeak-ng have nothing to do with it: they come from others, or
-from nobody. None of them sounds like a person in a room, so the word error rates are those of clean speech.
+Piper's voice is the one that the project uses. Those of flite and espeak-ng are independent of it. None of them sounds
+like a person in a room, so the word error rates are those of clean speech.
 """
 
 import io
@@ -23,21 +23,21 @@ from antiphon.audio.wav import read_wav
 from antiphon.sound_format import MICROPHONE_HZ
 
 LEAD_MS: Final = 250
-"""Before the first word, as the cascade gives it. Without it the recogniser loses first words."""
+"""The silence before the first word, as in the cascade. Without it, the recogniser loses first words."""
 TAIL_MS: Final = 200
 
 JOE: Final = "joe"
 FLITE: Final = ("slt", "rms", "awb")
-"""An American woman, an American man and a Scotsman."""
+"""The voices of an American woman, an American man and a Scotsman."""
 ESPEAK: Final = "en-us"
 VOICES: Final = (JOE, *FLITE, ESPEAK)
 
 Speak = Callable[[str], bytes]
-"""From a text to a WAV file."""
+"""Synthesises a text as a WAV file."""
 
 
 class MissingProgram(Exception):
-    """A voice's program is not installed."""
+    """The program of a voice is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Clip:
 
 
 def make_clips(sentences: Sequence[str], voices: Sequence[str], models_dir: Path) -> Iterator[Clip]:
-    """One a sentence; the voices take turns. Raises `MissingProgram`."""
+    """Makes one clip per sentence; the voices take turns. Raises `MissingProgram`."""
     for text, voice in zip(sentences, cycle(voices), strict=False):
         yield make_clip(text, voice, models_dir)
 
 
 def make_clip(text: str, voice: str, models_dir: Path) -> Clip:
-    """The same text in the same voice always sounds the same. Raises `MissingProgram`."""
+    """Makes a clip. The same text and voice always give the same audio. Raises `MissingProgram`."""
     return Clip(
         text,
         voice,
@@ -96,5 +96,5 @@ def _run(program: str, *arguments: str) -> bytes:
 
 
 def _quiet(ms: int) -> bytes:
-    """Nothing but the noise of a good microphone, at -72 dBFS: digital silence is not heard in nature."""
+    """Returns the noise of a good microphone, at -72 dBFS, since digital silence does not occur in practice."""
     return np.random.default_rng(ms).normal(0, 8, ms * MICROPHONE_HZ // 1_000).astype(np.int16).tobytes()

@@ -1,4 +1,4 @@
-"""The recognisers that `stt.py` compares, each in a process of its own."""
+"""The recognisers that `stt.py` compares, each in its own process."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ PACKAGE: Final = "moonshine_package"
 
 
 class Crashed(Exception):
-    """A contender has ended before its time; the message has the last line that it wrote."""
+    """A contender ended too early. The message has the last line of its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Heard:
 class Memory:
     rss_bytes: int
     own_bytes: int
-    """Without the pages of files that others map too (USS)."""
+    """Its memory without pages of files that other processes map too (USS)."""
 
 
 class Contender:
@@ -45,7 +45,7 @@ class Contender:
         self.load_s: float = self._read()["load_s"]
 
     def hear(self, file: Path, at_once: int = 1) -> Heard:
-        """The time is that until all of them are heard."""
+        """Recognises a file. The time is that until all copies are recognised."""
         assert self._process.stdin is not None
         print(json.dumps({"file": str(file), "at_once": at_once}), file=self._process.stdin, flush=True)
         return Heard(**self._read())
@@ -65,7 +65,7 @@ class Contender:
 
 @contextmanager
 def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
-    """A contender that is ready. Raises `Crashed`."""
+    """Starts a contender and waits until it is ready. Raises `Crashed`."""
     command = [str(python), "-m", "bench.speech", name, str(models_dir)]
     with (
         TemporaryFile("w+") as errors,
@@ -75,5 +75,5 @@ def started(name: str, python: Path, models_dir: Path) -> Iterator[Contender]:
 
 
 def prepare_package() -> Path:
-    """The Python of the peers' environment, which is made if it is missing or has another version in it."""
+    """Returns the Python of the peers' environment, which is created if it is missing or has another version."""
     return prepare_peers(REQUIREMENTS)

@@ -12,7 +12,7 @@ from bench.speech.answering import Recognize, answer
 
 def main(models_dir: Path) -> None:
     def load() -> Recognize:
-        # At threshold 0 it does not look for speech first: each clip is one utterance, and cut up it is heard worse.
+        # With threshold 0 it does not look for speech first: each clip is one utterance, and splitting makes it worse.
         package = Transcriber(models_dir / "moonshine-base-en", ModelArch.BASE, options={"vad_threshold": "0.0"})
 
         def recognize(pcm: bytes, at_once: int) -> str:

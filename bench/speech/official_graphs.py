@@ -1,4 +1,4 @@
-"""The official files as they are, run by onnxruntime on one core: what our graphs have to agree with."""
+"""The official files unchanged, run by onnxruntime on one core: the reference for our graphs."""
 
 from pathlib import Path
 from typing import Final
@@ -43,7 +43,7 @@ def load(folder: Path) -> Recognize:
             if token == END:
                 break
             written.append(token)
-            # What comes from the encoder is made at the first token, and empty from then on.
+            # The encoder's part is made with the first token, and is empty from then on.
             kept = {name: value for name, value in present.items() if is_first or ".decoder." in name}
             past |= {name.replace("present", "past_key_values"): value for name, value in kept.items()}
         return tokens.write(written)

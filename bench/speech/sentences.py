@@ -1,4 +1,4 @@
-"""What people say to an assistant: questions, sums, requests and dates, put together by chance from a seed."""
+"""What people say to an assistant: questions, sums, requests and dates, generated at random from a seed."""
 
 from random import Random
 from string import Formatter
@@ -61,12 +61,12 @@ _NUMBERS: Final = {"few": range(2, 9), "small": range(3, 60), "large": range(60,
 
 
 def make_sentences(count: int, seed: int = 0) -> list[str]:
-    """All different. The same seed gives the same, and more of them begin with the same ones."""
+    """Makes different sentences. The same seed gives the same ones, and a larger number begins with the same ones."""
     chance = Random(seed)
     made: dict[str, None] = {}
     patterns: list[str] = []
     while len(made) < count:
-        # Every pattern once, before one of them comes again.
+        # Every pattern is used once before any is repeated.
         patterns = patterns or chance.sample(_PATTERNS, len(_PATTERNS))
         made[_fill(patterns.pop(), chance)] = None
     return list(made)

@@ -1,4 +1,4 @@
-"""Whether two texts say the same: word errors, with numbers, spelling and punctuation out of the way."""
+"""Compares what two texts say: word errors, regardless of number formats, spelling and punctuation."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from antiphon.words.numbers import to_digits
 _SYMBOLS: Final = {"%": " percent ", "$": " dollars ", "+": " plus ", "&": " and ", "=": " equals "}
 _WORD: Final = re.compile(r"\d+(?:st|nd|rd|th)?|[a-z']+")
 _SAME: Final = {"kilometres": "kilometers", "dr": "doctor", "ok": "okay", "o'clock": ""}
-"""Other ways to write what is heard."""
+"""Different spellings of the same words."""
 _DIVIDED: Final = re.compile(r"(?<=\bto)-(?=day|morrow|night)|(?<=\bgood)-(?=bye)|(?<=\bper) (?=cent)")
 
 
@@ -26,12 +26,12 @@ def normalize(text: str) -> list[str]:
 
 
 def count_errors(expected: str, heard: str) -> int:
-    """Words that are wrong, missing or too many."""
+    """Counts wrong, missing and additional words."""
     return Levenshtein.distance(normalize(expected), normalize(heard))
 
 
 def error_rate(pairs: Iterable[tuple[str, str]]) -> float:
-    """Errors by word expected, over pairs of what was said and what was heard."""
+    """Returns the errors per expected word, over pairs of expected and recognised texts."""
     errors = words = 0
     for expected, heard in pairs:
         errors += count_errors(expected, heard)

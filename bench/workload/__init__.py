@@ -1,6 +1,6 @@
-"""What every contender is given: the same tool, the same arguments, the same result, and the same clock.
+"""What all contenders share: the same tool, arguments, result and clock.
 
-It runs in the peers' environment too, so it imports nothing but the standard library.
+It also runs in the peers' environment, so it only imports the standard library.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 CALLS_PER_TURN: Final = 5
-"""As many look-ups as our gate allows in one turn of the user."""
+"""The number of look-ups that our gate allows in one turn."""
 
 KB_SEARCH: Final = Path(__file__).parent / "kb_search"
 
@@ -25,36 +25,36 @@ RESULT: Final[dict[str, Any]] = _example["result"]
 ARGUMENTS: Final[list[dict[str, Any]]] = [
     {**_example["args"], "query": f"{_example['args']['query']} {place}"} for place in range(CALLS_PER_TURN)
 ]
-"""One for each call of a turn, since our gate refuses to run the very same call over and over."""
+"""One set of arguments for each call of a turn, since our gate refuses repeated identical calls."""
 
 ARGUMENT_TEXTS: Final = [json.dumps(arguments) for arguments in ARGUMENTS]
-"""The same as a model writes them."""
+"""The arguments as a model writes them."""
 
 HANDLER: Final = "handler"
-"""Every contender's figures have one of this name: the handler alone, in the same loop."""
+"""The name of the figure for the handler alone, in the same loop, which every contender has."""
 
 Call = Callable[[int], Awaitable[object]]
 """Makes the call with this place in its turn, and raises if it did not succeed."""
 
 Figures = dict[str, float]
-"""Microseconds a call, by what was measured."""
+"""Microseconds per call, by name."""
 
 
 async def measure(call: Call, calls: int, begin_turn: Callable[[], object] = lambda: None) -> float:
-    """Microseconds a call, the loop around the calls included; time the bare handler alike to take it away."""
+    """Returns the microseconds per call, including the loop. Measure the bare handler alike to subtract it."""
     gc.collect()
     started_ns = perf_counter_ns()
     for _ in range(calls // CALLS_PER_TURN):
         begin_turn()
         for place in range(CALLS_PER_TURN):
             await call(place)
-        # A server comes back to its loop between turns; without that, cancelled timers would pile up in it.
+        # A server returns to its event loop between turns; otherwise cancelled timers would pile up.
         await asyncio.sleep(0)
     return (perf_counter_ns() - started_ns) / 1000 / calls
 
 
 async def compete(handler: Call, **ways: Call) -> None:
-    """What a contender does until its parent has had enough: measures its handler, and each way to call its tool."""
+    """Runs a contender until its parent ends it: measures its handler, and each way to call its tool."""
 
     async def measure_all(calls: int) -> Figures:
         return {name: await measure(call, calls) for name, call in {HANDLER: handler, **ways}.items()}
@@ -65,7 +65,7 @@ async def compete(handler: Call, **ways: Call) -> None:
 async def answer(measure_round: Callable[[int], Awaitable[Figures]]) -> None:
     """Measures a round for each line of input that names a number of calls, and prints the figures as JSON.
 
-    Reading blocks the event loop, which keeps the rounds of other contenders free of this one.
+    Reading blocks the event loop, so that this process does not disturb the rounds of other contenders.
     """
     await measure_round(20 * CALLS_PER_TURN)
     print("ready", flush=True)
