@@ -37,7 +37,7 @@ from tests.fakes import paced
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
-from tests.fakes.voice import Body, Tones
+from tests.fakes.voice import FakeEngines, Tones
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
@@ -92,9 +92,9 @@ def make_builtin(*turns: Turn) -> Subject:
 
 
 def make_cascade(*turns: Turn) -> Subject:
-    body, paced = Body(), Paced(Clerk())
-    model = body.cascade(paced, Tones())
-    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + body.words.say(text))
+    fakes, paced = FakeEngines(), Paced(Clerk())
+    model = fakes.cascade(paced, Tones())
+    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + fakes.words.say(text))
 
 
 def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after", "never"]) -> Make:

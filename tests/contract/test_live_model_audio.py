@@ -23,7 +23,7 @@ from tests.contract.live_models import FRAME, HEARING, MODELS, SECOND, Make, Sub
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
-from tests.fakes.voice import Body, Tones
+from tests.fakes.voice import FakeEngines, Tones
 
 NOT_HEARING: Final = [name for name, make in MODELS.items() if not make().model.profile.hears]
 SPEAKING: Final = [name for name, make in MODELS.items() if make().model.profile.speaks]
@@ -164,11 +164,11 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
     """Models that hear a user who speaks again: a script for those that are scripted, answers for the rest."""
 
     def cascade() -> Subject:
-        body = Body()
+        fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
         # An answer that was prepared is heard at once, and nobody goes on after its first sound.
-        model = body.cascade(paced, Tones(), prepares_answers=False)
-        return Subject(model, lambda: paced.prompts[-1].messages, body.words.say)
+        model = fakes.cascade(paced, Tones(), prepares_answers=False)
+        return Subject(model, lambda: paced.prompts[-1].messages, fakes.words.say)
 
     def scripted(profile: LiveProfile) -> Subject:
         model = ScriptedLive(steps, profile=profile)

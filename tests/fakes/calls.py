@@ -41,7 +41,7 @@ class LoopClock:
 
 @dataclass(eq=False)
 class FakeLink:
-    told: list[s.ServerMessage] = field(default_factory=list)
+    received: list[s.ServerMessage] = field(default_factory=list)
     audio: list[s.SpeechFrame] = field(default_factory=list)
     closed: Close | None = None
 
@@ -49,7 +49,7 @@ class FakeLink:
         if isinstance(frame, bytes):
             self.audio.append(codec.decode_audio(frame))
         else:
-            self.told.append(codec.decode_server(frame))
+            self.received.append(codec.decode_server(frame))
 
     def close(self, close: Close) -> None:
         self.closed = close
@@ -129,11 +129,11 @@ class Client:
         self.server.hub.leave(self.live, self.link, for_good=for_good)
 
     @property
-    def told(self) -> list[s.ServerMessage]:
-        return self.link.told
+    def received(self) -> list[s.ServerMessage]:
+        return self.link.received
 
     def every(self, kind: type[Message]) -> list[Message]:
-        return [message for message in self.told if isinstance(message, kind)]
+        return [message for message in self.received if isinstance(message, kind)]
 
     def last(self, kind: type[Message]) -> Message:
         return self.every(kind)[-1]
@@ -148,14 +148,14 @@ class Client:
 
     @property
     def last_n(self) -> int:
-        return max(message.n for message in self.told)
+        return max(message.n for message in self.received)
 
 
-class House:
+class ScriptedServers:
     """Servers with scripted models, which are closed together. A text model serves all the sessions of its server."""
 
     def __init__(self) -> None:
-        self.servers: list[Server] = []
+        self.opened: list[Server] = []
         self.script = ScriptedModel([])
         self.voice = ScriptedLive()
         """The last one that was connected, or is about to be."""
@@ -178,7 +178,7 @@ class House:
             self.voice = ScriptedLive(voice, profile=profile)
             models[Mode.VOICE] = ModelFactory(profile, self._make_voice)
         server = Server(*tools, models=models, **rest)
-        self.servers.append(server)
+        self.opened.append(server)
         return server
 
     def _make_voice(self) -> ScriptedLive:
@@ -187,5 +187,5 @@ class House:
         return self.voice
 
     async def aclose(self) -> None:
-        for server in self.servers:
+        for server in self.opened:
             await server.aclose()

@@ -224,7 +224,7 @@ def length_ms(text: str, speed: float = 1.0) -> int:
     return round(len(text) * TONE_MS_PER_CHARACTER / speed)
 
 
-class ToldDetector:
+class FakeTurnDetector:
     """Says what it is told to."""
 
     def __init__(self) -> None:
@@ -236,14 +236,14 @@ class ToldDetector:
         return self.says
 
 
-class Body:
+class FakeEngines:
     """The engines of a cascade, which a test can look at and change."""
 
     def __init__(self) -> None:
         self.words = Vocabulary()
         self.vad = LoudnessVad()
         self.recognizer = PerfectRecognizer(self.words)
-        self.detector = ToldDetector()
+        self.detector = FakeTurnDetector()
         self.threads = VirtualThreads(delay_s=0.07)
         self.workers = Workers(threads=2, pool=self.threads)
         self.batched_vad = BatchedVad(self.vad, VirtualThreads())

@@ -20,7 +20,7 @@ from tests.fakes.calls import LoopClock, Server
 from tests.fakes.scripted import ScriptedModel
 
 
-class Web:
+class WebApp:
     """Whoever comes in the header X-User is known by that name; "stranger" is not let in."""
 
     def __init__(self, server: Server, **deps: Any) -> None:
@@ -61,31 +61,31 @@ class Web:
         return self.problems
 
 
-class Houses:
+class WebApps:
     """Servers with their routes, closed when the test is over."""
 
     def __init__(self) -> None:
-        self.webs: list[Web] = []
+        self.opened: list[WebApp] = []
         self.script = ScriptedModel([])
         """The model of the server that was opened last, if it is scripted."""
 
-    def open(self, *tools: Tool, text: Any, deps: dict[str, Any] | None = None, **rest: Any) -> Web:
+    def open(self, *tools: Tool, text: Any, deps: dict[str, Any] | None = None, **rest: Any) -> WebApp:
         """`text` is a text model, or the script of one."""
         if isinstance(text, list):
             text = self.script = ScriptedModel(text)
-        web = Web(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(deps or {}))
-        self.webs.append(web)
+        web = WebApp(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(deps or {}))
+        self.opened.append(web)
         return web
 
     async def aclose(self) -> None:
-        for web in self.webs:
+        for web in self.opened:
             await web.aclose()
 
 
 class Reader:
     """A request to `/api/chat` whose answer is read while it comes, and whose client may go away."""
 
-    def __init__(self, web: Web, body: dict[str, Any], accept: str = "text/event-stream") -> None:
+    def __init__(self, web: WebApp, body: dict[str, Any], accept: str = "text/event-stream") -> None:
         self.sent: list[Message] = []
         self._gone = asyncio.Event()
         self._body: list[Message] = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]

@@ -124,7 +124,7 @@ class Client:
     """A client as a person sees it: connection after connection, it shows one conversation."""
 
     def __init__(self) -> None:
-        self.told: list[Message] = []
+        self.received: list[Message] = []
         """Over all connections."""
         self.shown: list[tuple[str, str]] = []
         """Who said what, as far as it is over."""
@@ -150,7 +150,7 @@ class Client:
     def twin(self) -> "Client":
         """Another window of the same person, who takes along what this one knows."""
         twin = Client()
-        twin.told, twin.shown, twin.half = [*self.told], [*self.shown], self.half
+        twin.received, twin.shown, twin.half = [*self.received], [*self.shown], self.half
         twin.handle, twin.last_n = self.handle, self.last_n
         return twin
 
@@ -161,7 +161,7 @@ class Client:
     async def hear(self) -> Message:
         assert self._socket is not None
         message: Message = json.loads(await asyncio.wait_for(self._socket.recv(), PATIENCE_S))
-        self.told.append(message)
+        self.received.append(message)
         self._show(message)
         return message
 
@@ -210,7 +210,7 @@ class Client:
         await self._socket.close()
 
     def every(self, type: str) -> list[Message]:
-        return [message for message in self.told if message["type"] == type]
+        return [message for message in self.received if message["type"] == type]
 
     @property
     def conversation_id(self) -> str:
@@ -218,7 +218,7 @@ class Client:
 
     @property
     def numbers(self) -> list[int]:
-        return [message["n"] for message in self.told]
+        return [message["n"] for message in self.received]
 
     def _show(self, message: Message) -> None:
         match message:

@@ -32,7 +32,9 @@ async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_
         asked = await asyncio.gather(*(begin(client, old, number) for number, client in enumerate(clients)))
         old.terminate()
         assert await asyncio.gather(*(client.hear_out() for client in clients)) == [1012] * CLIENTS
-        assert [[told["reason"] for told in client.every("go_away")] for client in clients] == [[RESTARTING]] * CLIENTS
+        assert [[received["reason"] for received in client.every("go_away")] for client in clients] == [
+            [RESTARTING]
+        ] * CLIENTS
         seen = [list(client.shown) for client in clients]
         stored = [servers.words(client.conversation_id) for client in clients]
         assert stored == seen

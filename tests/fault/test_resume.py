@@ -56,11 +56,11 @@ async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(serv
         client.cut()
         await asyncio.sleep(1.5)
         seen_n = client.last_n
-        before = len(client.told)
+        before = len(client.received)
         await client.resume(two)
         await client.until("history")
         await client.until("state", state="idle")
-        session, *repeated, history, _ = client.told[before:]
+        session, *repeated, history, _ = client.received[before:]
         assert session["resumed"] is True
         assert [message["n"] for message in repeated] == list(range(seen_n + 1, session["n"]))
         assert [message["text"] for message in repeated if message["type"] == "response"] == [story("tell s 5")]
@@ -84,9 +84,9 @@ async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(se
         second = await first.twin().resume(two)
         async with leaving([second]):
             assert second.session["resumed"] is True
-            begun = len(second.told)
+            begun = len(second.received)
             await second.rest()
-            assert next(each for each in second.told[begun:] if each["type"] == "response_chunk")["is_first"]
+            assert next(each for each in second.received[begun:] if each["type"] == "response_chunk")["is_first"]
             assert second.shown[-2:] == [("user", asked), ("assistant", story(asked))]
             closed = await first.hear_out()
             assert second.shown == servers.words(second.conversation_id)

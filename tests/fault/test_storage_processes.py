@@ -114,16 +114,17 @@ async def test_heavy_writing_from_two_processes_loses_nothing(tmp_path: Path) ->
 async def test_every_start_that_was_told_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with children(path, "start_for_ever", 1) as (victim,):
-        for told in range(50):
-            assert await victim.hear() == str(told)
+        for number in range(50):
+            assert await victim.hear() == str(number)
         await victim.kill()
     database = await open_database(path)
     try:
-        found = [await database.calls.find("s1", f"p{told}", None) for told in range(50)]
+        found = [await database.calls.find("s1", f"p{number}", None) for number in range(50)]
     finally:
         await database.aclose()
     assert found == [
-        CallRecord(f"child0-{told}", "s1", f"p{told}", None, "f", "set_reminder", 1, told, 9) for told in range(50)
+        CallRecord(f"child0-{number}", "s1", f"p{number}", None, "f", "set_reminder", 1, number, 9)
+        for number in range(50)
     ]
 
 
@@ -161,8 +162,8 @@ async def test_no_turn_comes_after_a_takeover_in_the_middle_of_writing(tmp_path:
     path = tmp_path / "a.db"
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (earlier,):
         assert await earlier.hear() == "leased"
-        for told in range(1, 30):
-            assert await earlier.hear() == str(told)
+        for number in range(1, 30):
+            assert await earlier.hear() == str(number)
         await database.sessions.take_lease("s1", "test", 3_000, 7_000)
         seen = [each.seq for each in await database.conversations.turns("c1")]
         rest = await earlier.hear_all()
@@ -174,8 +175,8 @@ async def test_every_turn_that_was_told_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (victim,):
         assert await victim.hear() == "leased"
-        for told in range(1, 51):
-            assert await victim.hear() == str(told)
+        for number in range(1, 51):
+            assert await victim.hear() == str(number)
         await victim.kill()
         seen = [each.seq for each in await database.conversations.turns("c1")]
         assert seen == list(range(1, len(seen) + 1))

@@ -137,8 +137,8 @@ async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank
         await client.ask("what is 4 plus 5")
         assert client.shown[-1] == ("assistant", "4 plus 5 is 9.")
         assert (len(unknown_in(client)), bank.transfers) == (1, 1)
-        told = [turn for turn in servers.turns(client.conversation_id) if turn["role"] == "tool"]
-        assert [turn["name"] for turn in told].count("transfer_money") == 1
+        received = [turn for turn in servers.turns(client.conversation_id) if turn["role"] == "tool"]
+        assert [turn["name"] for turn in received].count("transfer_money") == 1
 
 
 async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(servers: Servers, bank: Bank) -> None:
@@ -179,8 +179,8 @@ async def chat(served: WholeServer, **body: Any) -> dict[str, Any]:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{served.port}", timeout=PATIENCE_S) as http:
         answer = await http.post("/api/chat", json=body)
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        received: dict[str, Any] = answer.json()
+        return received
 
 
 async def test_over_http_the_next_message_is_told(tmp_path: Path, bank: Bank) -> None:

@@ -19,7 +19,7 @@ Message = dict[str, Any]
 class Caller:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
-        self.told: list[Message] = []
+        self.received: list[Message] = []
         self.audio: list[bytes] = []
         """Binary frames."""
 
@@ -33,7 +33,7 @@ class Caller:
             self.audio.append(frame)
             return frame
         message: Message = json.loads(frame)
-        self.told.append(message)
+        self.received.append(message)
         return message
 
     async def until(self, type: str, **fields: Any) -> Message:
@@ -52,7 +52,7 @@ class Caller:
 
     async def is_answered(self) -> bool:
         """Whether the session still takes messages, and has said all that it had to say before."""
-        mark = len(self.told)
+        mark = len(self.received)
         await self.send("ping", t=mark)
         await self.until("pong", t=mark)
         return True
@@ -70,7 +70,7 @@ class Caller:
         return closed.value.rcvd
 
     def every(self, type: str) -> list[Message]:
-        return [message for message in self.told if message["type"] == type]
+        return [message for message in self.received if message["type"] == type]
 
     @property
     def states(self) -> list[str]:

@@ -42,7 +42,7 @@ async def test_audio_comes_in_binary_frames_for_a_client_that_wants_them(voice_u
     assert not caller.every("audio")
     heads = [(frame[0], *(int.from_bytes(frame[at : at + 4]) for at in (1, 5, 9))) for frame in caller.audio]
     assert [(kind, turn, seq) for kind, _, turn, seq in heads] == [(1, 1, seq) for seq in range(len(heads))]
-    numbers = [n for _, n, _, _ in heads] + [message["n"] for message in caller.told]
+    numbers = [n for _, n, _, _ in heads] + [message["n"] for message in caller.received]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
@@ -120,8 +120,8 @@ async def test_hello_comes_first_or_not_at_all(url: str) -> None:
 async def test_settings_are_told_back(url: str) -> None:
     async with call(url) as caller:
         await caller.send("settings", theme="midnight", voice_speed=150, volume=0)
-        told = await caller.until("settings_updated")
-        assert (told["theme"], told["voice_speed"], told["volume"]) == ("midnight", 150, 0)
+        received = await caller.until("settings_updated")
+        assert (received["theme"], received["voice_speed"], received["volume"]) == ("midnight", 150, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"voice_speed": 49}, {"voice_speed": 201}, {"volume": 101}, {"theme": 7}])
@@ -130,8 +130,8 @@ async def test_wrong_settings_change_nothing(url: str, wrong: dict[str, Any]) ->
         await caller.send("settings", **{"theme": "dawn", "volume": 50, **wrong})
         assert (await caller.until("error"))["code"] == "bad_settings"
         await caller.send("settings", voice_speed=100)
-        told = await caller.until("settings_updated")
-        assert (told["theme"], told["volume"]) == (None, 80)
+        received = await caller.until("settings_updated")
+        assert (received["theme"], received["volume"]) == (None, 80)
 
 
 async def test_a_cleared_conversation_is_empty_and_the_state_stays(url: str) -> None:
@@ -148,7 +148,7 @@ async def test_a_sample_of_the_voice_changes_no_state(voice_url: str) -> None:
     async with call(voice_url) as caller:
         await caller.send("test_audio")
         assert await caller.is_answered()
-        assert caller.told[-2]["type"] in ("audio", "notice")
+        assert caller.received[-2]["type"] in ("audio", "notice")
         assert caller.states == ["idle"]
 
 

@@ -97,7 +97,7 @@ async def test_a_token_in_the_header_is_accepted(locked: Served, tokens: dict[st
 async def test_a_wrong_token_is_closed_with_4401(locked: Served, hello: dict[str, Any]) -> None:
     code, caller = await closing_after(locked.url, json.dumps({"type": "hello", **hello}))
     assert code == 4401
-    assert [message["code"] for message in caller.told] == ["unauthenticated"]
+    assert [message["code"] for message in caller.received] == ["unauthenticated"]
 
 
 @pytest.mark.parametrize("first", ['{"type": "ping", "t": 1}', "garbage", b"\x00\x00\x00"], ids=str)
@@ -226,7 +226,7 @@ async def test_a_bad_hello_is_an_error_and_the_session_goes_on(url: str) -> None
         caller = Caller(socket)
         await caller.send("hello", mode="telepathy")
         assert (await caller.until("error"))["code"] == "bad_message"
-        assert caller.told[0]["state"] == "idle"
+        assert caller.received[0]["state"] == "idle"
         assert await caller.is_answered()
 
 

@@ -23,7 +23,7 @@ async def test_a_session_is_resumed_with_its_handle(locked: Served, tokens: dict
     async with call(locked.url, {"token": tokens["ann"], "mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         before = caller.session
-        seen = [message for message in caller.told if message["n"] <= 5]
+        seen = [message for message in caller.received if message["n"] <= 5]
         await leave_without_goodbye(caller)
     hello = {"token": tokens["ann"], "resume": before["resume"], "last_n": 5}
     async with call(locked.url, hello) as again:
@@ -31,7 +31,7 @@ async def test_a_session_is_resumed_with_its_handle(locked: Served, tokens: dict
         assert again.session["session_id"] == before["session_id"]
         assert again.session["resume"] != before["resume"]
         assert await again.is_answered()
-    replayed = {message["n"] for message in again.told} | {message["n"] for message in seen}
+    replayed = {message["n"] for message in again.received} | {message["n"] for message in seen}
     assert replayed == set(range(1, max(replayed) + 1))
 
 

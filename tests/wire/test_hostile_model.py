@@ -55,19 +55,19 @@ def served(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 async def say(caller: Caller, mode: Mode) -> list[Message]:
     """A turn: all that is told of it, until the session is at rest."""
-    mark = len(caller.told)
+    mark = len(caller.received)
     await caller.send("text_message", text=mode)
     await caller.until("state", state="idle")
-    return caller.told[mark:]
+    return caller.received[mark:]
 
 
-def only(told: list[Message], type: str) -> Message:
-    (message,) = [message for message in told if message["type"] == type]
+def only(received: list[Message], type: str) -> Message:
+    (message,) = [message for message in received if message["type"] == type]
     return message
 
 
-def types(told: list[Message]) -> list[str]:
-    return [message["type"] for message in told]
+def types(received: list[Message]) -> list[str]:
+    return [message["type"] for message in received]
 
 
 def failures(served: Served) -> list[dict[str, Any]]:
@@ -94,11 +94,11 @@ async def request(served: Served, path: str, body: Any = None) -> tuple[int, Any
 @pytest.mark.parametrize("mode", FAILURES)
 async def test_a_failing_model_is_told_in_words_and_the_session_goes_on(served: Served, mode: Mode) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, mode)
-        error = only(told, "error")
+        received = await say(caller, mode)
+        error = only(received, "error")
         assert error["code"] == "model_failed"
         assert FAILURES[mode][1] in error["message"]
-        assert all(message["text"].strip() for message in told if message["type"] == "response")
+        assert all(message["text"].strip() for message in received if message["type"] == "response")
         assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
     assert served.failures == []
 
@@ -147,9 +147,9 @@ async def test_what_has_no_end_takes_little_memory(served: Served, mode: Mode) -
 async def test_a_drip_does_not_keep_a_turn_open_for_ever(model: str, tmp_path: Path) -> None:
     with serve(tmp_path, turn_s=1.0, model={"text": model}) as served:
         async with call(served.url, TEXT) as caller:
-            told = await say(caller, Mode.DRIP)
-            assert "took longer than" in only(told, "error")["message"]
-            assert only(told, "response")["text"] == "One moment. "
+            received = await say(caller, Mode.DRIP)
+            assert "took longer than" in only(received, "error")["message"]
+            assert only(received, "response")["text"] == "One moment. "
         assert (await request(served, "/api/chat", {"message": Mode.DRIP}))[0] == 502
         assert [line["kind"] for line in failures(served)] == ["timeout", "timeout"]
 
@@ -168,18 +168,20 @@ async def test_calls_of_a_message_that_failed_do_not_run(served: Served, mode: M
 
 async def test_an_emoji_that_is_split_over_two_chunks_arrives_whole(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, Mode.SPLIT_EMOJI)
-        assert only(told, "response")["text"] == "Fine \U0001f600 indeed."
-        assert "".join(each["text"] for each in told if each["type"] == "response_chunk") == "Fine \U0001f600 indeed."
+        received = await say(caller, Mode.SPLIT_EMOJI)
+        assert only(received, "response")["text"] == "Fine \U0001f600 indeed."
+        assert (
+            "".join(each["text"] for each in received if each["type"] == "response_chunk") == "Fine \U0001f600 indeed."
+        )
 
 
 async def test_half_characters_in_text_and_calls_are_replaced(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, Mode.LONE_HALVES)
-        assert only(told, "response")["text"] == "Well \ufffdthen \ufffd."
-        called = only(told, "tool_call")
+        received = await say(caller, Mode.LONE_HALVES)
+        assert only(received, "response")["text"] == "Well \ufffdthen \ufffd."
+        called = only(received, "tool_call")
         assert (called["name"], called["args"]) == ("show_\ufffd", {"code": "\ufffd \ufffd"})
-        handle, last_n = caller.session["resume"], caller.told[-1]["n"]
+        handle, last_n = caller.session["resume"], caller.received[-1]["n"]
     async with call(served.url, {**TEXT, "resume": handle, "last_n": last_n}) as caller:
         assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
 

@@ -68,7 +68,7 @@ async def how_it_is_refused(url: str, hello: Message | None = None) -> tuple[int
     async with connect(url) as socket:
         caller = Caller(socket)
         await caller.send("hello", **(hello or {}))
-        return (await caller.closing()).code, [message["type"] for message in caller.told]
+        return (await caller.closing()).code, [message["type"] for message in caller.received]
 
 
 async def is_let_in(url: str, hello: Message | None = None) -> bool:
@@ -79,8 +79,8 @@ async def is_let_in(url: str, hello: Message | None = None) -> bool:
 async def test_the_farewell_comes_before_the_end(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         caller = await insult(served.url)
-    told = [message["type"] for message in caller.told]
-    assert told.index("tool_result") < told.index("response") < told.index("timeout")
+    received = [message["type"] for message in caller.received]
+    assert received.index("tool_result") < received.index("response") < received.index("timeout")
     assert caller.every("response")[0]["text"].strip() == FAREWELL
 
 
@@ -106,11 +106,11 @@ async def test_nothing_is_answered_on_the_open_socket_either(tmp_path: Path, mes
     async with serving(tmp_path, voice=VOICE[3:]) as served, call(served.url, {"mode": "text"}) as caller:
         await caller.send("text_message", text="You fool.")
         await caller.until("timeout")
-        mark = len(caller.told)
+        mark = len(caller.received)
         await caller.send(**message)
         assert (await caller.until("error"))["code"] == "blocked"
-        told = {each["type"] for each in caller.told[mark:]}
-        assert not told & {"response_chunk", "response", "audio", "transcript"}
+        received = {each["type"] for each in caller.received[mark:]}
+        assert not received & {"response_chunk", "response", "audio", "transcript"}
         assert "listening" not in caller.states
 
 
@@ -174,8 +174,8 @@ async def test_in_voice_the_farewell_is_heard_and_the_call_ends(tmp_path: Path) 
         await asyncio.sleep(0.5)
         await caller.send("playback_done")
         await caller.until("end_voice_session")
-        told = [message["type"] for message in caller.told]
-        assert told.index("audio") < told.index("timeout") < told.index("end_voice_session")
+        received = [message["type"] for message in caller.received]
+        assert received.index("audio") < received.index("timeout") < received.index("end_voice_session")
 
 
 async def test_another_call_of_the_same_user_is_not_answered_any_more(tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ class Person:
             with suppress(ConnectionClosed):
                 for text in texts:
                     await caller.send("text_message", text=text)
-                    told: Any = {}
-                    while told.get("type") not in ("response", "error"):
-                        told = json.loads(await caller.socket.recv())
-                        caller.told.append(told)
+                    received: Any = {}
+                    while received.get("type") not in ("response", "error"):
+                        received = json.loads(await caller.socket.recv())
+                        caller.received.append(received)
         return caller
 
     def look_into_the_log(self) -> list[str]:

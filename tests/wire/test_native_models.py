@@ -148,16 +148,16 @@ async def play(caller: Caller) -> None:
 
 async def speak(caller: Caller) -> str:
     """A spoken turn and its answer, which is played to the end."""
-    mark = len(caller.told)
+    mark = len(caller.received)
     await caller.socket.send(FRAME)
     await play(caller)
     assert await caller.is_answered()
-    return " ".join(message["text"] for message in caller.told[mark:] if message["type"] == "response")
+    return " ".join(message["text"] for message in caller.received[mark:] if message["type"] == "response")
 
 
 def place(caller: Caller, type: str, **fields: object) -> int:
     """Where the first such message came."""
-    for at, message in enumerate(caller.told):
+    for at, message in enumerate(caller.received):
         if message["type"] == type and fields.items() <= message.items():
             return at
     raise AssertionError(f"there was no {type} with {fields}")
@@ -407,7 +407,7 @@ async def test_an_interruption_while_two_answers_are_in_flight(voice: Voice, by:
         await caller.until("state", state="interrupted")
         await caller.until("state", state="listening")
         assert await speak(caller) == "Hello."
-    numbers = [m["turn"] for m in caller.told if m["type"] in ("response_chunk", "audio")]
+    numbers = [m["turn"] for m in caller.received if m["type"] in ("response_chunk", "audio")]
     assert numbers == sorted(numbers), "nothing of an answer comes after something of the next"
     said = await read_back(voice.served, caller)
     assert [role for role, _ in said] == ["user", "assistant"] * 3

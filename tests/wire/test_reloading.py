@@ -68,9 +68,9 @@ async def ask_for_greeting(address: str) -> str:
 
 
 async def ask_again(session: Session) -> str:
-    async for told in session.type("please greet Ada"):
-        if isinstance(told, s.Response):
-            return told.text
+    async for received in session.type("please greet Ada"):
+        if isinstance(received, s.Response):
+            return received.text
     raise AssertionError("there was no answer")
 
 

@@ -140,5 +140,5 @@ async def test_to_a_slow_reader_speech_is_lost_before_words(talkative: Served, f
         assert await caller.is_answered()
     heard = len(caller.every("audio")) + len(caller.audio)
     assert 0 < heard < PARTS
-    numbers = {message["n"] for message in caller.told} | {int.from_bytes(frame[1:5]) for frame in caller.audio}
+    numbers = {message["n"] for message in caller.received} | {int.from_bytes(frame[1:5]) for frame in caller.audio}
     assert max(numbers) - len(numbers) == PARTS - heard, "nothing but speech was lost"

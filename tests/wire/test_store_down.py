@@ -61,7 +61,7 @@ async def error_after(caller: Caller, text: str) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE_S):
         while not (errors := caller.every("error")):
             frame = await caller.socket.recv()
-            caller.told.append(json.loads(frame))
+            caller.received.append(json.loads(frame))
     return errors[0]
 
 
@@ -110,7 +110,7 @@ async def test_a_resume_that_meets_a_locked_store_is_told_to_come_back_and_then_
         async with call(served.url, {"mode": "text"}) as caller:
             await caller.ask(SUM)
             await caller.socket.close(1001)
-        hello = {"resume": caller.session["resume"], "last_n": caller.told[-1]["n"]}
+        hello = {"resume": caller.session["resume"], "last_n": caller.received[-1]["n"]}
         with locked(tmp_path):
             async with connect(served.url) as socket:
                 early = Caller(socket)

@@ -74,8 +74,8 @@ async def test_each_refusal_is_a_line_in_the_log_with_address_route_and_reason_b
         async with httpx2.AsyncClient() as client:
             await client.get(f"{served.http}/", headers={"Origin": "https://evil.example"})
             await client.get(f"{served.http}/", headers={"Host": "rebound.example"})
-        told = [(line["address"], line["route"], line["reason"].partition(".")[0]) for line in refusals(served)]
-        assert told == [
+        received = [(line["address"], line["route"], line["reason"].partition(".")[0]) for line in refusals(served)]
+        assert received == [
             ("127.0.0.1", "/api/tools", "wrong token"),
             ("127.0.0.1", "/ws", "wrong token"),
             ("127.0.0.1", "/", "Pages of this origin may not use this server"),

@@ -18,7 +18,7 @@ from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.connections import Deadlines, WebSocketConnection
 from antiphon.server.ws import MAX_REFUSED, Endpoint
-from tests.fakes.calls import House, LoopClock, Server
+from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.scripted_live import ScriptedLive
 from tests.unit.server.test_connections import HANDSHAKE, Line
 
@@ -102,25 +102,25 @@ def audio(number: int) -> bytes:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    await house.aclose()
+async def servers() -> AsyncIterator[ScriptedServers]:
+    servers = ScriptedServers()
+    yield servers
+    await servers.aclose()
 
 
 @pytest.fixture
-def model(house: House) -> Noting:
-    house.open(text=[], voice=[])
-    house.voice = model = Noting()
+def model(servers: ScriptedServers) -> Noting:
+    servers.open(text=[], voice=[])
+    servers.voice = model = Noting()
     return model
 
 
 @pytest.fixture
-async def open_socket(house: House) -> AsyncIterator[Callable[..., Socket]]:
+async def open_socket(servers: ScriptedServers) -> AsyncIterator[Callable[..., Socket]]:
     opened: list[Socket] = []
 
     def open_socket(quota: Quota | None = None, **options: Any) -> Socket:
-        opened.append(Socket(house.servers[0], quota or Quota(), **options))
+        opened.append(Socket(servers.opened[0], quota or Quota(), **options))
         return opened[-1]
 
     yield open_socket
@@ -214,9 +214,9 @@ async def test_audio_that_comes_too_fast_is_refused_and_then_the_end(
 
 
 async def test_what_fails_at_a_frame_is_logged_and_closes_the_socket(
-    house: House, model: Noting, open_socket: Callable[..., Socket]
+    servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
-    house.voice = Broken()
+    servers.voice = Broken()
     socket = await open_socket().listen()
     with capture_logs() as logs:
         socket.send(audio(1), audio(2))
@@ -236,10 +236,10 @@ async def test_a_client_that_has_said_goodbye_is_heard_no_more(
 
 
 async def test_a_socket_whose_session_another_has_taken_over_is_heard_no_more(
-    house: House, model: Noting, open_socket: Callable[..., Socket]
+    servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
-    (live,) = house.servers[0].hub.sessions.values()
+    (live,) = servers.opened[0].hub.sessions.values()
     assert live.runner.outbox.link is not None
     live.runner.outbox.link.close(TAKEN_OVER)
     socket.send(audio(1))

@@ -37,7 +37,7 @@ async def talk() -> AsyncIterator[Talk]:
     talk = Talk()
     yield talk
     await talk.recognizer.close()
-    await talk.body.batched_vad.aclose()
+    await talk.fakes.batched_vad.aclose()
 
 
 @pytest.fixture

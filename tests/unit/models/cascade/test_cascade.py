@@ -25,7 +25,7 @@ from antiphon.transcript import AssistantMessage, Transcript, UserMessage
 from tests.fakes.paced import PACE_S, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.spoken_call import CALL, LONG_ANSWER, talk
-from tests.fakes.voice import CERTAIN, Body, Tones, calling, hum, wave
+from tests.fakes.voice import CERTAIN, FakeEngines, Tones, calling, hum, wave
 
 # One turn.
 
@@ -130,7 +130,7 @@ async def test_it_speaks_of_its_own_accord() -> None:
         assert call.caller.kinds == [OutputText, OutputAudio, GenerationComplete, TurnComplete]
         assert call.asked == []
         await call.caller.ask("nothing")
-        assert call.told == [AssistantMessage("Hello! What can I do for you?"), UserMessage("nothing")]
+        assert call.prompt == [AssistantMessage("Hello! What can I do for you?"), UserMessage("nothing")]
 
 
 async def test_what_it_says_of_its_own_accord_ends_what_it_was_saying() -> None:
@@ -173,7 +173,7 @@ async def test_the_end_of_audio_without_words_is_told_once(sound: bytes) -> None
 @pytest.mark.parametrize("silence_ms", [0, 100, 200, 500, 850, 900, 950, 1_000])
 async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_ms: int) -> None:
     async with talk("It is noon.") as call:
-        call.body.recognizer.delay_s = call.tones.delay_s = 0.3
+        call.fakes.recognizer.delay_s = call.tones.delay_s = 0.3
         await call.caller.speak("what time is it")
         await call.caller.be_silent(silence_ms)
         await call.caller.end_audio()
@@ -186,7 +186,7 @@ async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_
 
 async def test_the_end_of_audio_that_cannot_be_understood_fails_and_is_over() -> None:
     async with talk() as call:
-        call.body.recognizer.error = SpeechBusy("Too many people are talking.")
+        call.fakes.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
         turn = await call.caller.end_audio()
         assert call.caller.events == [TurnFailed(turn, "Too many people are talking."), TurnComplete(turn)]
@@ -194,11 +194,11 @@ async def test_the_end_of_audio_that_cannot_be_understood_fails_and_is_over() ->
 
 async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
     async with talk("It is noon.") as call:
-        call.body.recognizer.error = SpeechBusy("Too many people are talking.")
+        call.fakes.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnFailed)
         assert call.caller.events == [TurnFailed(None, "Too many people are talking.")]
-        call.body.recognizer.error = None
+        call.fakes.recognizer.error = None
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
         assert call.caller.text == "It is noon."
@@ -234,7 +234,7 @@ async def test_what_breaks_the_voice_ends_it_in_so_many_words(monkeypatch: pytes
 @pytest.mark.parametrize("at_ms", [0, 200, 500, 1_000, 1_300, 2_000, 6_000])
 async def test_it_can_be_closed_at_any_time(at_ms: int) -> None:
     async with talk(LONG_ANSWER) as call:
-        call.body.recognizer.tells_interim = True
+        call.fakes.recognizer.tells_interim = True
         await call.caller.speak("what will the weather be")
         await call.caller.be_silent(at_ms)
         await call.cascade.close()
@@ -245,14 +245,14 @@ async def test_it_can_be_closed_at_any_time(at_ms: int) -> None:
 
 
 async def test_a_closed_one_is_not_connected_again() -> None:
-    cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
+    cascade = FakeEngines().cascade(Paced(ScriptedModel([])), Tones())
     await cascade.close()
     with pytest.raises(ModelError, match="is closed"):
         await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
 
 
 async def test_audio_before_it_is_connected_is_nothing() -> None:
-    cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
+    cascade = FakeEngines().cascade(Paced(ScriptedModel([])), Tones())
     cascade.send_audio(bytes(640))
     cascade.end_audio("t1")
     cascade.interrupt("t1")
@@ -274,12 +274,12 @@ async def test_sound_of_any_size_is_taken(size: int) -> None:
 
 
 async def test_two_callers_do_not_hear_each_other() -> None:
-    body = Body()
+    fakes = FakeEngines()
     models = [Paced(ScriptedModel(["One."])), Paced(ScriptedModel(["Two."]))]
-    cascades = [body.cascade(model, Tones()) for model in models]
+    cascades = [fakes.cascade(model, Tones()) for model in models]
     async with (
-        calling(cascades[0], body.words.say) as first,
-        calling(cascades[1], body.words.say) as second,
+        calling(cascades[0], fakes.words.say) as first,
+        calling(cascades[1], fakes.words.say) as second,
     ):
         await asyncio.gather(first.be_silent(500), second.be_silent(700))
         await asyncio.gather(first.speak("this is one"), second.speak("and this is two"))
@@ -287,4 +287,4 @@ async def test_two_callers_do_not_hear_each_other() -> None:
         await first.settle()
         assert (first.finals[0].text, first.text) == ("this is one", "One.")
         assert (second.finals[0].text, second.text) == ("and this is two", "Two.")
-    await body.batched_vad.aclose()
+    await fakes.batched_vad.aclose()

@@ -18,7 +18,7 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         assert call.caller.heard == ["what time is it", "what time is it in Tokyo"]
         first, whole = call.caller.finals
         assert call.caller.started == [TurnStarted(first.turn), TurnStarted(whole.turn, continues=first.turn)]
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         spoken = "".join(event.text for event in call.caller.events if isinstance(event, OutputAudio))
         assert spoken.split() == ["It", "is", "nine", "in", "Tokyo."]
         assert call.caller.kinds.count(Interrupted) == 1
@@ -48,7 +48,7 @@ async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothin
         await call.wait_for(lambda: len(call.caller.finals) == 2)
         call.caller.answer(call.caller.finals[1])
         await call.caller.settle()
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
         assert ends == [final.turn for final in call.caller.finals]
 
@@ -62,7 +62,7 @@ async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
         for final in call.caller.finals:
             call.caller.answer(final)
         await call.caller.settle()
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
         assert ends == [final.turn for final in call.caller.finals]
 
@@ -78,7 +78,7 @@ async def test_who_goes_on_twice_has_one_turn() -> None:
             None,
             *(final.turn for final in call.caller.finals[:2]),
         ]
-        assert call.told == [UserMessage("what time is it in Tokyo and in Berlin")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo and in Berlin")]
 
 
 async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that_goes_on() -> None:
@@ -103,15 +103,15 @@ async def test_earlier_turns_stay_as_they_are() -> None:
         await call.caller.speak("hello")
         await call.wait_for_event(TurnComplete)
         await asyncio.sleep(5)
-        call.body.recognizer.delay_s = 2.0
+        call.fakes.recognizer.delay_s = 2.0
         await call.caller.speak("what time is it")
         await call.caller.be_silent(1_500)
         assert len(call.caller.finals) == 1
-        call.body.recognizer.delay_s = 0.1
+        call.fakes.recognizer.delay_s = 0.1
         await call.caller.speak("in Tokyo")
         await call.wait_for_event(TurnComplete, 2)
         assert [started.continues for started in call.caller.started] == [None, None]
-        assert call.told == [
+        assert call.prompt == [
             UserMessage("hello"),
             AssistantMessage("Yes?"),
             UserMessage("what time is it in Tokyo"),
@@ -136,4 +136,4 @@ async def test_the_same_words_typed_after_they_were_spoken_are_another_turn() ->
         await call.caller.speak("next")
         await call.wait_for_event(TurnComplete)
         await call.caller.ask("next")
-        assert call.told == [UserMessage("next"), AssistantMessage("One."), UserMessage("next")]
+        assert call.prompt == [UserMessage("next"), AssistantMessage("One."), UserMessage("next")]

@@ -28,7 +28,7 @@ async def test_after_the_first_sound_of_the_answer_speech_is_another_turn() -> N
         await call.wait_for_event(TurnComplete, 2)
         assert call.caller.heard[-1] == "stop that please"
         assert call.caller.started[-1].continues is None
-        assert [type(message) for message in call.told] == [UserMessage, UserMessage]
+        assert [type(message) for message in call.prompt] == [UserMessage, UserMessage]
 
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["while it is made", "while it is only said"])
@@ -117,7 +117,7 @@ async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> N
         call.give_results()
         await call.wait_for_event(TurnComplete, 2)
         assert call.caller.text == "As you like."
-        assert any(isinstance(message, ToolMessage) and message.content == "noon" for message in call.told)
+        assert any(isinstance(message, ToolMessage) and message.content == "noon" for message in call.prompt)
 
 
 async def test_an_answer_that_begins_while_somebody_speaks_gives_way_at_the_end_of_the_turn() -> None:
