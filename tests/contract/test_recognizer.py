@@ -131,7 +131,7 @@ async def comes_to_rest(workers: Workers) -> bool:
     return False
 
 
-async def test_it_hears_the_right_words(
+async def test_speech_is_recognized_correctly(
     recognizer: Recognizer, said: Sequence[str], speech: Sequence[bytes], seed: int
 ) -> None:
     heard = [await recognizer.recognize(pcm) for pcm in speech]
@@ -139,18 +139,20 @@ async def test_it_hears_the_right_words(
     assert error_rate(pairs) <= MAX_ERROR_RATE, f"seed {seed}: {pairs}"
 
 
-async def test_several_at_once_are_heard_as_each_alone(recognizer: Recognizer, speech: Sequence[bytes]) -> None:
+async def test_concurrent_requests_give_the_same_text_as_single_ones(
+    recognizer: Recognizer, speech: Sequence[bytes]
+) -> None:
     some = speech[:3]
     alone = [await recognizer.recognize(pcm) for pcm in some]
     assert await asyncio.gather(*(recognizer.recognize(pcm) for pcm in some)) == alone
 
 
 @pytest.mark.parametrize("pcm", [b"", bytes(2), bytes(320)])
-async def test_no_audio_to_speak_of_is_no_words(recognizer: Recognizer, pcm: bytes) -> None:
+async def test_too_little_audio_gives_no_words(recognizer: Recognizer, pcm: bytes) -> None:
     assert await recognizer.recognize(pcm) == ""
 
 
-async def test_what_is_given_up_stands_in_nobody_s_way(
+async def test_a_cancelled_request_does_not_block_others(
     recognizer: Recognizer, workers: Workers, said: Sequence[str], speech: Sequence[bytes]
 ) -> None:
     long = [asyncio.create_task(recognizer.recognize(b"".join(speech[:4]))) for _ in range(4)]
@@ -163,12 +165,12 @@ async def test_what_is_given_up_stands_in_nobody_s_way(
     assert error_rate([(said[0], heard)]) < 0.5
 
 
-async def test_an_engine_that_is_gone_is_told_in_one_sentence(ask_the_dead: Callable[[], Awaitable[str]]) -> None:
+async def test_a_missing_engine_is_reported_in_one_sentence(ask_the_dead: Callable[[], Awaitable[str]]) -> None:
     with pytest.raises(SpeechError) as told:
         await ask_the_dead()
     assert len(str(told.value)) > 20
     assert "\n" not in str(told.value)
 
 
-async def test_it_has_a_name(recognizer: Recognizer) -> None:
+async def test_a_recognizer_has_a_name(recognizer: Recognizer) -> None:
     assert recognizer.name

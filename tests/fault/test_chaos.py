@@ -49,7 +49,7 @@ async def test_a_turn_replayed_after_a_reconnect_gets_the_stored_result(database
 
 
 @pytest.mark.parametrize("ids", [(None, None), ("temp-1", "temp-2"), ("x", ""), ("call_aaaaaaaaa", "call_bbbbbbbbb")])
-async def test_a_writing_call_that_comes_again_under_another_id_runs_once(ids: tuple[str | None, str | None]) -> None:
+async def test_a_writing_call_repeated_under_another_id_runs_once(ids: tuple[str | None, str | None]) -> None:
     handler = Counted()
     gate = Gate(make_action("book", handler))
     results = [await gate.call("book", {"text": "tea"}, id=id) for id in ids]
@@ -117,7 +117,7 @@ async def test_in_production_tools_are_not_reloaded(tmp_path: Path) -> None:
         shop.registry.reload()
 
 
-async def test_in_production_a_session_goes_on_with_its_snapshot(tmp_path: Path) -> None:
+async def test_in_production_a_session_keeps_its_snapshot(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, "production")
     shop.change()
     shop.executor = shop.execute_with(shop.build("production"), "production")
@@ -125,7 +125,7 @@ async def test_in_production_a_session_goes_on_with_its_snapshot(tmp_path: Path)
     await shop.executor.aclose()
 
 
-async def test_a_session_resumed_on_another_version_gets_it_at_the_next_turn(tmp_path: Path) -> None:
+async def test_a_session_resumed_on_another_version_switches_to_it_at_the_next_turn(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, "production")
     old_version = shop.registry.version
     shop.change()
@@ -139,7 +139,7 @@ async def test_a_session_resumed_on_another_version_gets_it_at_the_next_turn(tmp
     await shop.executor.aclose()
 
 
-async def test_a_third_look_up_and_a_fourth_call_of_a_spoken_turn_are_refused() -> None:
+async def test_a_third_lookup_and_a_fourth_call_in_a_spoken_turn_are_refused() -> None:
     gate = Gate(make_retrieval("kb_search"), make_tool("calculate"))
     gate.session.mode = Mode.VOICE
     searches = [await gate.call("kb_search", {"text": str(n)}) for n in range(3)]

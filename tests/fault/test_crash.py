@@ -41,7 +41,7 @@ async def come_back(client: Client, heir: Served, *, wait: bool = True) -> None:
 
 
 @pytest.mark.parametrize("moment", ["transcript", "tool_call", "tool_result", "response_chunk", "response"])
-async def test_a_turn_survives_the_death_of_its_server(servers: Servers, moment: str) -> None:
+async def test_a_turn_survives_a_crash_of_its_server(servers: Servers, moment: str) -> None:
     asked = f"{LOOK_FIRST}tell s 5"
     victim, heir = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(victim)
@@ -62,7 +62,7 @@ async def test_a_turn_survives_the_death_of_its_server(servers: Servers, moment:
         assert dangling_calls(servers.turns(client.conversation_id)) == []
 
 
-async def test_sessions_outlive_one_server_after_another(servers: Servers) -> None:
+async def test_sessions_survive_successive_server_crashes(servers: Servers) -> None:
     """Each server dies at a moment that nobody chose, with sessions at all points of their turns."""
     rng = Random(3)
     clients = [Client() for _ in range(10)]
@@ -89,7 +89,7 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
             assert len(client.numbers) == len(set(client.numbers))
 
 
-async def test_what_was_done_for_a_turn_is_not_done_again_when_another_server_answers_it() -> None:
+async def test_actions_of_a_turn_are_not_repeated_when_another_server_answers_it() -> None:
     handler, database = Counted(), MemoryDatabase()
     book = make_action("book", handler)
 

@@ -28,5 +28,5 @@ async def run_cuts(folder: Path, count: int, seed: int, at_once: int = 20) -> li
 
 
 @pytest.mark.timeout(120)
-async def test_an_answer_that_is_cut_is_told_and_heard_once(tmp_path: Path) -> None:
+async def test_an_answer_cut_by_a_disconnect_is_sent_and_heard_once(tmp_path: Path) -> None:
     assert await run_cuts(tmp_path, 30, seed=5) == []

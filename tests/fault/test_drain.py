@@ -25,7 +25,7 @@ async def begin(client: Client, served: Served, number: int) -> str:
     return asked
 
 
-async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_of_a_turn(tmp_path: Path) -> None:
+async def test_fifty_drained_clients_continue_on_another_server_without_losing_a_turn(tmp_path: Path) -> None:
     clients = [Client() for _ in range(CLIENTS)]
     async with servers_in(tmp_path) as servers, leaving(clients):
         old, new = await asyncio.gather(servers.start(drain_s=DRAIN_S), servers.start())
@@ -55,7 +55,7 @@ async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_
             assert len(client.numbers) == len(set(client.numbers))
 
 
-async def test_whoever_is_sent_away_is_given_the_handle_to_come_back_with(tmp_path: Path) -> None:
+async def test_a_drained_client_gets_a_resume_handle(tmp_path: Path) -> None:
     async with servers_in(tmp_path) as servers:
         old, new = await asyncio.gather(servers.start(), servers.start())
         client = await Client().connect(old)
@@ -70,7 +70,7 @@ async def test_whoever_is_sent_away_is_given_the_handle_to_come_back_with(tmp_pa
             assert client.session["resumed"] is True
 
 
-async def test_whoever_comes_while_a_server_stops_is_sent_away_too(tmp_path: Path) -> None:
+async def test_a_client_that_connects_during_a_drain_is_sent_away_too(tmp_path: Path) -> None:
     async with servers_in(tmp_path) as servers:
         old, new = await asyncio.gather(servers.start(drain_s=4.0), servers.start())
         busy = await Client().connect(old)

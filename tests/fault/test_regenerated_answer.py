@@ -17,7 +17,7 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
         yield servers
 
 
-async def test_what_a_tool_found_is_said_once(servers: Servers) -> None:
+async def test_a_tool_result_is_spoken_once(servers: Servers) -> None:
     victim, heir = await asyncio.gather(servers.start(model="builtin"), servers.start(model="builtin"))
     client = await Client().connect(victim)
     async with leaving([client]):
@@ -37,7 +37,7 @@ async def test_what_a_tool_found_is_said_once(servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("moment", ["transcript", "tool_call", "response_chunk"])
-async def test_a_turn_is_told_once_wherever_it_is_answered(servers: Servers, moment: str) -> None:
+async def test_a_turn_is_sent_once_whichever_server_answers_it(servers: Servers, moment: str) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):

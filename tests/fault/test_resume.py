@@ -22,7 +22,7 @@ def clients(count: int) -> list[Client]:
     return [Client() for _ in range(count)]
 
 
-async def test_a_connection_cut_anywhere_in_an_answer_loses_and_doubles_nothing(servers: Servers) -> None:
+async def test_a_connection_cut_anywhere_in_an_answer_loses_and_repeats_nothing(servers: Servers) -> None:
     served = await servers.start()
     rng = Random(7)
 
@@ -47,7 +47,7 @@ async def test_a_connection_cut_anywhere_in_an_answer_loses_and_doubles_nothing(
         await asyncio.gather(*(lose_and_come_back(each, f"s{number}") for number, each in enumerate(talking)))
 
 
-async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(servers: Servers) -> None:
+async def test_messages_produced_while_disconnected_are_sent_by_another_server(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -71,7 +71,7 @@ async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(serv
         assert len(client.shown) == 4
 
 
-async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(servers: Servers) -> None:
+async def test_another_server_continues_the_answer_and_the_first_one_is_fenced(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     rng = Random(11)
 
@@ -99,7 +99,7 @@ async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(se
     assert closed == [4409] * 6
 
 
-async def test_a_turn_that_the_user_gave_up_is_not_answered_by_another_server(servers: Servers) -> None:
+async def test_a_turn_interrupted_by_the_user_is_not_answered_by_another_server(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -115,7 +115,7 @@ async def test_a_turn_that_the_user_gave_up_is_not_answered_by_another_server(se
         assert story("tell s 9") not in [text for _, text in servers.words(client.conversation_id)]
 
 
-async def test_of_two_clients_with_one_handle_exactly_one_keeps_the_session(servers: Servers) -> None:
+async def test_exactly_one_of_two_clients_with_one_handle_keeps_the_session(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
 
     async def contend(number: int) -> list[bool]:
@@ -136,7 +136,7 @@ async def test_of_two_clients_with_one_handle_exactly_one_keeps_the_session(serv
     assert [sum(answered) for answered in contests] == [1] * 16
 
 
-async def test_a_session_may_go_to_and_fro_between_servers(servers: Servers) -> None:
+async def test_a_session_can_move_back_and_forth_between_servers(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):

@@ -102,7 +102,7 @@ def unknown_in(client: Client) -> list[str]:
     return [message["text"] for message in client.every("response") if UNKNOWN in message["text"]]
 
 
-async def test_who_waits_is_told_at_once_that_the_outcome_is_unknown(servers: Servers, bank: Bank) -> None:
+async def test_a_waiting_client_learns_at_once_that_the_outcome_is_unknown(servers: Servers, bank: Bank) -> None:
     client, heir = await transfer_and_die(servers, bank)
     async with leaving([client]):
         await client.resume(heir)
@@ -118,7 +118,7 @@ async def test_who_waits_is_told_at_once_that_the_outcome_is_unknown(servers: Se
         assert (len(unknown_in(client)), bank.transfers) == (1, 1)
 
 
-async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank: Bank) -> None:
+async def test_a_client_that_changes_the_subject_is_told_once(servers: Servers, bank: Bank) -> None:
     client, heir = await transfer_and_die(servers, bank)
     third = await servers.start(model="builtin")
     async with leaving([client]):
@@ -141,7 +141,7 @@ async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank
         assert [turn["name"] for turn in received].count("transfer_money") == 1
 
 
-async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(servers: Servers, bank: Bank) -> None:
+async def test_a_client_that_returns_while_the_action_still_runs_gets_its_result(servers: Servers, bank: Bank) -> None:
     one, two = await start(servers)
     client = await Client().connect(one, mode="text")
     async with leaving([client]):
@@ -157,7 +157,7 @@ async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(serv
         assert (unknown_in(client), bank.transfers) == ([], 1)
 
 
-async def test_who_had_approved_it_by_a_button_is_told_without_asking(servers: Servers) -> None:
+async def test_a_client_that_approved_by_button_is_told_without_asking(servers: Servers) -> None:
     bank = Bank(servers.folder, asks=True)
     victim, heir = await start(servers)
     client = await Client().connect(victim, mode="text")
@@ -183,7 +183,7 @@ async def chat(served: WholeServer, **body: Any) -> dict[str, Any]:
         return received
 
 
-async def test_over_http_the_next_message_is_told(tmp_path: Path, bank: Bank) -> None:
+async def test_over_http_the_next_message_reports_the_unknown_outcome(tmp_path: Path, bank: Bank) -> None:
     with serve(tmp_path) as victim, serve(tmp_path) as heir:
         id = (await chat(victim, message="what is 2 plus 3"))["conversationId"]
         lost = asyncio.create_task(chat(victim, message=WISH, conversation_id=id))

@@ -102,7 +102,7 @@ def said(messages: list[Message]) -> list[str]:
     return [message["text"].strip() for message in of_type(messages, "response")]
 
 
-async def test_a_call_its_question_and_its_result_have_one_id(served: Served) -> None:
+async def test_a_call_its_question_and_its_result_share_one_id(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
         [made] = caller.every("tool_call")
@@ -122,7 +122,7 @@ async def test_calls_of_different_turns_have_different_ids(served: Served) -> No
     assert first["id"] != second["id"]
 
 
-async def test_what_came_of_an_approval_is_said_once_and_nothing_else_is(served: Served) -> None:
+async def test_only_the_outcome_of_an_approval_is_spoken_and_only_once(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         received = await press(caller, await ask_to_water(caller), approved=True)
         assert said(received) == [DONE]
@@ -130,7 +130,7 @@ async def test_what_came_of_an_approval_is_said_once_and_nothing_else_is(served:
         assert await caller.ask("what is 2 plus 3") == "2 plus 3 is 5."
 
 
-async def test_a_typed_yes_settles_the_question_and_its_outcome_is_said_once(served: Served) -> None:
+async def test_a_typed_yes_settles_the_question_and_the_outcome_is_spoken_once(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
         mark = len(caller.received)
@@ -163,7 +163,7 @@ async def test_a_typed_no_gets_the_same_sentence(served: Served) -> None:
     assert of_type(received, "tool_result") == []
 
 
-async def test_a_declined_token_that_was_used_before_is_told_as_expired(served: Served) -> None:
+async def test_declining_a_used_token_is_reported_as_expired(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
         await press(caller, question, approved=True)
@@ -201,7 +201,7 @@ async def answer_over_http(served: Served, approved: bool) -> tuple[dict[str, An
     return asked, await chat(served, conversation_id=asked["conversationId"], confirm=confirm)
 
 
-async def test_over_http_an_approved_call_is_told_once_with_its_arguments(served: Served) -> None:
+async def test_over_http_an_approved_call_is_reported_once_with_its_arguments(served: Served) -> None:
     asked, answer = await answer_over_http(served, approved=True)
     assert (asked["message"], answer["message"]) == (QUESTION, DONE)
     [waiting], [ran] = asked["toolCalls"], answer["toolCalls"]
@@ -222,7 +222,7 @@ def files_with(folder: Path, secret: str) -> list[str]:
     ]
 
 
-async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(served: Served, garden: Path) -> None:
+async def test_a_pending_token_is_not_on_disk_even_after_the_socket_is_lost(served: Served, garden: Path) -> None:
     folder = garden.parents[1]
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
@@ -240,7 +240,7 @@ async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(
         assert said(await press(back, again, approved=True)) == [DONE]
 
 
-async def test_a_token_that_is_sent_to_another_session_is_not_stored_by_it(served: Served, garden: Path) -> None:
+async def test_a_token_sent_to_another_session_is_not_stored_by_it(served: Served, garden: Path) -> None:
     folder = garden.parents[1]
     async with call(served.url, {"mode": "text"}) as caller, call(served.url, {"mode": "text"}) as other:
         question = await ask_to_water(caller)
@@ -253,7 +253,7 @@ async def test_a_token_that_is_sent_to_another_session_is_not_stored_by_it(serve
         assert said(await press(caller, question, approved=True)) == [DONE]
 
 
-async def test_another_process_asks_anew_with_a_token_of_its_own(tmp_path: Path) -> None:
+async def test_another_process_asks_again_with_its_own_token(tmp_path: Path) -> None:
     garden = write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         async with call(one.url, {"mode": "text"}) as caller:
@@ -275,7 +275,7 @@ async def test_another_process_asks_anew_with_a_token_of_its_own(tmp_path: Path)
     assert (garden / "watered").read_text() == "garden\n"
 
 
-async def test_a_yes_in_words_reaches_a_question_that_another_process_put(tmp_path: Path) -> None:
+async def test_a_typed_yes_settles_a_question_asked_by_another_process(tmp_path: Path) -> None:
     write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         async with call(one.url, {"mode": "text"}) as caller:
@@ -288,7 +288,7 @@ async def test_a_yes_in_words_reaches_a_question_that_another_process_put(tmp_pa
             assert (settled["confirmation_token"], settled["outcome"]) == (again["confirmation_token"], "approved")
 
 
-async def test_over_http_the_next_process_takes_the_token_of_the_first(tmp_path: Path) -> None:
+async def test_over_http_the_next_process_accepts_the_token_of_the_first(tmp_path: Path) -> None:
     garden = write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         asked = await chat(one, message=WISH)

@@ -73,7 +73,7 @@ class Person:
                         caller.received.append(received)
         return caller
 
-    def look_into_the_log(self) -> list[str]:
+    def check_log(self) -> list[str]:
         """The warnings and errors in it. Fails if it holds a secret, or a word."""
         log = self.served.log
         assert SAID not in log
@@ -94,7 +94,7 @@ def stored(folder: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-async def test_after_the_store_was_locked(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_store_was_locked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token) as person:
         async with person.call() as caller:
@@ -106,20 +106,20 @@ async def test_after_the_store_was_locked(tmp_path: Path) -> None:
             await person.say(f"The {SAID} is lost.")
             async with person.call(resume=caller.session["resume"]) as again:
                 await again.until("error")
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
-async def test_after_the_disk_was_full(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_disk_was_full(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token, max_file_bytes=1 << 20) as person:
         while (answer := await person.post(f"The {SAID} is {'very ' * 1_000} big.")).status_code == 200:
             pass
         assert answer.status_code == 503
         await person.say(f"The {SAID} is {'very ' * 1_000} big.")
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
-async def test_after_tables_were_deleted(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_tables_were_deleted(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token) as person:
         await person.say(f"The {SAID} is in tune.")
@@ -131,7 +131,7 @@ async def test_after_tables_were_deleted(tmp_path: Path) -> None:
                 await person.post(text)
                 await person.say(text, text)
         person.served.stop()
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
 def quote(request: Request) -> str:
@@ -161,7 +161,7 @@ MODEL_FAILURES: Final[dict[str, Callable[[Request], Answer]]] = {
 }
 
 
-async def test_after_the_model_has_failed(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_model_failed(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
 
     def fail(request: Request) -> Answer:
@@ -174,11 +174,11 @@ async def test_after_the_model_has_failed(tmp_path: Path) -> None:
                 await person.post(f"{kind} and a {SAID}")
                 await person.say(f"{kind} and a {SAID}")
             person.served.stop()
-            person.look_into_the_log()
+            person.check_log()
     assert len(model.requests) >= 2 * len(MODEL_FAILURES)
 
 
-async def test_after_a_tool_has_failed(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_a_tool_failed(tmp_path: Path) -> None:
     write_tool(tmp_path / "tools", "greet", files={"handler.py": FAILING_HANDLER})
     token = await make_known(tmp_path, "ann")
     async with ChatServer(calling("greet", json.dumps({"name": f"the {SAID}"}))) as model:
@@ -186,10 +186,10 @@ async def test_after_a_tool_has_failed(tmp_path: Path) -> None:
             answered = await person.post(f"Greet the {SAID}.")
             assert [run["ok"] for run in answered.json()["toolCalls"]] == [False]
             await person.say(f"Greet the {SAID}.")
-            assert "handler_failed" in person.look_into_the_log()
+            assert "handler_failed" in person.check_log()
 
 
-async def test_after_frames_and_requests_that_mean_nothing(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_meaningless_frames_and_requests(tmp_path: Path) -> None:
     token, wrong = await make_known(tmp_path, "ann"), make_token()
     with served_to(tmp_path, token) as person:
         person.secrets |= {wrong, hash_token(wrong)}
@@ -214,4 +214,4 @@ async def test_after_frames_and_requests_that_mean_nothing(tmp_path: Path) -> No
             headers = {"Authorization": f"Bearer {wrong}"}
             await client.get(f"{person.served.http}/api/tools", params={"q": SAID}, headers=headers)
             await client.get(f"{person.served.http}/{token}", headers={"Origin": "https://evil.example"})
-        assert person.look_into_the_log().count("request_refused") == 2
+        assert person.check_log().count("request_refused") == 2

@@ -29,10 +29,10 @@ async def statuses(folder: Path, proxies: Sequence[str], addresses: Sequence[str
 
 
 @pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.0/8"])
-async def test_a_trusted_proxy_tells_whose_request_it_is(tmp_path: Path, proxy: str) -> None:
+async def test_the_client_address_is_taken_from_a_trusted_proxy(tmp_path: Path, proxy: str) -> None:
     assert await statuses(tmp_path, [proxy], ["192.0.2.1", "192.0.2.2", "192.0.2.1"]) == [200, 200, 429]
 
 
 @pytest.mark.parametrize("proxies", [[], ["10.0.0.1"]])
-async def test_nobody_else_is_believed(tmp_path: Path, proxies: list[str]) -> None:
+async def test_forwarded_addresses_from_others_are_ignored(tmp_path: Path, proxies: list[str]) -> None:
     assert await statuses(tmp_path, proxies, ["192.0.2.1", "192.0.2.2"]) == [200, 429]

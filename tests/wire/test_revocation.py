@@ -68,7 +68,7 @@ async def test_a_token_that_expires_ends_its_sockets(tmp_path: Path) -> None:
             assert await is_ended(caller)
 
 
-async def test_an_answer_under_way_is_given_up_when_its_token_is_revoked(tmp_path: Path) -> None:
+async def test_the_current_answer_is_abandoned_when_its_token_is_revoked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     endless = stream(delta(content="Once upon a time "), done=False, end=End.STALL)
     async with ChatServer(lambda request: endless) as model:
@@ -81,7 +81,7 @@ async def test_an_answer_under_way_is_given_up_when_its_token_is_revoked(tmp_pat
             await asyncio.wait_for(model.left.wait(), 10)
 
 
-async def test_a_stream_of_events_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+async def test_an_event_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     endless = stream(delta(content="Once upon a time "), done=False, end=End.STALL)
     headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}

@@ -129,7 +129,7 @@ def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("form", ["json", "binary"])
-async def test_to_a_slow_reader_speech_is_lost_before_words(talkative: Served, form: str) -> None:
+async def test_a_slow_reader_loses_speech_before_text(talkative: Served, form: str) -> None:
     async with call(talkative.url, {"audio": form}, max_queue=1, compression=None) as caller:
         await caller.send("text_message", text="Tell me everything.")
         await asyncio.sleep(2)

@@ -22,7 +22,7 @@ async def test_speech_interrupts_an_answer(talk: Talk, playing: bool) -> None:
 
 
 @pytest.mark.parametrize("sound", [wave(32, CERTAIN), wave(1_000, GAP_PEAK)], ids=["click", "something"])
-async def test_a_noise_is_nothing_to_an_answer(talk: Talk, sound: bytes) -> None:
+async def test_a_noise_does_not_interrupt_an_answer(talk: Talk, sound: bytes) -> None:
     talk.listener.answering = True
     await talk.be_silent(500)
     await talk.sound(sound)
@@ -30,7 +30,7 @@ async def test_a_noise_is_nothing_to_an_answer(talk: Talk, sound: bytes) -> None
     assert talk.listener.events == []
 
 
-async def test_what_may_be_speech_is_in_doubt_at_once_and_not_when_it_is_over(talk: Talk) -> None:
+async def test_possible_speech_is_reported_at_once_and_withdrawn_when_it_ends(talk: Talk) -> None:
     talk.listener.answering = True
     await talk.be_silent(500)
     began_s = asyncio.get_running_loop().time()
@@ -41,14 +41,14 @@ async def test_what_may_be_speech_is_in_doubt_at_once_and_not_when_it_is_over(ta
     assert talk.listener.when("not possible") - ended_s <= 0.1
 
 
-async def test_a_hum_that_goes_on_is_speech_after_all(talk: Talk) -> None:
+async def test_a_continued_hum_counts_as_speech(talk: Talk) -> None:
     talk.listener.answering = True
     await talk.be_silent(500)
     await talk.sound(hum(1_000))
     assert talk.listener.events == ["possible", "not possible", "barge-in"]
 
 
-async def test_the_doubt_ends_with_the_answer(talk: Talk) -> None:
+async def test_possible_speech_is_withdrawn_when_the_answer_ends(talk: Talk) -> None:
     talk.listener.answering = True
     await talk.be_silent(500)
     await talk.sound(hum(200))
@@ -57,7 +57,7 @@ async def test_the_doubt_ends_with_the_answer(talk: Talk) -> None:
     assert talk.listener.events == ["possible", "not possible"]
 
 
-async def test_speech_that_interrupts_has_all_its_words_though_the_answer_comes_in_pieces(talk: Talk) -> None:
+async def test_interrupting_speech_keeps_all_its_words_even_if_the_answer_comes_in_chunks(talk: Talk) -> None:
     talk.listener.answering = True
     await talk.be_silent(500)
     for word in ("one", "two", "three", "four"):

@@ -7,7 +7,7 @@ from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.spoken_call import talk
 
 
-async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_turn() -> None:
+async def test_speech_before_the_first_audio_of_the_answer_continues_the_turn() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -26,7 +26,7 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         assert call.caller.events[interrupted + 1] == TurnComplete(first.turn)
 
 
-async def test_the_answer_to_the_longer_turn_is_prepared_too() -> None:
+async def test_the_answer_to_the_continued_turn_is_prepared_too() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -36,7 +36,7 @@ async def test_the_answer_to_the_longer_turn_is_prepared_too() -> None:
         assert call.asked == [UserMessage("what time is it"), UserMessage("what time is it in Tokyo")]
 
 
-async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothing() -> None:
+async def test_a_late_request_for_the_first_answer_changes_nothing() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -53,7 +53,7 @@ async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothin
         assert ends == [final.turn for final in call.caller.finals]
 
 
-async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
+async def test_requests_for_both_answers_at_the_end_change_nothing() -> None:
     async with talk("It is noon.", "It is nine.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -67,7 +67,7 @@ async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
         assert ends == [final.turn for final in call.caller.finals]
 
 
-async def test_who_goes_on_twice_has_one_turn() -> None:
+async def test_a_turn_continued_twice_is_one_turn() -> None:
     async with talk(*["It is noon."] * 3) as call:
         call.tones.delay_s = 2.0
         for place, text in enumerate(("what time is it", "in Tokyo", "and in Berlin")):
@@ -81,7 +81,7 @@ async def test_who_goes_on_twice_has_one_turn() -> None:
         assert call.prompt == [UserMessage("what time is it in Tokyo and in Berlin")]
 
 
-async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that_goes_on() -> None:
+async def test_unprompted_speech_is_interrupted_by_the_continued_turn() -> None:
     async with talk("It is noon.", answers=False) as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -98,7 +98,7 @@ async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that
         ]
 
 
-async def test_earlier_turns_stay_as_they_are() -> None:
+async def test_earlier_turns_are_unchanged() -> None:
     async with talk("Yes?", "It is noon.", "It is nine in Tokyo.") as call:
         await call.caller.speak("hello")
         await call.wait_for_event(TurnComplete)
@@ -118,7 +118,7 @@ async def test_earlier_turns_stay_as_they_are() -> None:
         ]
 
 
-async def test_what_is_typed_in_the_meantime_is_not_a_part_of_what_was_spoken() -> None:
+async def test_text_typed_in_between_is_not_part_of_the_spoken_turn() -> None:
     async with talk("It is noon.", "It is raining.", "In Tokyo, too.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -131,7 +131,7 @@ async def test_what_is_typed_in_the_meantime_is_not_a_part_of_what_was_spoken() 
         assert call.caller.started[-1].continues is None
 
 
-async def test_the_same_words_typed_after_they_were_spoken_are_another_turn() -> None:
+async def test_the_same_words_typed_after_being_spoken_are_another_turn() -> None:
     async with talk("One.", "Two.", "Three.") as call:
         await call.caller.speak("next")
         await call.wait_for_event(TurnComplete)

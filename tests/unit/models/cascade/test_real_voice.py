@@ -109,7 +109,7 @@ async def talk(engines: Engines) -> AsyncIterator[Call]:
             await reading
 
 
-async def test_what_is_said_is_understood(engines: Engines) -> None:
+async def test_speech_is_understood(engines: Engines) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     sentences = random.Random(seed).sample(make_sentences(seed), 4)
     heard: list[str] = []
@@ -122,7 +122,7 @@ async def test_what_is_said_is_understood(engines: Engines) -> None:
     assert error_rate(zip(sentences, heard, strict=True)) <= MAX_ERROR_RATE, f"seed {seed}: {heard}"
 
 
-async def test_who_pauses_in_the_middle_is_understood_as_a_whole(engines: Engines) -> None:
+async def test_speech_with_a_pause_is_understood_as_one_turn(engines: Engines) -> None:
     async with talk(engines) as call:
         halves = [await call.make_speech(text, 1.0) for text in ("I would like to know", "what time it is.")]
         await call.push(np.concatenate([halves[0], silence(0.45), halves[1], silence(1.2)]))
@@ -163,7 +163,7 @@ async def test_speech_interrupts_an_answer_within_200_ms(engines: Engines) -> No
     assert min(delays_ms) > 0
 
 
-async def test_while_the_client_plays_within_300_ms(engines: Engines) -> None:
+async def test_speech_interrupts_client_playback_within_300_ms(engines: Engines) -> None:
     delays_ms = await interrupt(engines, playing=True)
     assert sorted(delays_ms)[-2] <= 300, delays_ms
     assert min(delays_ms) > 0
@@ -184,7 +184,7 @@ async def test_the_assistant_does_not_interrupt_itself(engines: Engines) -> None
         assert await call.push(microphone, playing=True) is None
 
 
-async def test_who_interrupts_is_understood_from_the_first_word(engines: Engines) -> None:
+async def test_interrupting_speech_is_understood_from_the_first_word(engines: Engines) -> None:
     async with talk(engines) as call:
         speech = await call.make_speech("What time is it in London?", 1.0)
         await call.answer()
