@@ -1,4 +1,4 @@
-"""The models that the contract of `LiveModel` is tested with, and what holds for the events of all of them."""
+"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -42,12 +42,12 @@ from tests.fakes.voice import FakeEngines, Tones
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
-"""20 ms of a microphone."""
+"""20 ms of microphone audio."""
 SECOND: Final = 50 * FRAME
 
 
 class Turn(StrEnum):
-    """What a user says, by what comes of it."""
+    """What the user says, named by the kind of answer that it gets."""
 
     WORDS = "hello"
     CALL = "what time is it in Tokyo?"
@@ -57,7 +57,7 @@ class Turn(StrEnum):
 class Subject:
     model: LiveModel
     given: Callable[[], Sequence[Message]]
-    """The conversation as the model knew it when it last began or went on to answer."""
+    """The conversation as the model knew it when it last started or continued an answer."""
     speech: Callable[[str], bytes] = lambda text: SECOND
     """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
 
@@ -66,7 +66,7 @@ Make = Callable[..., Subject]
 
 
 class Clerk:
-    """A text model that looks up the time if it is asked for it, and greets otherwise."""
+    """A text model that calls a tool when it is asked for the time, and greets otherwise."""
 
     profile = TextProfile("clerk", needs_network=False)
 
@@ -129,14 +129,14 @@ HEARING: Final[dict[str, Make]] = {
 
 @asynccontextmanager
 async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
-    """A connection, whose events are seen to be in order at the end of every test."""
+    """Opens a connection, and checks the order of its events at the end of the test."""
     async with paced.listening(model, *history, answers=answers) as talk:
         yield talk
     check_order(talk.events, talk.is_asked)
 
 
 def check_order(events: Sequence[LiveEvent], is_asked: Callable[[str], bool]) -> None:
-    """What holds for any events of any model. `is_asked` says whether a turn was not spoken."""
+    """Checks the rules that the events of every model obey. `is_asked` is true for turns that were not spoken."""
     begun, over = set[str](), set[str]()
     for event in events:
         turn: Any = getattr(event, "turn", None)
@@ -169,5 +169,5 @@ async def ask_for_a_tool(talk: Listener) -> str:
 
 
 def answers_among(messages: Sequence[Message]) -> list[str]:
-    """The words of the assistant, message by message."""
+    """The texts of the assistant's messages."""
     return [message.text.strip() for message in messages if isinstance(message, AssistantMessage)]

@@ -1,4 +1,4 @@
-"""Who did what, in the order in which it was written."""
+"""The contract of the audit store: lines are kept in the order in which they were written."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A user who is blocked stays so until the end of the longest block."""
+"""The contract of the block store: a user is blocked until the longest block ends."""
 
 import asyncio
 

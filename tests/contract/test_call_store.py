@@ -1,4 +1,4 @@
-"""What the gate relies on when it asks "has this run before?"."""
+"""The contract of the call store, on which the gate relies to know whether a call has run before."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A person says yes to one call, once."""
+"""The contract of the confirmation store: a confirmation approves one call, once."""
 
 import asyncio
 

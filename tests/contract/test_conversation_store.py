@@ -1,4 +1,4 @@
-"""What was said outlives the process that heard it, and only the owner of a session adds to it."""
+"""The contract of the conversation store: turns are durable, and only the owner of a session can add to them."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ def conversations(database: MemoryDatabase | Database) -> ConversationStore:
 
 @pytest.fixture
 async def sessions(database: MemoryDatabase | Database) -> SessionStore:
-    """With the session s1, whose lease is number 1."""
+    """A store that has the session s1 with lease token 1."""
     record = SessionRecord("s1", "ann", "c1", "voice", "v1", 0, b"{}", "h1", 9_000, "node a", 1, 5_000, 1_000)
     await database.sessions.begin(record)
     return database.sessions

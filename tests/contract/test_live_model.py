@@ -27,7 +27,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     return MODELS[request.param]
 
 
-# An answer.
+# Answers.
 
 
 async def test_an_answer_is_text_then_generation_complete_then_turn_complete(make: Make) -> None:
@@ -86,7 +86,7 @@ async def test_text_during_an_answer_ends_it_and_is_answered(make: Make) -> None
         assert talk.of(second)[-2:] == [GenerationComplete(second), TurnComplete(second)]
 
 
-# Exactly these words.
+# Saying given words.
 
 
 async def test_say_produces_an_answer_in_exactly_the_given_words(make: Make) -> None:
@@ -314,7 +314,7 @@ async def test_earlier_answers_are_not_truncated(make: Make) -> None:
         assert answers_among(subject.given()) == ["Hello Ada."]
 
 
-# What it knows of the conversation.
+# Knowledge of the conversation.
 
 
 async def test_the_conversation_so_far_is_given_to_the_model(make: Make) -> None:
@@ -360,11 +360,11 @@ async def test_a_voice_may_be_set_at_any_time(make: Make) -> None:
         assert talk.text
 
 
-# Before `connect`, and after `close`.
+# Before `connect` and after `close`.
 
 
 def ignored(model: LiveModel) -> None:
-    """Commands that are ignored by a model that is not connected, or no longer."""
+    """Commands that a model ignores before it is connected and after it is closed."""
     model.set_voice(None, 1.0)
     model.send_tool_results("turn", [ToolAnswer(CALL, "noon")])
     model.interrupt("turn", "Hello")

@@ -1,4 +1,4 @@
-"""What a session may expect of every `LiveModel` that hears or speaks."""
+"""What a session may expect of every `LiveModel` with audio input or output."""
 
 import asyncio
 from collections.abc import Sequence
@@ -157,16 +157,16 @@ async def test_words_typed_after_a_spoken_turn_come_after_it(make_hearing: Make)
         assert subject.given()[-1] == UserMessage(Turn.CALL)
 
 
-# A user who goes on, or speaks over the answer.
+# A user who continues speaking, or speaks over the answer.
 
 
 def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
-    """Models that hear a user who speaks again: a script for those that are scripted, answers for the rest."""
+    """Models that hear the user speak twice: scripted models get a script, the others get answers."""
 
     def cascade() -> Subject:
         fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
-        # An answer that was prepared is heard at once, and nobody goes on after its first sound.
+        # A prepared answer is heard at once, and a turn can only be continued before the first audio of the answer.
         model = fakes.cascade(paced, Tones(), prepares_answers=False)
         return Subject(model, lambda: paced.prompts[-1].messages, fakes.words.say)
 
@@ -178,14 +178,14 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
 
 
 async def sound(talk: Listener, pcm: bytes) -> None:
-    """At the pace of a microphone."""
+    """Sends audio at the pace of a microphone."""
     for at in range(0, len(pcm), len(FRAME)):
         talk.model.send_audio(pcm[at : at + len(FRAME)])
         await asyncio.sleep(0.02)
 
 
 async def sound_until(talk: Listener, kind: type[LiveEvent], times: int = 1) -> None:
-    """Silence, until such an event has come."""
+    """Sends silence until an event of this type has arrived."""
     async with asyncio.timeout(30):
         while sum(isinstance(event, kind) for event in talk.events) < times:
             await sound(talk, FRAME)

@@ -1,4 +1,4 @@
-"""What a client missed is told again, in order and without a gap."""
+"""The contract of the message store: missed messages are replayed in order and without a gap."""
 
 import pytest
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture
 async def sessions(database: MemoryDatabase | Database) -> SessionStore:
-    """With the sessions s1 and s2, whose leases are number 1."""
+    """A store that has the sessions s1 and s2 with lease token 1."""
     for id in ("s1", "s2"):
         await database.sessions.begin(
             SessionRecord(id, "ann", "c1", "voice", "v1", 0, b"{}", f"h-{id}", 9_000, "node a", 1, 5_000, 1_000)

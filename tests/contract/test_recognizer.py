@@ -24,7 +24,7 @@ from tests.fakes.spoken import error_rate, make_sentences, record
 pytestmark = pytest.mark.real_time
 
 MAX_ERROR_RATE = 0.1
-"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+"""The word error rate over the whole set. The worst of 50 other sets had 0.045; a single sentence varies too much."""
 NOBODY = "tcp://127.0.0.1:9"
 
 
@@ -48,7 +48,7 @@ def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
 
 @pytest.fixture(scope="module")
 def offered() -> Iterator[WyomingServer]:
-    """Another process, as `antiphon speech serve` makes it."""
+    """A recognizer in another process, as started by `antiphon speech serve`."""
     command = [str(Path(sys.executable).with_name("antiphon")), "speech", "serve", "--uri", "tcp://127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -64,7 +64,7 @@ def offered() -> Iterator[WyomingServer]:
 
 @pytest.fixture(scope="module")
 def seed() -> int:
-    """Other sentences in every run; a test that fails tells which."""
+    """The seed of the sentences, different in every run. A failing test shows it."""
     return random.SystemRandom().randrange(1_000_000)
 
 
@@ -102,7 +102,7 @@ async def recognizer(request: pytest.FixtureRequest) -> AsyncIterator[Recognizer
 
 @pytest.fixture(params=["moonshine", "wyoming", "openai"])
 def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[str]]:
-    """Asks an engine whose files, or whose server, are gone."""
+    """Sends a request to an engine whose files or server are gone."""
 
     async def ask() -> str:
         dead: Recognizer
@@ -123,7 +123,7 @@ def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Worker
 
 
 async def comes_to_rest(workers: Workers) -> bool:
-    """Whether nothing is worked on any more, soon; a server learns only after a moment that its client has gone."""
+    """Whether all work stops soon. A server notices only after a moment that its client is gone."""
     for _ in range(500):
         if workers.is_idle:
             return True

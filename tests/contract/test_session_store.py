@@ -1,4 +1,4 @@
-"""A session has one owner at a time, and a handle that opens it until its client has the next one."""
+"""The contract of the session store: a session has one owner at a time, and one valid resume handle."""
 
 import asyncio
 

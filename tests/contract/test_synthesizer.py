@@ -27,7 +27,7 @@ from tests.fakes.spoken import error_rate, for_ears, make_sentences
 pytestmark = pytest.mark.real_time
 
 MAX_ERROR_RATE = 0.1
-"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+"""The word error rate over the whole set. The worst of 50 other sets had 0.045; a single sentence varies too much."""
 SENTENCE = "The train to London leaves at half past seven in the morning."
 STORY = "My sister lives in Chicago. She has two dogs and a cat. On Sunday we will go to the river together."
 NAMES = ["piper", "wyoming", "offered", "openai"]
@@ -51,7 +51,7 @@ def piper(models_dir: Path, workers: Workers) -> PiperSynthesizer:
 
 @pytest.fixture(scope="module")
 def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
-    """The judge."""
+    """The recognizer that judges what was synthesized."""
     loaded = MoonshineRecognizer(models_dir, workers)
     loaded.load()
     return loaded
@@ -59,7 +59,7 @@ def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
 
 @pytest.fixture(scope="module")
 def wyoming_piper(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Home Assistant's own server of Piper, with our voice; gives its port."""
+    """Runs Home Assistant's own Piper server with our voice, and yields its port."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = int(bound.getsockname()[1])
@@ -108,7 +108,7 @@ async def synthesizer(request: pytest.FixtureRequest, piper: PiperSynthesizer) -
 
 @pytest.fixture(params=["piper", "wyoming", "openai"])
 def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[object]]:
-    """Asks an engine whose files, or whose server, are gone."""
+    """Sends a request to an engine whose files or server are gone."""
 
     async def ask() -> object:
         dead: Synthesizer
@@ -136,7 +136,7 @@ async def hear(moonshine: MoonshineRecognizer, synthesizer: Synthesizer, pcm: by
 
 
 async def comes_to_rest(workers: Workers) -> bool:
-    """Whether nothing is worked on any more, soon; a server learns only after a moment that its client has gone."""
+    """Whether all work stops soon. A server notices only after a moment that its client is gone."""
     for _ in range(500):
         if workers.is_idle:
             return True
@@ -161,7 +161,7 @@ async def test_several_sentences_are_spoken_completely(
 
 
 async def test_audio_has_the_declared_sample_rate(synthesizer: Synthesizer) -> None:
-    """At a wrong one it would be too long or too short: this sentence takes some three and a half seconds."""
+    """At a wrong rate the audio would be too long or too short: this sentence takes about three and a half seconds."""
     ms = duration_ms(await speak(synthesizer, SENTENCE), synthesizer.output_hz)
     assert 2_800 <= ms <= 4_400
 
@@ -197,7 +197,7 @@ async def test_audio_comes_in_whole_samples(synthesizer: Synthesizer) -> None:
 
 
 async def test_the_remaining_duration_decreases(synthesizer: Synthesizer) -> None:
-    """An engine that cannot say so says None, from the first to the last."""
+    """An engine that cannot estimate it returns None for every chunk."""
     left = [each.left_ms for each in await _sounds(synthesizer, STORY)]
     assert left == [None] * len(left) or left[-1] == 0
 

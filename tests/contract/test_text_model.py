@@ -19,7 +19,7 @@ ASKS_FOR_A_TOOL = UserMessage("what time is it in Tokyo?")
 
 
 def converse(request: Request) -> Answer:
-    """What a good model says on the wire of chat completions: it repeats results, and knows of one tool."""
+    """The replies of a well-behaved chat-completions model: it repeats results, and knows one tool."""
     last = request.messages[-1]
     if last["role"] == "tool":
         return words(f"The tool says {last['content']}.")

@@ -1,4 +1,4 @@
-"""A token lets its user in until it expires or is revoked."""
+"""The contract of the token store: a token is valid until it expires or is revoked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The history of calls: stretches of voice, each with what came of it."""
+"""The contract of the voice call store: the history of calls, each with its outcome."""
 
 import pytest
 from msgspec.structs import replace

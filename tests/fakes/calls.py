@@ -1,4 +1,4 @@
-"""A client of a session in the same process, on the virtual clock: what it says, and all that it is told."""
+"""A client and a server in one process on the virtual clock, with all messages that the client received."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Message = TypeVar("Message", bound=s.ServerMessage)
 
 
 class LoopClock:
-    """The time of the loop, so that a wait of an hour passes in no time for the clock as well."""
+    """A clock that follows the time of the loop, so that an hour of waiting takes no real time."""
 
     def now(self, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(self.now_ms() / 1000, UTC).astimezone(zone)
@@ -56,7 +56,7 @@ class FakeLink:
 
 
 class Server:
-    """A process: a hub over stores that may be shared with another."""
+    """A server process: a hub with stores that it may share with another one."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Client:
         return self
 
     async def say(self, message: c.ClientMessage, seconds: float = 5) -> None:
-        """Sends a message, and waits that long for what comes of it."""
+        """Sends a message, and waits `seconds` for its consequences."""
         assert self.live is not None
         self.live.runner.post(message)
         await self.settle(seconds)
@@ -115,7 +115,7 @@ class Client:
         await self.say(c.TextMessage(text), seconds)
 
     async def speak(self, seconds: float, *, playing: bool = False) -> None:
-        """Microphone audio at the pace of speech."""
+        """Sends microphone audio in real time."""
         assert self.live is not None
         for _ in range(round(seconds * 50)):
             self.live.runner.hear(b"\0" * 640, playing=playing)
@@ -152,15 +152,15 @@ class Client:
 
 
 class ScriptedServers:
-    """Servers with scripted models, which are closed together. A text model serves all the sessions of its server."""
+    """Servers with scripted models, closed together. A text model serves all sessions of its server."""
 
     def __init__(self) -> None:
         self.opened: list[Server] = []
         self.script = ScriptedModel([])
         self.voice = ScriptedLive()
-        """The last one that was connected, or is about to be."""
+        """The voice model that was connected last, or is about to be."""
         self.next_voice: list[Any] = []
-        """The script of the model that comes after this one is lost or closed."""
+        """The script of the model that replaces this one after it is lost or closed."""
 
     def open(
         self,

@@ -1,4 +1,4 @@
-"""A caller and a cascade made of fakes, which keep what is said, asked, answered and spoken."""
+"""A caller and a cascade of fake engines, which record all that is said and asked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -33,7 +33,7 @@ class Call:
         return [prompt.messages[-1] for prompt in self.model.prompts]
 
     def give_results(self) -> None:
-        """Those of the last calls."""
+        """Sends the results of the last calls."""
         calls = self.caller.calls
         self.caller.add_runs(calls.turn, results_of(calls))
         self.cascade.send_tool_results(calls.turn, results_of(calls))

@@ -1,4 +1,4 @@
-"""Somebody who speaks to one session's `TurnRecognizer`, and a listener that keeps what it is told."""
+"""A speaker who talks to a `TurnRecognizer`, and a listener that records its events."""
 
 import asyncio
 from typing import Final
@@ -9,11 +9,11 @@ from antiphon.models.live import Timings
 from tests.fakes.voice import HZ, PUSH_MS, FakeEngines
 
 TOLERANCE_S: Final = 0.045
-"""A frame, a push and a batch."""
+"""The duration of a frame, a push and a batch."""
 
 
 class RecordingListener:
-    """A listener that keeps what it is told."""
+    """A listener that records the events of a `TurnRecognizer`."""
 
     def __init__(self) -> None:
         self.answering = False
@@ -21,10 +21,10 @@ class RecordingListener:
         self.at_s: list[float] = []
         self.captions: list[str] = []
         self.guesses: list[str] = []
-        """At pauses."""
+        """The guesses made at pauses."""
         self.turns: list[str] = []
         self.ids: list[str] = []
-        """Of the turns."""
+        """The ids of the turns."""
         self.continues: list[str | None] = []
         self.timings: list[Timings] = []
         self.empty: list[str] = []
@@ -94,14 +94,14 @@ class Talk:
         return asyncio.get_running_loop().time()
 
     async def speak(self, text: str) -> float:
-        """Gives the time at which it was said."""
+        """Returns the time at which the speech ended."""
         return await self.sound(self.fakes.words.say(text))
 
     async def be_silent(self, ms: int) -> float:
         return await self.sound(bytes(2 * HZ * ms // 1_000))
 
     async def say(self, text: str, silence_ms: int = 1_500) -> float:
-        """With silence around it; gives the time at which it was said."""
+        """Speaks with silence before and after, and returns the time at which the speech ended."""
         await self.be_silent(500)
         said_s = await self.speak(text)
         await self.be_silent(silence_ms)

@@ -1,4 +1,4 @@
-"""The HTTP routes over a server in the same process, and clients of them: one that waits, and one that reads along."""
+"""The HTTP routes of a server in the same process, and two clients: one waits for the answer, one streams it."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.fakes.scripted import ScriptedModel
 
 
 class WebApp:
-    """Whoever comes in the header X-User is known by that name; "stranger" is not let in."""
+    """The header X-User names the user; "stranger" is refused."""
 
     def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
@@ -83,7 +83,7 @@ class WebApps:
 
 
 class Reader:
-    """A request to `/api/chat` whose answer is read while it comes, and whose client may go away."""
+    """A request to `/api/chat` whose answer is streamed, and whose client may disconnect."""
 
     def __init__(self, web: WebApp, body: dict[str, Any], accept: str = "text/event-stream") -> None:
         self.sent: list[Message] = []
@@ -118,6 +118,6 @@ class Reader:
 
     @property
     def events(self) -> list[tuple[str, Any]]:
-        """Name and data of each, without the heartbeats."""
+        """The name and data of each event, without the heartbeats."""
         blocks = [block.split("\n") for block in self.text.split("\n\n") if block and not block.startswith(":")]
         return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]

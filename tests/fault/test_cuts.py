@@ -1,4 +1,4 @@
-"""Answers that are cut on their way to a listener, at any moment, and go on with the same server or another."""
+"""Answers cut by a disconnect at any moment, and continued by the same server or another."""
 
 import asyncio
 from pathlib import Path

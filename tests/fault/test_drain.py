@@ -1,4 +1,4 @@
-"""A server is told to stop while many people are talking to it, and another one goes on."""
+"""A server is stopped while many people are talking to it, and another one takes over."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ CLIENTS = 50
 
 
 async def begin(client: Client, served: Served, number: int) -> str:
-    """A session that rests, or one that is in an answer which ends in time, or in one which is too long."""
+    """Starts a session that is idle, in an answer that ends in time, or in one that is too long."""
     await client.connect(served)
     await client.ask(f"tell first{number} 1")
     asked = ["", f"tell short{number} 8", f"tell long{number} 40"][number % 3]

@@ -22,7 +22,7 @@ CHILD = Path(__file__).with_name("gate_child.py")
 
 
 class Aftermath:
-    """What a killed process leaves: a database, and the traces of the action."""
+    """What a killed process leaves behind: a database, and the traces of the action."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.ledger = folder / "a.db", folder / "ledger"

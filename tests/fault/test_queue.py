@@ -1,4 +1,4 @@
-"""Typed messages that wait for the answer under way."""
+"""Typed messages that are queued behind the current answer."""
 
 import asyncio
 from collections.abc import AsyncIterator

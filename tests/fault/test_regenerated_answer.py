@@ -1,4 +1,4 @@
-"""An answer that one server did not live to give is given by the next, once, and nothing of its turn is told twice."""
+"""An answer that a crashed server did not finish is given by the next, once, and no message is repeated."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ async def test_a_tool_result_is_spoken_once(servers: Servers) -> None:
     async with leaving([client]):
         await client.send("text_message", text="what is 19 times 23")
         await client.until("tool_result")
-        # The result is stored as soon as it is told, give or take a moment.
+        # The result is stored at almost the same moment as it is sent.
         await asyncio.sleep(0.03)
         await victim.kill()
         await client.hear_out()

@@ -1,4 +1,4 @@
-"""A client loses its connection in the middle of an answer and comes back, to the same server or to another."""
+"""A client loses its connection in the middle of an answer, and resumes on the same server or another."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -148,7 +148,7 @@ async def test_a_session_can_move_back_and_forth_between_servers(servers: Server
             await client.ask(f"tell b{place} 1")
         assert client.shown == servers.words(client.conversation_id)
         assert len(client.shown) == 10
-        # Whatever the servers had of it before, they have let go of it without harm to what they have now.
+        # The servers have released all earlier state of the session without harm to the current one.
         await asyncio.sleep(0.5)
         await client.ask("tell c 1")
         assert len(servers.words(client.conversation_id)) == 12

@@ -1,4 +1,4 @@
-"""What a session lives through: its conversation is cleared or deleted, its store fails, its history is long."""
+"""A session survives when its conversation is cleared or deleted, its store fails, or its history is long."""
 
 import asyncio
 import sqlite3
@@ -168,7 +168,7 @@ async def lengthen(servers: Servers, conversation_id: str, *, megabytes: int) ->
 def change(servers: Servers, statement: str) -> None:
     with closing(sqlite3.connect(servers.folder / "antiphon.db", timeout=10)) as connection, connection:
         connection.execute("PRAGMA foreign_keys = OFF")
-        # Other tables keep referring to the name that the table had.
+        # Other tables still refer to the old name of the table.
         connection.execute("PRAGMA legacy_alter_table = ON")
         connection.execute(statement)
 

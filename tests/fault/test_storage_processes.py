@@ -1,4 +1,4 @@
-"""One database, several processes, and some of them die."""
+"""Several processes share one database, and some of them are killed."""
 
 import asyncio
 import sqlite3
@@ -32,7 +32,7 @@ class Child:
         self._stdin.write(b"go\n")
 
     async def hear_all(self) -> list[str]:
-        """All it says until it ends, which it must do by itself and without an error."""
+        """Everything it prints until it exits, on its own and without an error."""
         words = (await self._stdout.read()).decode().split()
         assert await self._process.wait() == 0
         return words
@@ -48,7 +48,7 @@ class Child:
 
 @asynccontextmanager
 async def children(database: Path, task: str, count: int) -> AsyncIterator[list[Child]]:
-    """So many processes, all loaded and waiting for the word, then let go at once."""
+    """Starts this many processes, and lets them go at once when all are loaded."""
     pipe = asyncio.subprocess.PIPE
     started = [
         Child(
@@ -71,7 +71,7 @@ async def children(database: Path, task: str, count: int) -> AsyncIterator[list[
 
 @asynccontextmanager
 async def session_of_ann(path: Path) -> AsyncIterator[Database]:
-    """The session s1 on the conversation c1, in this process."""
+    """Begins the session s1 of the conversation c1, in this process."""
     database = await open_database(path)
     try:
         await database.conversations.create(Conversation("c1", "ann", "", 1_000, 1_000))

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of an action: whoever comes back is told within seconds that its outcome is unknown, once."""
+"""kill -9 during an action: a reconnecting client learns once, within seconds, that the outcome is unknown."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 class Bank:
-    """A folder of servers with an action that goes on until it is let finish."""
+    """A folder of servers with an action that runs until it is allowed to finish."""
 
     def __init__(self, folder: Path, *, asks: bool = False) -> None:
         self.home = write_tool(
@@ -87,7 +87,7 @@ async def start(servers: Servers) -> tuple[Served, Served]:
 
 
 async def transfer_and_die(servers: Servers, bank: Bank) -> tuple[Client, Served]:
-    """A client whose server was killed in the middle of the action, and a server to come back to."""
+    """A client whose server was killed in the middle of the action, and a server to resume on."""
     victim, heir = await start(servers)
     client = await Client().connect(victim, mode="text")
     await client.send("text_message", text=WISH)
@@ -106,7 +106,7 @@ async def test_a_waiting_client_learns_at_once_that_the_outcome_is_unknown(serve
     client, heir = await transfer_and_die(servers, bank)
     async with leaving([client]):
         await client.resume(heir)
-        # The lease of the run is over within three seconds. The patience of this client has room for a busy machine.
+        # The lease of the run expires within three seconds. The client's timeout allows for a busy machine.
         result = await client.until("tool_result")
         assert (result["ok"], result["result"]["error"]["details"]) == (False, {"outcome": "unknown"})
         answer = (await client.until("response"))["text"]
@@ -150,7 +150,7 @@ async def test_a_client_that_returns_while_the_action_still_runs_gets_its_result
         client.cut()
         await client.resume(two)
         await client.until("state", state="processing")
-        # Longer than the lease of a run that nobody renews.
+        # Longer than the lease of a run that is not renewed.
         await asyncio.sleep(4)
         (bank.home / "done").touch()
         assert (await client.until("response"))["text"].strip() == "The money has been transferred."

@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests that send it signals. Its first line of output is its port."""
+"""A server in its own process, for tests that send it signals. Its first line of output is its port."""
 
 import asyncio
 import sys

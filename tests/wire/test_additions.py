@@ -1,4 +1,4 @@
-"""What the wire has beyond its first version: hello, binary audio, settings that are told back, every other message."""
+"""Additions to the first protocol version: hello, binary audio, confirmed settings and all other messages."""
 
 import json
 import time
@@ -17,7 +17,7 @@ QUESTION: Final = "What's the weather?"
 AUDIO_MS: Final = 700
 VOICE: Final = (Hear(QUESTION), Say("It's 65 degrees, and sunny.", audio_ms=AUDIO_MS))
 SPEECH: Final = b"\x00" + bytes(2 * 16 * 20)
-"""A frame of twenty milliseconds from a microphone."""
+"""Twenty milliseconds of microphone audio."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A call that waits for the person's yes: the states of one card, told once, and no token on disk."""
+"""A call that waits for confirmation: its states are reported once, and its token is never on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,14 +78,14 @@ def served(garden: Path) -> Iterator[Served]:
 
 
 async def ask_to_water(caller: Caller) -> Message:
-    """The question that the person is shown."""
+    """The question shown to the user."""
     assert await caller.ask(WISH) == QUESTION
     assert await caller.is_answered()
     return caller.every("confirmation_request")[-1]
 
 
 async def press(caller: Caller, question: Message, *, approved: bool) -> list[Message]:
-    """All that is told after the button, until the session is at rest again."""
+    """All messages after the button was pressed, until the session is idle again."""
     mark = len(caller.received)
     await caller.send("confirm", confirmation_token=question["confirmation_token"], approved=approved)
     await caller.until("confirmation_resolved")
@@ -216,7 +216,7 @@ async def test_over_http_a_declined_call_gets_one_friendly_sentence(served: Serv
 
 
 def files_with(folder: Path, secret: str) -> list[str]:
-    """The files of a server's data, the log of its database included, that have these words in them."""
+    """The data files of a server, including the database log, that contain these words."""
     return [
         path.name for path in (folder / "data").rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
     ]
@@ -232,7 +232,7 @@ async def test_a_pending_token_is_not_on_disk_even_after_the_socket_is_lost(serv
         again = await back.until("confirmation_request")
         assert again["confirmation_token"] == question["confirmation_token"], "the process still has the question"
         assert await back.is_answered()
-        # When this turn is over, all that was said before it is stored.
+        # Once this turn is over, everything before it is stored.
         assert await back.ask("what is 2 plus 3") == "2 plus 3 is 5."
         assert await back.is_answered()
         assert files_with(folder, question["preview"])

@@ -1,4 +1,4 @@
-"""Models that take long to connect, or for ever: everything else is answered at once meanwhile."""
+"""Models that are slow to connect or never do: everything else is still answered at once."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_time
 
 SLOW_S: Final = 3.0
 AT_ONCE_S: Final = 1.5
-"""How long an answer that waits for no model may take on a busy machine."""
+"""How long a reply that needs no model may take on a busy machine."""
 SUM: Final = "What is 2 plus 3?"
 FIVE: Final = "2 plus 3 is 5."
 VOICE: Final = (Hear("hello", after_ms=500), Say("Hello.", audio_ms=300))

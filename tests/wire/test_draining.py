@@ -1,4 +1,4 @@
-"""SIGTERM, as an orchestrator sends it: callers are sent away before their sockets are closed."""
+"""SIGTERM from an orchestrator: callers are told to leave before their sockets are closed."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""A real server on loopback, and everything that a hostile network sends it."""
+"""A real server on loopback, and everything that a hostile network may send to it."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Site:
         return f"ws://127.0.0.1:{self.port}/ws"
 
     async def send(self, request: bytes) -> bytes:
-        """What the server answers to these bytes until it closes, or has nothing more to say for a moment."""
+        """The server's response to these bytes, until it closes or pauses."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(request)
         answer = b""
@@ -117,7 +117,7 @@ def site() -> Iterator[Site]:
     thread.join()
 
 
-# Who may come in
+# Who may connect
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ async def test_an_endless_header_is_refused(site: Site) -> None:
 
 
 async def closing(caller: ClientConnection) -> Close:
-    """How the server closes, after what it still had to say."""
+    """Reads the remaining messages, and returns how the server closed."""
 
     async def listen_on() -> None:
         while True:
@@ -266,7 +266,7 @@ async def test_a_frame_of_64_kib_is_accepted(site: Site) -> None:
 @pytest.mark.parametrize("size", [65_537, 1_000_000])
 async def test_a_longer_frame_is_closed_with_1009(site: Site, size: int) -> None:
     async with connect(site.url) as caller:
-        with suppress(ConnectionClosed):  # the server may be quicker than the sender
+        with suppress(ConnectionClosed):  # The server may close before everything was sent.
             await caller.send(bytes(size))
         assert (await closing(caller)).code == 1009
 
@@ -329,7 +329,7 @@ async def test_misbehaving_clients_do_not_disturb_a_call(site: Site) -> None:
 
 
 async def seconds_until_cut(site: Site, start: bytes, drip: bytes) -> float:
-    """Sends the start, then a drip ten times a second, until the server has had enough."""
+    """Sends the start, then a little data ten times a second, until the server disconnects."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     writer.write(start)
     begun_s = time.monotonic()

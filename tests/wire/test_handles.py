@@ -1,4 +1,4 @@
-"""The handle of a session: it works once, for its owner, and is told to nobody else."""
+"""A resume handle works once, only for its owner, and is never disclosed."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def is_resumed(locked: Served, token: str, handle: str) -> bool:
 
 
 async def parked_handle(locked: Served, token: str) -> str:
-    """Of a session with one turn, whose client is gone."""
+    """The handle of a session with one turn, whose client has disconnected."""
     async with call(locked.url, {"token": token, "mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         await leave_without_goodbye(caller)

@@ -1,4 +1,4 @@
-"""A model's server that misbehaves: the user is told what happened, and nobody else notices."""
+"""A model server that misbehaves: the user learns what happened, and other sessions are unaffected."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ FAILURES: Final = {
     Mode.ERROR_429: ("rate_limited", "no more requests"),
     Mode.HANG_UP: ("unreachable", "cannot be reached"),
 }
-"""Each with the kind of its failure in the log, and words that the user is told."""
+"""Each mode with the kind of failure in the log, and words of the message to the user."""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def served(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 
 async def say(caller: Caller, mode: Mode) -> list[Message]:
-    """A turn: all that is told of it, until the session is at rest."""
+    """Runs a turn, and returns all its messages until the session is idle."""
     mark = len(caller.received)
     await caller.send("text_message", text=mode)
     await caller.until("state", state="idle")
@@ -76,7 +76,7 @@ def failures(served: Served) -> list[dict[str, Any]]:
 
 
 async def request(served: Served, path: str, body: Any = None) -> tuple[int, Any]:
-    """The status and the JSON of an HTTP request."""
+    """The status and the JSON of an HTTP response."""
 
     def send() -> tuple[int, Any]:
         url = f"http://127.0.0.1:{served.port}{path}"
@@ -216,7 +216,7 @@ async def test_tool_results_are_spoken_when_the_model_is_silent_after_them(serve
 async def test_logged_failures_contain_no_user_words(served: Served) -> None:
     words = "my secret is tulip"
     async with call(served.url, TEXT) as caller:
-        # No mode of that name: the server breaks off.
+        # There is no mode of that name, so the server breaks off.
         await caller.send("text_message", text=words)
         await caller.until("error")
     assert "tulip" not in served.log

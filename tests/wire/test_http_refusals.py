@@ -1,4 +1,4 @@
-"""What a developer who is new to the HTTP interface gets wrong, and is told."""
+"""Common mistakes of developers new to the HTTP API, and the errors that explain them."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any

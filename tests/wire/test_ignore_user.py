@@ -1,4 +1,4 @@
-"""A user whom the model has had enough of: refused by the server, whatever the client does, until the time is over."""
+"""A user blocked by the model is refused by the server, whatever the client does, until the block ends."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ SPEECH: Final = b"\x00" + bytes(2 * 16 * 900)
 
 
 def answer(request: Request) -> Answer:
-    """A model that does not let itself be called a fool."""
+    """A model that blocks users who insult it."""
     last = request.messages[-1]
     if last["role"] == "user" and "fool" in last["content"]:
         call = {"index": 0, "id": "call_1", "type": "function"}
@@ -56,7 +56,7 @@ async def database_of(folder: Path) -> AsyncIterator[Database]:
 
 
 async def insult(url: str, hello: Message | None = None) -> Caller:
-    """A user who is blocked, and who has left."""
+    """A user who is blocked and has disconnected."""
     async with call(url, {"mode": "text", **(hello or {})}) as caller:
         await caller.send("text_message", text="You fool.")
         await caller.until("timeout")
@@ -64,7 +64,7 @@ async def insult(url: str, hello: Message | None = None) -> Caller:
 
 
 async def refusal_on_connect(url: str, hello: Message | None = None) -> tuple[int, list[str]]:
-    """The code of the close, and the types of what is told before it."""
+    """The close code, and the types of the messages before it."""
     async with connect(url) as socket:
         caller = Caller(socket)
         await caller.send("hello", **(hello or {}))
@@ -141,7 +141,7 @@ async def test_the_user_is_accepted_again_when_the_block_expires(tmp_path: Path)
     async with serving(tmp_path) as served:
         await insult(served.url)
         async with database_of(tmp_path) as database:
-            # The tool blocks for half a minute at least; the rest of this test is not worth that.
+            # The tool blocks for at least half a minute, which is too long to wait for here.
             await database.blocks.unblock("local")
             await database.blocks.block("local", int(time.time() * 1000) + 1_500, FAREWELL)
         assert (await refusal_on_connect(served.url))[0] == 4403

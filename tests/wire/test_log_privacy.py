@@ -1,4 +1,4 @@
-"""The log after every kind of failure: it says what failed, and holds no word that was said, no token and no handle."""
+"""After every kind of failure, the log says what failed, and contains no spoken words, tokens or handles."""
 
 import json
 import sqlite3
@@ -39,7 +39,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 class Person:
-    """Somebody who talks to the server while it fails, and knows the secrets that must stay out of its log."""
+    """A user who talks to the failing server, with the secrets that must stay out of its log."""
 
     def __init__(self, served: Served, token: str) -> None:
         self.served = served
@@ -62,7 +62,7 @@ class Person:
             self.secrets |= {session["resume"], hash_token(session["resume"])}
 
     async def say(self, *texts: str) -> Caller:
-        """Over the socket, one after the other, each until its answer or an error; or until the connection ends."""
+        """Sends texts over the socket one by one, each until its answer, an error, or the end of the connection."""
         async with self.call() as caller:
             with suppress(ConnectionClosed):
                 for text in texts:
@@ -74,7 +74,7 @@ class Person:
         return caller
 
     def check_log(self) -> list[str]:
-        """The warnings and errors in it. Fails if it holds a secret, or a word."""
+        """The warnings and errors in the log. Fails if it contains a secret or a spoken word."""
         log = self.served.log
         assert SAID not in log
         assert [secret for secret in self.secrets if secret in log] == []
@@ -123,7 +123,7 @@ async def test_the_log_is_private_after_tables_were_deleted(tmp_path: Path) -> N
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token) as person:
         await person.say(f"The {SAID} is in tune.")
-        # In this order each is missed at another place: the later ones are needed earlier.
+        # In this order, each deletion is noticed in a different place: later tables are used earlier.
         for table in ("audit", "calls", "messages", "turns", "sessions", "conversations", "blocks"):
             with stored(tmp_path) as connection:
                 connection.execute(f"DROP TABLE {table}")
@@ -135,12 +135,12 @@ async def test_the_log_is_private_after_tables_were_deleted(tmp_path: Path) -> N
 
 
 def quote(request: Request) -> str:
-    """What a model says that repeats in its refusal what it was asked."""
+    """The reply of a model that repeats its prompt in an error message."""
     return f"I do not like: {request.messages[-1]['content']}"
 
 
 def calling(name: str, arguments: str) -> Callable[[Request], Answer]:
-    """A model that calls a tool, and is content with whatever comes of it."""
+    """A model that calls a tool, and accepts any result."""
     wanted = call_delta({"index": 0, "id": "1", "function": {"name": name, "arguments": arguments}})
     return lambda request: (
         words("Well.") if request.messages[-1]["role"] == "tool" else stream(wanted, delta("tool_calls"))

@@ -22,9 +22,9 @@ from tests.wire.test_confirmation import DONE, QUESTION, write_garden
 pytestmark = pytest.mark.real_time
 
 FRAME: Final = b"\x00" + bytes(2 * 16 * 120)
-"""More audio than a `Hear` of these tests needs."""
+"""More audio than any `Hear` of these tests needs."""
 LONG_FRAME: Final = b"\x00" + bytes(2 * 16 * 400)
-"""As much audio as may be speech for `stop_listening`."""
+"""Enough audio to count as speech for `stop_listening`."""
 TIME: Final = "What time is it?"
 NOON: Final = "It's noon, sir. And sunny."
 STORY: Final = (
@@ -77,7 +77,7 @@ class Voice:
     waits: bool
 
     def write(self, *script: Step, latency_ms: int = 0) -> None:
-        """What the model of the next call hears and says."""
+        """Writes the script of the next call's model."""
         Models(script, latency_ms=latency_ms).write(self.folder)
 
     def tool_file(self, tool: str, name: str) -> Path:
@@ -156,7 +156,7 @@ async def speak(caller: Caller) -> str:
 
 
 def place(caller: Caller, type: str, **fields: object) -> int:
-    """Where the first such message came."""
+    """The position of the first such message."""
     for at, message in enumerate(caller.received):
         if message["type"] == type and fields.items() <= message.items():
             return at
@@ -168,7 +168,7 @@ def finals(caller: Caller) -> list[Message]:
 
 
 async def read_back(served: Served, caller: Caller) -> list[tuple[str, str]]:
-    """Who said what, as it was stored: the same by every way of reading it, all of it spoken, and in order of time."""
+    """Who said what, as stored. Checks that every way of reading it agrees, and that it is all spoken and in order."""
     id = caller.session["conversation_id"]
     async with httpx2.AsyncClient(base_url=served.http) as http:
         record = (await http.get(f"/api/conversations/{id}")).json()

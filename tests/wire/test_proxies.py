@@ -1,4 +1,4 @@
-"""Behind a reverse proxy, the address that counts is the one that a trusted proxy tells."""
+"""Behind a reverse proxy, the client address is the one that a trusted proxy reports."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ ONE_REQUEST: dict[Kind, Limit] = {Kind.CONNECTION: Limit(address=Rate(per_s=0.00
 
 
 async def statuses(folder: Path, proxies: Sequence[str], addresses: Sequence[str]) -> list[int]:
-    """What the server answers to requests for these addresses, which all come through a proxy on this machine."""
+    """The statuses of requests with these forwarded addresses, all sent through a proxy on this machine."""
     with serve(folder, limits=ONE_REQUEST, server={"proxies": proxies}) as served:
         async with httpx2.AsyncClient(base_url=served.http, timeout=20) as client:
             return [

@@ -1,4 +1,4 @@
-"""A token that is revoked by another process, or expires, ends what it has opened."""
+"""A token that expires, or is revoked by another process, ends the connections that it opened."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ LOCKED = {"auth": "required"}
 
 
 async def revoke(folder: Path, token: str) -> None:
-    """With `antiphon token revoke`, in a process of its own."""
+    """Runs `antiphon token revoke` in its own process."""
     database = await open_database(folder / "data" / "antiphon.db")
     found = await database.tokens.find(hash_token(token), 0)
     await database.aclose()

@@ -1,4 +1,4 @@
-"""A client that knows only the first version of the wire: its session goes as that version's example does."""
+"""A client of the first protocol version: its session follows the example of that version."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ QUESTION: Final = "What's the weather?"
 ANSWER: Final = "Let me check. It's 65 degrees, and sunny."
 AUDIO_MS: Final = 300 + 700
 SPEECH: Final = bytes(2 * 16 * 20)
-"""Twenty milliseconds from a microphone."""
+"""Twenty milliseconds of microphone audio."""
 VOICE: Final = (
     *(Hear(QUESTION), Say("Let me check.", audio_ms=300, goes_on=True)),
     *(Call("get_weather", {"location": "here"}), Say(" It's 65 degrees, and sunny.", audio_ms=700)),
@@ -91,7 +91,7 @@ class SeedClient:
             await asyncio.sleep(0.005)
 
     async def play(self) -> None:
-        """Plays what has come, and says so: as long as the sound lasts, and not longer."""
+        """Plays the received audio in real time, and reports it as played."""
         await asyncio.sleep(sum(duration_s(message) for message in of(self.received, "audio")))
         await self.send("playback_done")
 
@@ -135,7 +135,7 @@ async def example(url: str) -> list[Message]:
 
 @pytest.fixture(scope="module")
 def received(voice_url: str) -> list[Message]:
-    """All that the client of the example is sent."""
+    """All messages sent to the client of the example."""
     return asyncio.run(example(voice_url))
 
 

@@ -1,4 +1,4 @@
-"""SIGTERM while requests are being answered: each client is told in words, and may come back."""
+"""SIGTERM while requests are being answered: each client gets an explanation, and may retry."""
 
 import asyncio
 import json

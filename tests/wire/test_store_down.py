@@ -1,4 +1,4 @@
-"""A store that is locked, full or damaged: every way in says so, in the same sentence, and afterwards all goes on."""
+"""A store that is locked, full or damaged: every entry point reports it in the same words, and recovers."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ LONG = "la " * 2_500
 
 @contextmanager
 def stored(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The database, as another program opens it."""
+    """The database, opened as by another program."""
     with closing(sqlite3.connect(folder / "data" / "antiphon.db", isolation_level=None)) as connection:
         yield connection
 
@@ -56,7 +56,7 @@ def is_refused(answer: httpx2.Response) -> bool:
 
 
 async def error_after(caller: Caller, text: str) -> dict[str, Any]:
-    """What the socket is told of a typed message. Other programs may have the machine's cores."""
+    """The error for a typed message. Other programs may be using all cores."""
     await caller.send("text_message", text=text)
     async with asyncio.timeout(PATIENCE_S):
         while not (errors := caller.every("error")):
@@ -66,7 +66,7 @@ async def error_after(caller: Caller, text: str) -> dict[str, Any]:
 
 
 async def until_ready(served: Served, status: int = 200) -> httpx2.Response:
-    """The outcome of a check holds for a moment, and the last page of a full disk may still be free."""
+    """A readiness result is cached for a moment, and the last page of a full disk may still be free."""
     for _ in range(50):
         ready = await get_ready(served)
         if ready.status_code == status:

@@ -1,4 +1,4 @@
-"""Tool calls beyond the pace of a user: refused one by one, while the conversation goes on."""
+"""Tool calls beyond a user's quota are refused one by one, while the conversation continues."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A person's answer by a button, at every moment of an answer: what came of it is told once, when nothing else is."""
+"""Confirmations by button at any moment of an answer: the outcome is reported once, when nothing else is being said."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ def said(client: Client) -> list[str]:
 
 
 async def asked_aloud(servers: ScriptedServers, tool: Tool) -> Client:
-    """A client in a call to which the question is being spoken."""
+    """A client in a call, while the question is being spoken."""
     script = (Hear("book it"), Call("book", {"text": "noon"}), Say("Shall I?", audio_ms=4_000), Say("Booked."))
     client = await Client(servers.open(tool, text=[], voice=script)).enter()
     await client.say(c.StartListening(), seconds=0.1)

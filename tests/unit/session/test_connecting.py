@@ -1,4 +1,4 @@
-"""The connection to a model while it is being connected: commands wait, time runs, and nobody else waits."""
+"""A model connection while it is connecting: its commands wait, its deadline runs, and nothing else is blocked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""The connection to a model: it is made beside the mailbox, and takes commands at any time."""
+"""A model connection: it connects in the background, and accepts commands at any time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ CONTEXT = LiveContext("", Transcript(), (), (), Mode.VOICE)
 
 
 class Distant(ScriptedLive):
-    """A model that takes its time to connect, and says when it closes what it is told to."""
+    """A model that is slow to connect, and closes with the given kind."""
 
     def __init__(self, script: Any = (), *, connects_s: float = 0.0, error: ModelError | None = None) -> None:
         super().__init__(script)
@@ -51,7 +51,7 @@ class Distant(ScriptedLive):
 
 
 class Posted:
-    """What came into the mailbox."""
+    """The events posted to the mailbox."""
 
     def __init__(self) -> None:
         self.items: list[FromModel] = []

@@ -1,4 +1,4 @@
-"""What was heard of an answer, and of the user: the model and the store remember the same."""
+"""The model and the store remember the same: what the user said, and what the user heard of an answer."""
 
 import asyncio
 from dataclasses import replace
@@ -18,7 +18,7 @@ LONG = Say("One two three four. Five six seven eight.", audio_ms=4_000)
 
 
 async def call(servers: ScriptedServers, *script: Step, tools: Any = (), **options: Any) -> Client:
-    """A client that has said the first thing of the script."""
+    """A client that has spoken the first turn of the script."""
     client = await Client(servers.open(*tools, text=[], voice=script, **options)).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(0.82)

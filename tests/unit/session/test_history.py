@@ -1,4 +1,4 @@
-"""What a client is told of an earlier conversation."""
+"""The history of an earlier conversation, as it is sent to a client."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ def history(messages: Iterable[Message]) -> tuple[HistoryTurn, ...]:
 
 
 def used(id: str, result: Any, said: str = "", *, ok: bool = True) -> list[Message]:
-    """A message of a model that calls a tool, and what came of it."""
+    """A model's message with a tool call, and the result of the call."""
     return [AssistantMessage(said, (CallMade(id, "look_up", {"of": id}),)), ToolMessage(id, "look_up", result, ok=ok)]
 
 

@@ -50,10 +50,10 @@ from antiphon.tools.spec import Mode
 
 IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
 LISTENS = e.ModeChanged(Mode.VOICE, listening=True)
-"""A model listens, so the session does."""
+"""The effects of a model that starts to listen."""
 
 OfTurn = Callable[[str], e.Event]
-"""An event of the turn under way."""
+"""A text event of the current turn."""
 
 
 def said(text: str) -> OfTurn:
@@ -97,7 +97,7 @@ def failure(message: str) -> Effect:
 
 
 class Talk:
-    """A session that things happen to, one after another."""
+    """A session that handles one event after another."""
 
     def __init__(self, mode: Mode = Mode.VOICE) -> None:
         self.state = SessionState(mode=mode)
@@ -114,7 +114,7 @@ class Talk:
         return self.effects
 
     def hear(self, text: str, turn: str = "m1", continues: str | None = None) -> list[Effect]:
-        """A turn of the user, with its transcript: all of its effects."""
+        """All effects of a user turn and its transcript."""
         return [*self.do(TurnStarted(turn, continues)), *self.do(InputTranscript(turn, text, is_final=True))]
 
     @property
@@ -495,7 +495,7 @@ def test_an_unexpected_event_changes_nothing_and_warns_once(phase: Phase, event:
     assert [type(effect) for effect in effects] == [LogIgnored]
 
 
-# Models that answer by themselves: nothing is certain about the order of an answer and its transcript.
+# Models that answer on their own: an answer and its transcript may come in any order.
 
 
 def test_an_answer_may_come_before_its_transcript(listening: Talk) -> None:

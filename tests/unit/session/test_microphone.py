@@ -1,4 +1,4 @@
-"""The way of microphone audio to a model, also to one that is not there yet."""
+"""Microphone audio on its way to a model, which may not be connected yet."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ FRAME_MS = 20
 
 
 class Distant(ScriptedLive):
-    """A model that takes its time to be connected, and remembers the first sample of each frame."""
+    """A model that is slow to connect, and records the first sample of each frame."""
 
     def __init__(self, connects_s: float) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Distant(ScriptedLive):
 
 
 async def speak(client: Client, frames: range) -> None:
-    """Frames that can be told apart."""
+    """Sends distinguishable frames."""
     assert client.live is not None
     for number in frames:
         client.live.runner.hear(number.to_bytes(2, "little") + bytes(638))

@@ -1,4 +1,4 @@
-"""A model's speech at the wire's rate."""
+"""A model's speech is resampled to the wire rate."""
 
 from array import array
 from dataclasses import replace
@@ -63,7 +63,7 @@ def test_no_audio_of_a_dropped_answer_leaks_into_the_next(is_told: bool) -> None
         resampler.drop("m1")
     (voiced,) = resampler.push(OutputAudio("m2", bytes(2 * 7_200), "new", last=True))
     assert voiced.text == "new"
-    # A resampler dithers, so silence has a few ones in it.
+    # The resampler dithers, so silence contains a few samples of one.
     assert max(map(abs, array("h", voiced.pcm))) < 3
 
 
@@ -74,7 +74,7 @@ async def test_a_client_receives_every_rate_at_the_wire_rate(servers: ScriptedSe
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(1)
     await client.settle(1)
-    # The model's 22,050 samples are half a second, at the rate that it claims to have.
+    # At the sample rate that the model declares, its 22,050 samples last half a second.
     samples = sum(len(frame.pcm) for frame in client.link.audio) // 2
     assert samples == pytest.approx(SPEECH_HZ / 2, abs=8)
     assert client.states[-1] == "speaking"

@@ -1,4 +1,4 @@
-"""A session that goes on in another process: as it was, in voice too."""
+"""A session that is restored in another process keeps its state, in voice too."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ MORE = (Hear("and now"), Say("One.", audio_ms=500))
 
 
 async def call(server: Server) -> Client:
-    """A client that listens, and has asked once."""
+    """A client that is listening and has asked one question."""
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(1)
@@ -29,7 +29,7 @@ async def call(server: Server) -> Client:
 
 
 async def go_on_elsewhere(servers: ScriptedServers, client: Client, voice: Any = MORE) -> Client:
-    """The same session in another process. The first one is not asked: it may as well be dead."""
+    """Resumes the session in another process. The first one takes no part: it may have crashed."""
     client.link.closed = None
     two = servers.open(text=["Hello."], voice=voice, database=client.server.database, owner="two")
     return await Client(two).enter(resume=client.handle, last_n=client.last_n)

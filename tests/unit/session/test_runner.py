@@ -315,7 +315,7 @@ async def test_a_session_that_ends_while_its_model_closes_is_removed(servers: Sc
     task = client.live.task
     assert task is not None
     client.live.runner.post(c.StartVoice())
-    # The text model is closed for the voice in this moment.
+    # At this moment the text model is being closed to switch to voice.
     while servers.voice.context is None and not task.cancelling():
         await asyncio.sleep(0)
         task.cancel()

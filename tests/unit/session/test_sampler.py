@@ -1,4 +1,4 @@
-"""A sample of a voice: one short sentence, whatever the session is doing."""
+"""A voice sample is one short sentence, whatever the session is doing."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tests.fakes.calls import Client, ScriptedServers
 
 
 class Studio:
-    """Says anything in half a second, except in a voice that it does not have."""
+    """Synthesizes any text in half a second, and refuses an unknown voice."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, float]] = []

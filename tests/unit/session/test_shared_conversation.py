@@ -1,4 +1,4 @@
-"""Two sessions in one conversation: each model knows, at its next turn, what was said in the other."""
+"""Two sessions share a conversation: at its next turn, each model knows the turns of the other."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.fakes.scripted_live import Hear, Say
 
 
 async def two_clients(server: Server, other: Server | None = None, **hello: Any) -> tuple[Client, Client]:
-    """The second has come to the conversation when one turn of it was over."""
+    """Two clients; the second joins the conversation after its first turn."""
     first = await Client(server).enter(mode=c.Mode.TEXT)
     await first.write("I am Ann")
     second = await Client(other or server).enter(conversation_id=first.last(s.Session).conversation_id, **hello)

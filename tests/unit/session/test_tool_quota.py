@@ -1,4 +1,4 @@
-"""Tool calls are counted on the account of whoever is there."""
+"""Tool calls are charged to the quota of the connected user."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ ACCOUNT = Account(user="ann", address="192.0.2.7")
 
 
 async def enter(servers: ScriptedServers, tools: Sequence[Tool], script: Sequence[object], *, burst: int) -> Client:
-    """A client that may make so many calls at once, and one every ten seconds."""
+    """A client with a quota of `burst` tool calls at once, and one more every ten seconds."""
     client = await Client(servers.open(*tools, text=script)).enter()
     quota = Quota({Kind.TOOL_CALL: Limit(user=Rate(0.1, burst))})
     assert client.live is not None

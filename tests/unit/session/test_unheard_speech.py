@@ -1,4 +1,4 @@
-"""Speech is kept for a client that comes back, until it was played."""
+"""Speech is kept until it was played, for a client that reconnects."""
 
 import asyncio
 import base64
@@ -24,7 +24,7 @@ STORY = " ".join(SENTENCES)
 
 @pytest.fixture
 async def speaking() -> AsyncIterator[Client]:
-    """A client that was told an answer of a second, and is playing it."""
+    """A client that is playing an answer of one second."""
     voice = ScriptedLive([Hear("what time is it"), Say("It is noon.", audio_ms=1_000)])
     script = ScriptedModel([])
     server = Server(models={Mode.TEXT: text_factory(script), Mode.VOICE: ModelFactory(PROFILE, lambda: voice)})
@@ -38,7 +38,7 @@ async def speaking() -> AsyncIterator[Client]:
 
 
 async def come_back(client: Client) -> Client:
-    """The client's socket is gone, and another one has seen nothing."""
+    """Reconnects the client on a new socket that has received nothing."""
     client.drop()
     return await Client(client.server).enter(resume=client.handle, last_n=0)
 
@@ -62,12 +62,12 @@ async def test_interrupted_speech_is_not_sent_again(speaking: Client) -> None:
     assert (await come_back(speaking)).every(s.Audio) == []
 
 
-# A client that is away for long.
+# A client that is away for a long time.
 
 
 @pytest.fixture
 async def storyteller() -> AsyncIterator[Server]:
-    """A server whose answer takes 70 seconds to hear, which is more than is kept as sound."""
+    """A server whose answer lasts 70 seconds, which is more audio than is kept."""
     voice = SpellingVoice()
 
     async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
@@ -83,7 +83,7 @@ async def storyteller() -> AsyncIterator[Server]:
 
 
 async def ask_and_leave(server: Server) -> Client:
-    """A client that has heard the first sentences, and is away for 80 seconds."""
+    """A client that has heard the first sentences, and is then away for 80 seconds."""
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.write("tell me a story", seconds=1)

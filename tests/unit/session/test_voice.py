@@ -1,4 +1,4 @@
-"""From text to voice and back, and what a call leaves behind."""
+"""Switching between text and voice, and the record that a call leaves."""
 
 import asyncio
 from typing import Any
@@ -21,14 +21,14 @@ NOON = (Hear("what time is it"), Say("It is noon.", audio_ms=1_000))
 
 
 async def listen(server: Server, **hello: Any) -> Client:
-    """A client of which the microphone is open."""
+    """A client whose microphone is open."""
     client = await Client(server).enter(**hello)
     await client.say(c.StartListening(), seconds=0.1)
     assert client.states[-1] == "listening"
     return client
 
 
-# Which mode a session begins in.
+# The initial mode of a session.
 
 
 @pytest.mark.parametrize("hello", [{}, {"mode": c.Mode.VOICE}], ids=["no_hello", "voice"])
@@ -102,7 +102,7 @@ async def test_a_second_message_in_a_call_is_answered_by_the_same_model(servers:
     assert client.last(s.Response).text.strip() == "Indeed."
 
 
-# Starting and ending.
+# Starting and ending calls.
 
 
 async def test_a_call_without_history_begins_with_a_greeting(servers: ScriptedServers) -> None:
@@ -203,7 +203,7 @@ async def test_audio_without_words_ends_as_an_empty_turn(servers: ScriptedServer
     assert client.states == ["idle", "listening", "processing", "idle"]
 
 
-# What a tool may do.
+# Tools that control the call.
 
 
 def ending(after: After, data: Any = None) -> Any:
@@ -273,7 +273,7 @@ async def test_a_message_typed_over_the_farewell_is_answered_before_the_end(serv
     assert len(client.every(s.EndVoiceSession)) == 1
 
 
-# What a call leaves behind.
+# The record of a call.
 
 
 async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversation(servers: ScriptedServers) -> None:
@@ -368,7 +368,7 @@ async def test_a_model_that_hangs_up_during_a_call_is_reconnected(servers: Scrip
     assert client.last(s.Response).text.strip() == "Here again."
 
 
-# How it sounds.
+# Voice settings.
 
 
 async def test_the_voice_comes_from_the_settings(servers: ScriptedServers) -> None:

@@ -174,7 +174,7 @@ async def test_frames_in_a_batch_are_not_reported_after_close(room: Room) -> Non
     assert heard == []
 
 
-async def test_closing_the_stream_releases_a_pending_flush(room: Room) -> None:
+async def test_closing_the_stream_drops_pending_flushes(room: Room) -> None:
     room.threads.delay_s = 60
     stream, _ = room.enter()
     stream.push(LOUD)

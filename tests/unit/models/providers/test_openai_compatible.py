@@ -124,7 +124,7 @@ async def test_extra_content_from_another_model_is_not_sent() -> None:
     assert "extra_content" not in body["messages"][2]["tool_calls"][0]
 
 
-async def test_gemini_is_sent_calls_it_did_not_sign() -> None:
+async def test_a_call_that_gemini_did_not_sign_is_marked_unsigned() -> None:
     body = await sent(HELLO, weather({}), ToolMessage("call_A", "get_weather", "x"), provider=Provider.GEMINI)
     assert body["messages"][2]["tool_calls"][0]["extra_content"] == UNSIGNED
 
