@@ -128,7 +128,7 @@ async def open_socket(servers: ScriptedServers) -> AsyncIterator[Callable[..., S
         await each.hang_up()
 
 
-async def test_a_frame_is_with_the_model_before_anything_else_happens(
+async def test_a_frame_reaches_the_model_before_anything_else_happens(
     model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
@@ -137,7 +137,7 @@ async def test_a_frame_is_with_the_model_before_anything_else_happens(
     assert model.tasks == [asyncio.current_task()] * 2
 
 
-async def test_where_the_connection_offers_no_tap_audio_is_received(
+async def test_audio_is_received_even_without_a_direct_audio_path(
     model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket(has_extension=False).listen()
@@ -147,7 +147,7 @@ async def test_where_the_connection_offers_no_tap_audio_is_received(
     assert model.frames == [1, 2]
 
 
-async def test_audio_right_behind_the_start_is_heard_from_the_first_frame_on(
+async def test_audio_right_after_the_start_is_heard_from_the_first_frame(
     model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().enter()
@@ -160,7 +160,7 @@ async def test_audio_right_behind_the_start_is_heard_from_the_first_frame_on(
     assert model.frames == [1, 2, 3, 4, 5]
 
 
-async def test_audio_behind_hello_and_the_start_is_heard_from_the_first_frame_on(
+async def test_audio_after_hello_and_the_start_is_heard_from_the_first_frame(
     model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = open_socket()
@@ -174,7 +174,7 @@ async def test_audio_behind_hello_and_the_start_is_heard_from_the_first_frame_on
     assert model.frames == list(range(40))
 
 
-async def test_a_frame_that_comes_in_two_pieces_keeps_its_place(
+async def test_a_frame_that_arrives_in_two_parts_keeps_its_position(
     model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
@@ -185,7 +185,7 @@ async def test_a_frame_that_comes_in_two_pieces_keeps_its_place(
     assert model.frames == [1, 2, 3, 4]
 
 
-async def test_bad_audio_is_told(model: Noting, open_socket: Callable[..., Socket]) -> None:
+async def test_bad_audio_is_reported(model: Noting, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(Frame(Opcode.BINARY, bytes(FRAME_BYTES)).serialize(mask=True), audio(1))
     await asyncio.sleep(0.01)
@@ -196,7 +196,7 @@ async def test_bad_audio_is_told(model: Noting, open_socket: Callable[..., Socke
 @pytest.mark.parametrize(
     "limit", [{Kind.MESSAGE: Limit(session=Rate(0.01, 50))}, {Kind.AUDIO_S: Limit(session=Rate(0.0001, 1))}]
 )
-async def test_audio_that_comes_too_fast_is_refused_and_then_the_end(
+async def test_audio_that_comes_too_fast_is_refused_and_then_closes_the_socket(
     model: Noting, open_socket: Callable[..., Socket], limit: dict[Kind, Limit]
 ) -> None:
     socket = await open_socket(Quota(limit)).listen()
@@ -213,7 +213,7 @@ async def test_audio_that_comes_too_fast_is_refused_and_then_the_end(
     assert socket.is_closed_with(TOO_FAST.code)
 
 
-async def test_what_fails_at_a_frame_is_logged_and_closes_the_socket(
+async def test_a_failure_at_a_frame_is_logged_and_closes_the_socket(
     servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     servers.voice = Broken()
@@ -225,9 +225,7 @@ async def test_what_fails_at_a_frame_is_logged_and_closes_the_socket(
     assert socket.is_closed_with(INTERNAL.code)
 
 
-async def test_a_client_that_has_said_goodbye_is_heard_no_more(
-    model: Noting, open_socket: Callable[..., Socket]
-) -> None:
+async def test_audio_after_goodbye_is_ignored(model: Noting, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=True), audio(2))
     await asyncio.sleep(0.01)
@@ -235,7 +233,7 @@ async def test_a_client_that_has_said_goodbye_is_heard_no_more(
     assert model.frames == [1]
 
 
-async def test_a_socket_whose_session_another_has_taken_over_is_heard_no_more(
+async def test_audio_of_a_socket_that_was_taken_over_is_ignored(
     servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()

@@ -66,12 +66,12 @@ async def test_a_bare_sum_is_a_question(offline: Callable[[], WebApp]) -> None:
     assert "42" in (await offline().chat("6 * 7")).json()["message"]
 
 
-async def test_a_typed_answer_has_an_address_as_it_is_written(offline: Callable[[], WebApp]) -> None:
+async def test_a_text_answer_keeps_addresses_as_written(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("open the website example.org")).json()
     assert answer["message"] == "I've opened example.org on the page."
 
 
-async def test_a_conversation_goes_on(apps: WebApps) -> None:
+async def test_a_conversation_continues(apps: WebApps) -> None:
     web = apps.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
     second = (await web.chat("who am I", conversation_id=first["conversationId"])).json()
@@ -80,7 +80,7 @@ async def test_a_conversation_goes_on(apps: WebApps) -> None:
     assert [turn.text.strip() for turn in turns] == ["I am Ann", "Hello, Ann.", "who am I", "You are Ann."]
 
 
-async def test_the_model_is_given_what_was_said_before(apps: WebApps) -> None:
+async def test_the_model_gets_the_earlier_messages(apps: WebApps) -> None:
     web = apps.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
     await web.chat("who am I", conversation_id=first["conversationId"])
@@ -89,7 +89,7 @@ async def test_the_model_is_given_what_was_said_before(apps: WebApps) -> None:
     assert answered == AssistantMessage("Hello, Ann. ")
 
 
-async def test_what_was_said_on_the_socket_is_known(apps: WebApps) -> None:
+async def test_messages_from_the_socket_are_known(apps: WebApps) -> None:
     web = apps.open(text=["Hello.", "You said hi."])
     client = await Client(web.server).enter()
     await client.write("hi")
@@ -124,13 +124,13 @@ async def test_voice_is_started_with_the_pending_request(offline: Callable[[], W
     assert [run["name"] for run in answer["toolCalls"]] == ["start_voice_session"]
 
 
-async def test_without_a_pending_request_it_is_null(offline: Callable[[], WebApp]) -> None:
+async def test_without_a_pending_request_the_field_is_null(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("start voice mode")).json()
     assert answer["startVoiceSession"] is True
     assert answer["pendingRequest"] is None
 
 
-async def test_a_start_without_words_has_words(toolkit: Registry, apps: WebApps) -> None:
+async def test_a_voice_start_without_text_gets_a_default_text(toolkit: Registry, apps: WebApps) -> None:
     web = apps.open(*toolkit.tools.values(), text=[[ToolCall(None, "start_voice_session", {})], ""])
     assert (await web.chat("talk")).json()["message"] == "Let's switch to voice mode."
 
@@ -173,7 +173,7 @@ async def ask_to_book(web: WebApp) -> tuple[str, dict[str, Any]]:
     return answer["conversationId"], answer["confirmationRequest"]
 
 
-async def test_what_needs_a_yes_is_asked_for(apps: WebApps) -> None:
+async def test_a_call_that_needs_confirmation_is_asked_about(apps: WebApps) -> None:
     web, handler = booking(apps)
     _, request = await ask_to_book(web)
     assert (request["tool"], request["args"], request["preview"]) == ("book", {"text": "noon"}, "Book it?")
@@ -193,7 +193,7 @@ async def test_an_approved_call_runs_once(apps: WebApps) -> None:
     assert handler.runs == 1
 
 
-async def test_the_caption_of_the_button_is_no_second_turn(apps: WebApps) -> None:
+async def test_the_caption_of_the_button_is_not_a_second_turn(apps: WebApps) -> None:
     web, handler = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
@@ -275,7 +275,7 @@ async def test_a_confirmation_needs_its_conversation(apps: WebApps) -> None:
         (b'{"message": "%b"}' % (b"a" * 8001), "8000"),
     ],
 )
-async def test_bad_input_is_told_what_is_wrong(apps: WebApps, body: bytes, told: str) -> None:
+async def test_bad_input_is_refused_with_an_explanation(apps: WebApps, body: bytes, told: str) -> None:
     refused = await apps.open(text=[]).http.post("/api/chat", content=body)
     assert refused.status_code == 400
     assert refused.json()["error"]["code"] == "bad_request"
@@ -293,7 +293,7 @@ async def test_a_stranger_is_refused(apps: WebApps) -> None:
     assert refused.headers["www-authenticate"] == "Bearer"
 
 
-async def test_anothers_conversation_is_as_unknown_as_none(apps: WebApps) -> None:
+async def test_another_users_conversation_is_reported_as_unknown(apps: WebApps) -> None:
     web = apps.open(text=["Hello."])
     mine = (await web.chat("hi")).json()["conversationId"]
     others = await web.chat("hi", user="bob", conversation_id=mine)
@@ -302,7 +302,7 @@ async def test_anothers_conversation_is_as_unknown_as_none(apps: WebApps) -> Non
     assert others.json() == nobodys.json()
 
 
-async def test_a_blocked_user_is_told_until_when(apps: WebApps) -> None:
+async def test_a_blocked_user_learns_when_the_block_ends(apps: WebApps) -> None:
     web = apps.open(text=["Hello."])
     await web.server.database.blocks.block("ann", 1 << 60, "Enough.")
     refused = await web.chat("hi")
@@ -311,7 +311,7 @@ async def test_a_blocked_user_is_told_until_when(apps: WebApps) -> None:
     assert int(refused.headers["retry-after"]) > 0
 
 
-async def test_the_answer_that_begins_a_block_tells_it(toolkit: Registry, apps: WebApps) -> None:
+async def test_the_answer_that_starts_a_block_reports_it(toolkit: Registry, apps: WebApps) -> None:
     args = {"duration_seconds": 60, "farewell_message": "Goodbye."}
     web = apps.open(*toolkit.tools.values(), text=[[ToolCall(None, "ignore_user", args)], "Goodbye."])
     # Not to show messages is no way round the block.
@@ -328,7 +328,7 @@ async def test_a_model_that_fails_is_a_bad_gateway(apps: WebApps) -> None:
     assert await web.server.database.conversations.get(refused.json()["conversationId"], "ann") is not None
 
 
-async def test_too_many_requests_are_told_when_to_come_back(apps: WebApps) -> None:
+async def test_too_many_requests_are_told_when_to_retry(apps: WebApps) -> None:
     quota = Quota({Kind.CONNECTION: Limit(user=Rate(0.1, 1))})
     web = apps.open(text=["Hello."], deps={"quota": quota})
     await web.chat("hi")
@@ -336,7 +336,7 @@ async def test_too_many_requests_are_told_when_to_come_back(apps: WebApps) -> No
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
 
 
-async def test_an_answer_that_takes_too_long_is_given_up(apps: WebApps, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_takes_too_long_is_abandoned(apps: WebApps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_TURN_S", DEADLINE_S * 3)
     web = apps.open(text=SlowModel(DEADLINE_S * 2))
     refused = await web.chat("hi")
@@ -349,7 +349,7 @@ async def test_an_answer_that_takes_too_long_is_given_up(apps: WebApps, monkeypa
 # Two at once.
 
 
-async def test_the_second_of_two_at_once_is_told_to_wait(apps: WebApps) -> None:
+async def test_the_second_of_two_concurrent_requests_is_told_to_wait(apps: WebApps) -> None:
     web = apps.open(text=SlowModel(1))
     id = (await web.chat("hi")).json()["conversationId"]
     answers = await asyncio.gather(web.chat("one", conversation_id=id), web.chat("two", conversation_id=id))
@@ -379,7 +379,7 @@ async def test_a_request_to_another_process_fences_the_first(apps: WebApps) -> N
     assert ((await first).status_code, (await first).json()["error"]["code"]) == (409, "busy")
 
 
-async def test_a_server_that_stops_says_so(apps: WebApps) -> None:
+async def test_a_stopping_server_refuses_with_an_explanation(apps: WebApps) -> None:
     web = apps.open(text=SlowModel(10))
     asking = asyncio.create_task(web.chat("hi"))
     await asyncio.sleep(1)
@@ -400,7 +400,7 @@ async def test_a_client_that_goes_away_cancels_its_turn(apps: WebApps) -> None:
 # Events.
 
 
-async def test_events_are_the_messages_of_the_wire_and_the_answer_comes_last(offline: Callable[[], WebApp]) -> None:
+async def test_events_are_protocol_messages_and_the_answer_comes_last(offline: Callable[[], WebApp]) -> None:
     reader = Reader(offline(), {"message": "start voice mode and tell me a joke"})
     await reader.task
     names = [name for name, _ in reader.events]
@@ -421,7 +421,7 @@ async def test_events_are_the_messages_of_the_wire_and_the_answer_comes_last(off
     assert reader.events[-1][1]["pendingRequest"] == "tell me a joke"
 
 
-async def test_events_say_that_they_are_events(apps: WebApps) -> None:
+async def test_events_have_the_event_stream_content_type(apps: WebApps) -> None:
     reader = Reader(apps.open(text=["Hello."]), {"message": "hi"})
     await reader.task
     headers = dict(reader.sent[0]["headers"])
@@ -429,7 +429,7 @@ async def test_events_say_that_they_are_events(apps: WebApps) -> None:
     assert b"content-length" not in headers
 
 
-async def test_events_come_while_the_answer_is_made(apps: WebApps) -> None:
+async def test_events_come_while_the_answer_is_generated(apps: WebApps) -> None:
     reader = Reader(apps.open(text=SlowModel(10)), {"message": "hi"})
     await asyncio.sleep(1)
     assert reader.events[-1][0] == "response_chunk"
@@ -461,7 +461,7 @@ async def test_a_failure_is_the_last_event(apps: WebApps) -> None:
     assert reader.events[-1][1]["error"]["code"] == "model_failed"
 
 
-async def test_what_is_refused_at_once_has_its_status_and_no_events(apps: WebApps) -> None:
+async def test_an_immediate_refusal_has_its_status_and_no_events(apps: WebApps) -> None:
     reader = Reader(apps.open(text=[]), {"message": "hi", "conversation_id": "nothing"})
     await reader.task
     assert reader.sent[0]["status"] == 404

@@ -36,7 +36,7 @@ async def test_a_call_beyond_the_users_quota_is_refused_and_the_answer_still_com
     assert handler.runs == 1
 
 
-async def test_another_user_has_a_quota_of_their_own(apps: WebApps) -> None:
+async def test_another_user_has_a_separate_quota(apps: WebApps) -> None:
     web = open_web(apps, Limit(user=ONE))
     assert (await run_of(web, user="ann"))["ok"]
     assert (await run_of(web, user="bob"))["ok"]

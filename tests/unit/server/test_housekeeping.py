@@ -60,15 +60,15 @@ async def serve_with(folder: Path, retention_days: int) -> list[str]:
             return await left(database)
 
 
-async def test_what_is_too_old_is_forgotten_wherever_it_is_kept(tmp_path: Path) -> None:
+async def test_old_records_are_deleted_from_every_store(tmp_path: Path) -> None:
     assert await serve_with(tmp_path, retention_days=1) == ["new"] * 4
 
 
-async def test_without_a_limit_nothing_is_forgotten(tmp_path: Path) -> None:
+async def test_without_a_limit_nothing_is_deleted(tmp_path: Path) -> None:
     assert await serve_with(tmp_path, retention_days=0) == ["new", "old", "new", "old", "old", "new", "old", "new"]
 
 
-async def test_a_server_inside_a_program_gives_the_address_of_the_socket_that_it_has_bound(
+async def test_an_embedded_server_reports_the_address_it_is_bound_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("antiphon.serve._describe", lambda *args, **keywords: ["It runs."])

@@ -62,7 +62,7 @@ async def test_conversations_are_listed_with_the_newest_first(apps: WebApps) -> 
     assert listed["next"] is None
 
 
-async def test_a_list_goes_on_where_its_page_ended(apps: WebApps) -> None:
+async def test_a_list_continues_where_its_page_ended(apps: WebApps) -> None:
     web = apps.open(text=[])
     for message in ("one", "two", "three"):
         await web.chat(message)
@@ -74,7 +74,7 @@ async def test_a_list_goes_on_where_its_page_ended(apps: WebApps) -> None:
     assert second["next"] is None
 
 
-async def test_a_list_in_pages_loses_nothing_of_one_millisecond(apps: WebApps) -> None:
+async def test_pages_lose_no_conversation_of_the_same_millisecond(apps: WebApps) -> None:
     web = apps.open(text=[])
     for number in range(7):
         await web.server.database.conversations.create(Conversation(f"c{number}", "ann", "Tea", 1_000, 1_000))
@@ -90,7 +90,7 @@ async def test_a_list_in_pages_loses_nothing_of_one_millisecond(apps: WebApps) -
 @pytest.mark.parametrize(
     "before", ["", "-1", "1000", "1000.", ".c1", "c1.1000", "1e3.c1", "²3.c1", "9999999999999999.c1"]
 )
-async def test_a_page_after_nothing_that_was_seen_is_refused(apps: WebApps, before: str) -> None:
+async def test_a_page_after_an_unknown_cursor_is_refused(apps: WebApps, before: str) -> None:
     refused = await apps.open(text=[]).get(f"/api/conversations?before={before}")
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_request")
     assert "`before` is not the `next` of a page" in refused.json()["error"]["message"]
@@ -102,7 +102,7 @@ async def test_a_wrong_parameter_is_an_error(apps: WebApps, query: str) -> None:
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_request")
 
 
-async def test_each_user_sees_only_their_own(apps: WebApps) -> None:
+async def test_each_user_sees_only_their_own_conversations(apps: WebApps) -> None:
     web = apps.open(text=[])
     await web.chat("mine")
     assert (await web.get("/api/conversations", user="bob")).json()["conversations"] == []
@@ -117,7 +117,7 @@ async def test_a_conversation_is_shown_with_its_calls(apps: WebApps) -> None:
     assert [turn["seq"] for turn in shown["turns"]] == [1, 2, 3, 4]
 
 
-async def test_a_conversation_can_be_taken_along_as_markdown(apps: WebApps) -> None:
+async def test_a_conversation_can_be_exported_as_markdown(apps: WebApps) -> None:
     web = apps.open(make_tool("read_it"), text=[[ToolCall(None, "read_it", {})], "It is one."])
     id = (await web.chat("read it")).json()["conversationId"]
     taken = await web.get(f"/api/conversations/{id}?format=markdown")
@@ -128,13 +128,13 @@ async def test_a_conversation_can_be_taken_along_as_markdown(apps: WebApps) -> N
 
 
 @pytest.mark.parametrize("path", ["/api/conversations/nothing", "/api/calls/nothing"])
-async def test_what_is_not_there_is_not_found(apps: WebApps, path: str) -> None:
+async def test_a_missing_conversation_is_not_found(apps: WebApps, path: str) -> None:
     web = apps.open(text=[])
     assert (await web.get(path)).json()["error"]["code"] == "not_found"
     assert (await web.delete(path)).status_code == 404
 
 
-async def test_anothers_conversation_can_neither_be_read_nor_deleted(apps: WebApps) -> None:
+async def test_another_users_conversation_can_neither_be_read_nor_deleted(apps: WebApps) -> None:
     web = apps.open(text=[])
     id = (await web.chat("mine")).json()["conversationId"]
     assert (await web.get(f"/api/conversations/{id}", user="bob")).status_code == 404
@@ -142,7 +142,7 @@ async def test_anothers_conversation_can_neither_be_read_nor_deleted(apps: WebAp
     assert (await web.get(f"/api/conversations/{id}")).status_code == 200
 
 
-async def test_a_deleted_conversation_is_gone(apps: WebApps) -> None:
+async def test_a_deleted_conversation_is_not_found(apps: WebApps) -> None:
     web = apps.open(text=[])
     id = (await web.chat("mine")).json()["conversationId"]
     assert (await web.delete(f"/api/conversations/{id}")).status_code == 204
@@ -150,7 +150,7 @@ async def test_a_deleted_conversation_is_gone(apps: WebApps) -> None:
     assert (await web.chat("again", conversation_id=id)).status_code == 404
 
 
-async def test_all_conversations_are_deleted_only_on_demand(apps: WebApps) -> None:
+async def test_all_conversations_are_deleted_only_on_explicit_request(apps: WebApps) -> None:
     web = apps.open(text=[])
     await web.chat("one")
     await web.chat("two")
@@ -162,7 +162,7 @@ async def test_all_conversations_are_deleted_only_on_demand(apps: WebApps) -> No
 
 
 @pytest.mark.real_time
-async def test_it_is_the_same_over_sqlite(apps: WebApps, tmp_path: Path) -> None:
+async def test_history_works_the_same_over_sqlite(apps: WebApps, tmp_path: Path) -> None:
     script: list[Any] = [[ToolCall(None, "read_it", {})], "One.", "Two."]
     async with aclosing(await open_database(tmp_path / "antiphon.db")) as database:
         web = apps.open(make_tool("read_it"), text=script, database=database)
@@ -196,13 +196,13 @@ async def test_a_call_in_which_nothing_was_said_has_an_empty_transcript(apps: We
     assert (await web.get("/api/calls/c1")).json()["transcript"] == []
 
 
-async def test_a_call_that_goes_on_has_no_duration(apps: WebApps) -> None:
+async def test_an_ongoing_call_has_no_duration(apps: WebApps) -> None:
     web = apps.open(text=[])
     await web.server.database.voice_calls.begin(make_call(ended_ms=None, last_seq=None), None)
     assert (await web.get("/api/calls/c1")).json()["duration_ms"] is None
 
 
-async def test_anothers_call_can_neither_be_read_nor_deleted(apps: WebApps) -> None:
+async def test_another_users_call_can_neither_be_read_nor_deleted(apps: WebApps) -> None:
     web = apps.open(text=[])
     await web.server.database.voice_calls.begin(make_call(), None)
     assert (await web.get("/api/calls/c1", user="bob")).status_code == 404
@@ -258,7 +258,7 @@ async def test_models_are_listed(apps: WebApps) -> None:
     ]
 
 
-async def test_voices_are_listed_with_the_usual_one_first(apps: WebApps) -> None:
+async def test_voices_are_listed_with_the_default_first(apps: WebApps) -> None:
     voices = [Voice("joe", "Joe", "en-US"), Voice("amy", "Amy", "en-GB")]
     web = apps.open(text=[], deps={"voices": lambda: voices})
     assert (await web.get("/api/voices")).json()["voices"] == [
@@ -267,11 +267,11 @@ async def test_voices_are_listed_with_the_usual_one_first(apps: WebApps) -> None
     ]
 
 
-async def test_where_nothing_speaks_there_are_no_voices(apps: WebApps) -> None:
+async def test_without_a_synthesizer_there_are_no_voices(apps: WebApps) -> None:
     assert (await apps.open(text=[]).get("/api/voices")).json() == {"voices": []}
 
 
-async def test_health_tells_everybody_what_this_is(apps: WebApps) -> None:
+async def test_health_is_public_and_identifies_the_server(apps: WebApps) -> None:
     health = (await apps.open(text=[]).get("/health", user="stranger")).json()
     assert health == {"status": "ok", "problems": [], "name": "antiphon", "version": __version__}
 
@@ -304,7 +304,7 @@ async def test_metrics_show_calls_sessions_and_lag(apps: WebApps) -> None:
     assert "antiphon_loop_lag_ms" in families
 
 
-async def test_a_store_that_is_down_is_said_to_be(apps: WebApps, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unavailable_store_is_reported(apps: WebApps, monkeypatch: pytest.MonkeyPatch) -> None:
     web = apps.open(text=[])
 
     async def fail(*args: object) -> None:
@@ -331,23 +331,23 @@ async def test_the_document_is_served(apps: WebApps) -> None:
     assert (await apps.open(text=[]).get("/api/openapi.json")).json() == json.loads(json.dumps(document()))
 
 
-def test_every_reference_of_the_document_is_there() -> None:
+def test_every_reference_in_the_document_resolves() -> None:
     known = {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
     referred = {part.split('"')[0] for part in json.dumps(document()).split('"$ref": "')[1:]}
     assert referred <= known
 
 
-def test_every_operation_has_a_name_of_its_own() -> None:
+def test_every_operation_has_a_unique_name() -> None:
     names = [each["operationId"] for path in document()["paths"].values() for each in path.values()]
     assert len(names) == len(set(names)) == len(OPERATIONS)
 
 
-def test_the_document_tells_what_each_refusal_means() -> None:
+def test_the_document_explains_every_refusal() -> None:
     described = document()["components"]["schemas"]["RefusalCode"]["description"]
     assert all(f"{code}:" in described for code in RefusalCode)
 
 
-async def test_answers_are_as_documented(offline: Callable[[], WebApp]) -> None:
+async def test_responses_match_the_document(offline: Callable[[], WebApp]) -> None:
     web = offline()
     answer = (await web.chat("start voice mode and tell me a joke")).json()
     await web.server.database.voice_calls.begin(make_call(conversation_id=answer["conversationId"], last_seq=2), None)

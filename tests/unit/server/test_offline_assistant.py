@@ -51,7 +51,7 @@ async def test_a_sum_can_be_asked_for_in_the_words_of_school(
     assert (await offline().chat(said)).json()["message"] == answer
 
 
-async def test_a_difference_that_is_no_number_is_no_calculation(offline: Callable[[], WebApp]) -> None:
+async def test_a_difference_that_is_not_numeric_is_not_a_calculation(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("what is the difference between cats and dogs")).json()
     assert answer["toolCalls"] == []
 
@@ -76,7 +76,7 @@ def suggestions(answer: str) -> list[str]:
         ("multiply my money", "multiply 12 by 3"),
     ],
 )
-async def test_after_i_do_not_know_come_suggestions_near_to_what_was_asked(
+async def test_an_unknown_request_gets_suggestions_close_to_it(
     offline: Callable[[], WebApp], said: str, near: str
 ) -> None:
     answer = (await offline().chat(said)).json()["message"]
@@ -85,12 +85,14 @@ async def test_after_i_do_not_know_come_suggestions_near_to_what_was_asked(
     assert len(suggestions(answer)) == 3
 
 
-async def test_a_typed_i_do_not_know_tells_how_to_connect_a_model(offline: Callable[[], WebApp]) -> None:
+async def test_the_reply_to_an_unknown_typed_request_explains_how_to_connect_a_model(
+    offline: Callable[[], WebApp],
+) -> None:
     answer = (await offline().chat("what is the meaning of life")).json()["message"]
     assert answer.endswith(CONNECT_A_MODEL)
 
 
-async def test_a_spoken_i_do_not_know_is_one_short_sentence(builtin: BuiltinModel) -> None:
+async def test_the_reply_to_an_unknown_spoken_request_is_one_short_sentence(builtin: BuiltinModel) -> None:
     prompt = Prompt("", (UserMessage("what is the meaning of life"),), (), Mode.VOICE)
     answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, TextDelta)])
     assert answer.startswith("I don't know")

@@ -61,7 +61,7 @@ async def test_no_tool_runs_after_the_revocation(apps: WebApps) -> None:
     assert web.server.hub.sessions == {}
 
 
-async def test_a_store_that_fails_for_a_while_ends_no_session_and_a_later_check_does(
+async def test_a_temporary_store_failure_ends_no_session_but_a_later_check_does(
     apps: WebApps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web = apps.open(text=[])
@@ -85,7 +85,7 @@ async def test_a_store_that_fails_for_a_while_ends_no_session_and_a_later_check_
     assert client.link.closed is not None
 
 
-async def test_a_session_without_a_token_goes_on(apps: WebApps) -> None:
+async def test_a_session_without_a_token_continues(apps: WebApps) -> None:
     web = apps.open(text=["Hello."])
     async with checked(web):
         client = await Client(web.server).enter()
