@@ -121,7 +121,7 @@ def test_addresses_of_two_network_prefixes_do_not_share_a_bucket(first: str, sec
 
 
 @pytest.mark.parametrize("amount", [-1, -0.001, math.nan, math.inf, -math.inf])
-def test_a_negative_amount_gives_nothing_back(amount: float) -> None:
+def test_an_invalid_amount_is_refused(amount: float) -> None:
     with pytest.raises(ValueError, match="amount"):
         take(quota(user=Rate(1, 1)), ANN, amount)
 
