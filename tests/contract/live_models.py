@@ -65,7 +65,7 @@ class Subject:
 Make = Callable[..., Subject]
 
 
-class Clerk:
+class GreetingModel:
     """A text model that calls a tool when it is asked for the time, and greets otherwise."""
 
     profile = TextProfile("clerk", needs_network=False)
@@ -82,7 +82,7 @@ class Clerk:
 
 
 def make_text(*turns: Turn) -> Subject:
-    paced = Paced(Clerk())
+    paced = Paced(GreetingModel())
     return Subject(TextLiveModel(paced), lambda: paced.prompts[-1].messages)
 
 
@@ -92,7 +92,7 @@ def make_builtin(*turns: Turn) -> Subject:
 
 
 def make_cascade(*turns: Turn) -> Subject:
-    fakes, paced = FakeEngines(), Paced(Clerk())
+    fakes, paced = FakeEngines(), Paced(GreetingModel())
     model = fakes.cascade(paced, Tones())
     return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + fakes.words.say(text))
 

@@ -57,7 +57,7 @@ async def test_a_writing_call_repeated_under_another_id_runs_once(ids: tuple[str
     assert handler.runs == 1
 
 
-class Workshop:
+class ToolFolder:
     """A tool directory that is changed while a session uses it."""
 
     def __init__(self, folder: Path, environment: str) -> None:
@@ -90,7 +90,7 @@ class Workshop:
 
 
 async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "development")
+    shop = ToolFolder(tmp_path, "development")
     assert (await shop.greet()).data == {"greeting": "Hello, Ada."}
     shop.change()
     build.write(build.build([shop.folder]), shop.artifact)
@@ -101,7 +101,7 @@ async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp
 
 
 async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "development")
+    shop = ToolFolder(tmp_path, "development")
     shop.change()
     build.write(build.build([shop.folder]), shop.artifact)
     shop.registry.reload()
@@ -111,14 +111,14 @@ async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp
 
 
 async def test_in_production_tools_are_not_reloaded(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+    shop = ToolFolder(tmp_path, "production")
     shop.registry.lock()
     with pytest.raises(RegistryError):
         shop.registry.reload()
 
 
 async def test_in_production_a_session_keeps_its_snapshot(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+    shop = ToolFolder(tmp_path, "production")
     shop.change()
     shop.executor = shop.execute_with(shop.build("production"), "production")
     assert (await shop.greet()).data == {"greeting": "Hello, Ada."}
@@ -126,7 +126,7 @@ async def test_in_production_a_session_keeps_its_snapshot(tmp_path: Path) -> Non
 
 
 async def test_a_session_resumed_on_another_version_switches_to_it_at_the_next_turn(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+    shop = ToolFolder(tmp_path, "production")
     old_version = shop.registry.version
     shop.change()
     registry = shop.build("production")

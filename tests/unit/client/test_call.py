@@ -44,12 +44,12 @@ class FakeCard:
 
     @property
     def heard_s(self) -> float:
-        """Of speech; the rest is silence."""
+        """The seconds of speech heard; the rest is silence."""
         return len(bytes(self.played).replace(b"\0\0", b"")) / BYTES_PER_S
 
 
 class Person:
-    """Somebody in a call."""
+    """A person in a call."""
 
     def __init__(self) -> None:
         self.session = ScriptedSession()

@@ -1,4 +1,4 @@
-"""What a loudspeaker is given, and what counts as played."""
+"""The audio that a loudspeaker gets, and the part that counts as played."""
 
 import pytest
 

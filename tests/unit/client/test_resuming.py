@@ -1,4 +1,4 @@
-"""What a client keeps in mind of its session, message by message."""
+"""The resume state that a client keeps, message by message."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""A text model behind a session: what it is told of the conversation, and what becomes of an answer that goes wrong."""
+"""A text model behind a session: the prompts that it gets, and the handling of answers that fail."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -186,7 +186,7 @@ async def test_a_model_that_spoke_before_its_calls_may_stay_silent_after_them() 
 
 
 class Drip:
-    """Says a letter a second, for ever."""
+    """Emits one letter per second, forever."""
 
     profile = TextProfile("drip", needs_network=True)
 

@@ -25,8 +25,8 @@ from tests.unit.server.test_connections import HANDSHAKE, Line
 FRAME_BYTES = 640
 
 
-class Noting(ScriptedLive):
-    """Remembers the first sample of each frame, and what was going on when it came."""
+class RecordingLive(ScriptedLive):
+    """Records the first sample of each frame, and the running task when it arrived."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Socket:
         return self
 
     def send(self, *frames: bytes) -> None:
-        """All of them in one piece."""
+        """Sends all of them in one chunk."""
         self.connection.data_received(b"".join(frames))
 
     def is_closed_with(self, code: int) -> bool:
@@ -96,7 +96,7 @@ def text(message: c.ClientMessage) -> bytes:
 
 
 def audio(number: int) -> bytes:
-    """A frame that can be told from others."""
+    """A distinguishable frame."""
     pcm = number.to_bytes(2, "little") + bytes(FRAME_BYTES - 2)
     return Frame(Opcode.BINARY, codec.encode_microphone(pcm)).serialize(mask=True)
 
@@ -109,9 +109,9 @@ async def servers() -> AsyncIterator[ScriptedServers]:
 
 
 @pytest.fixture
-def model(servers: ScriptedServers) -> Noting:
+def model(servers: ScriptedServers) -> RecordingLive:
     servers.open(text=[], voice=[])
-    servers.voice = model = Noting()
+    servers.voice = model = RecordingLive()
     return model
 
 
@@ -129,7 +129,7 @@ async def open_socket(servers: ScriptedServers) -> AsyncIterator[Callable[..., S
 
 
 async def test_a_frame_reaches_the_model_before_anything_else_happens(
-    model: Noting, open_socket: Callable[..., Socket]
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), audio(2))
@@ -138,7 +138,7 @@ async def test_a_frame_reaches_the_model_before_anything_else_happens(
 
 
 async def test_audio_is_received_even_without_a_direct_audio_path(
-    model: Noting, open_socket: Callable[..., Socket]
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket(has_extension=False).listen()
     socket.send(audio(1), audio(2))
@@ -148,7 +148,7 @@ async def test_audio_is_received_even_without_a_direct_audio_path(
 
 
 async def test_audio_right_after_the_start_is_heard_from_the_first_frame(
-    model: Noting, open_socket: Callable[..., Socket]
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().enter()
     socket.send(text(c.StartListening()), audio(1), audio(2))
@@ -161,7 +161,7 @@ async def test_audio_right_after_the_start_is_heard_from_the_first_frame(
 
 
 async def test_audio_after_hello_and_the_start_is_heard_from_the_first_frame(
-    model: Noting, open_socket: Callable[..., Socket]
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = open_socket()
     socket.connection.data_received(HANDSHAKE)
@@ -175,7 +175,7 @@ async def test_audio_after_hello_and_the_start_is_heard_from_the_first_frame(
 
 
 async def test_a_frame_that_arrives_in_two_parts_keeps_its_position(
-    model: Noting, open_socket: Callable[..., Socket]
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), audio(2)[:300])
@@ -185,7 +185,7 @@ async def test_a_frame_that_arrives_in_two_parts_keeps_its_position(
     assert model.frames == [1, 2, 3, 4]
 
 
-async def test_bad_audio_is_reported(model: Noting, open_socket: Callable[..., Socket]) -> None:
+async def test_bad_audio_is_reported(model: RecordingLive, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(Frame(Opcode.BINARY, bytes(FRAME_BYTES)).serialize(mask=True), audio(1))
     await asyncio.sleep(0.01)
@@ -197,7 +197,7 @@ async def test_bad_audio_is_reported(model: Noting, open_socket: Callable[..., S
     "limit", [{Kind.MESSAGE: Limit(session=Rate(0.01, 50))}, {Kind.AUDIO_S: Limit(session=Rate(0.0001, 1))}]
 )
 async def test_audio_that_comes_too_fast_is_refused_and_then_closes_the_socket(
-    model: Noting, open_socket: Callable[..., Socket], limit: dict[Kind, Limit]
+    model: RecordingLive, open_socket: Callable[..., Socket], limit: dict[Kind, Limit]
 ) -> None:
     socket = await open_socket(Quota(limit)).listen()
     for number in range(MAX_REFUSED):
@@ -214,7 +214,7 @@ async def test_audio_that_comes_too_fast_is_refused_and_then_closes_the_socket(
 
 
 async def test_a_failure_at_a_frame_is_logged_and_closes_the_socket(
-    servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
+    servers: ScriptedServers, model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     servers.voice = Broken()
     socket = await open_socket().listen()
@@ -225,7 +225,7 @@ async def test_a_failure_at_a_frame_is_logged_and_closes_the_socket(
     assert socket.is_closed_with(INTERNAL.code)
 
 
-async def test_audio_after_goodbye_is_ignored(model: Noting, open_socket: Callable[..., Socket]) -> None:
+async def test_audio_after_goodbye_is_ignored(model: RecordingLive, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=True), audio(2))
     await asyncio.sleep(0.01)
@@ -234,7 +234,7 @@ async def test_audio_after_goodbye_is_ignored(model: Noting, open_socket: Callab
 
 
 async def test_audio_of_a_socket_that_was_taken_over_is_ignored(
-    servers: ScriptedServers, model: Noting, open_socket: Callable[..., Socket]
+    servers: ScriptedServers, model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
     (live,) = servers.opened[0].hub.sessions.values()

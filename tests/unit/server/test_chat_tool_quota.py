@@ -1,4 +1,4 @@
-"""Tools that are used through `POST /api/chat` count like those of a session on the socket."""
+"""Tool calls through `POST /api/chat` are charged like those of a WebSocket session."""
 
 from typing import Any
 

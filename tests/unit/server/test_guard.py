@@ -11,7 +11,7 @@ HEADERS = [(b"host", b"localhost:8000")]
 
 
 class Visit:
-    """One request to a guarded application, and what came of it."""
+    """One request to a guarded application, and its outcome."""
 
     def __init__(
         self, *, kind: str = "http", headers: Iterable[tuple[bytes, bytes]] = HEADERS, **scope: object

@@ -1,4 +1,4 @@
-"""What is older than the settings allow is forgotten by the running server."""
+"""The running server deletes records older than the settings allow."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ async def stores(folder: Path) -> AsyncIterator[Database]:
 
 
 async def fill(database: Database, name: str, at_ms: int) -> None:
-    """One of each kind that is forgotten some day."""
+    """Stores one record of each kind that expires."""
     await database.conversations.create(Conversation(f"c-{name}", "ann", name, at_ms, at_ms))
     await database.voice_calls.begin(VoiceCall(f"v-{name}", "c", "ann", at_ms, None, name, (), 1, None), None)
     await database.calls.start(CallRecord(f"r-{name}", "s1", name, None, "f", "tell_joke", 1, at_ms, at_ms))
@@ -46,7 +46,7 @@ async def left(database: Database) -> list[str]:
 
 
 async def serve_with(folder: Path, retention_days: int) -> list[str]:
-    """What is left of something two days old and something of this minute, a moment after the server has started."""
+    """What remains of a two-day-old and a new record, a moment after the server has started."""
     async with stores(folder) as database:
         now_ms = SystemClock().now_ms()
         await fill(database, "old", now_ms - 2 * DAY_MS)

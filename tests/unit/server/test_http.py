@@ -66,7 +66,7 @@ async def test_a_list_continues_where_its_page_ended(apps: WebApps) -> None:
     web = apps.open(text=[])
     for message in ("one", "two", "three"):
         await web.chat(message)
-        await asyncio.sleep(0.01)  # so that each has a time of its own
+        await asyncio.sleep(0.01)  # so that each has a different time
     first = (await web.get("/api/conversations?limit=2")).json()
     second = (await web.get(f"/api/conversations?limit=2&before={first['next']}")).json()
     assert [entry["title"] for entry in first["conversations"]] == ["three", "two"]
@@ -219,7 +219,7 @@ async def test_clearing_the_call_history_leaves_conversations_alone(apps: WebApp
     assert len((await web.get("/api/conversations")).json()["conversations"]) == 1
 
 
-# What there is.
+# Tools, models and voices.
 
 
 async def test_tools_are_listed_with_their_schemas_and_figures(offline: Callable[[], WebApp]) -> None:

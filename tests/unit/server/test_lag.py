@@ -18,7 +18,7 @@ async def monitor() -> AsyncIterator[LagMonitor]:
 
 
 async def block(seconds: float) -> None:
-    """As a long computation would: the clock goes on and nothing else does."""
+    """Blocks the loop like a long computation: only the clock advances."""
     await asyncio.sleep(0.001)
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)

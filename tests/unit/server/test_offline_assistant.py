@@ -1,4 +1,4 @@
-"""What the offline assistant makes of people's words, through `POST /api/chat`, with the built-in tools."""
+"""How the offline assistant understands people, through `POST /api/chat`, with the built-in tools."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -105,7 +105,7 @@ async def test_the_reply_to_an_unknown_spoken_request_is_one_short_sentence(buil
 async def test_every_suggestion_works_when_it_is_said_back(
     offline: Callable[[], WebApp], toolkit: Registry, builtin: BuiltinModel
 ) -> None:
-    # Each word of each sentence of each tool, beside words that nobody understands, brings its own suggestions.
+    # Every word of every sentence, beside unknown words, brings its own suggestions.
     known = {word for tool in toolkit.tools.values() if tool.sentences for word in words_of(tool.sentences)}
     shown: set[str] = set()
     for word in sorted(known):
@@ -116,7 +116,7 @@ async def test_every_suggestion_works_when_it_is_said_back(
     assert len(shown) > 60
     web = offline()
     for suggestion in sorted(shown):
-        # Each said by somebody else: nobody may say so many at once.
+        # Each comes from a different user, because of the rate limit.
         answer = (await web.chat(suggestion, user=suggestion[:60])).json()
         assert [run["ok"] for run in answer["toolCalls"]] == [True], (suggestion, answer)
 

@@ -1,4 +1,4 @@
-"""The page is what was built, whoever asks for it may come in, and nothing else of the disk is served."""
+"""The page is served as built to allowed origins, and nothing else of the disk is served."""
 
 import re
 from collections.abc import AsyncIterator

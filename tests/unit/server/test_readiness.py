@@ -11,7 +11,7 @@ from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 
 
 class Store:
-    """Takes so long for a check, or fails."""
+    """A store whose check takes a given time, or fails."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds

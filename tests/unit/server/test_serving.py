@@ -14,7 +14,7 @@ from antiphon.server.serving import Server, ServingError, listen, machine_addres
 
 @pytest.fixture
 def held() -> Iterator[int]:
-    """A port that somebody listens on."""
+    """A port that is in use."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         yield holder.getsockname()[1]
 

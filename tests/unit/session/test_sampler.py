@@ -11,7 +11,7 @@ from antiphon.session.speaking import SAMPLE
 from tests.fakes.calls import Client, ScriptedServers
 
 
-class Studio:
+class FakeSynthesizer:
     """Synthesizes any text in half a second, and refuses an unknown voice."""
 
     def __init__(self) -> None:
@@ -26,27 +26,27 @@ class Studio:
 
 
 @pytest.fixture
-def studio() -> Studio:
-    return Studio()
+def synthesizer() -> FakeSynthesizer:
+    return FakeSynthesizer()
 
 
 @pytest.fixture
-async def client(servers: ScriptedServers, studio: Studio) -> Client:
-    return await Client(servers.open(text=["Hello."], voice=[], synthesize=studio.synthesize)).enter()
+async def client(servers: ScriptedServers, synthesizer: FakeSynthesizer) -> Client:
+    return await Client(servers.open(text=["Hello."], voice=[], synthesize=synthesizer.synthesize)).enter()
 
 
-async def test_a_sample_is_one_audio_message_outside_any_turn(client: Client, studio: Studio) -> None:
+async def test_a_sample_is_one_audio_message_outside_any_turn(client: Client, synthesizer: FakeSynthesizer) -> None:
     await client.say(c.TestAudio("amy"), seconds=1)
     (audio,) = client.every(s.Audio)
     assert (audio.turn, audio.seq, audio.last) == (0, 0, True)
-    assert studio.asked == [(SAMPLE, "amy", 1.0)]
+    assert synthesizer.asked == [(SAMPLE, "amy", 1.0)]
     assert client.states == ["idle"]
 
 
-async def test_a_sample_uses_the_voice_and_speed_of_the_settings(client: Client, studio: Studio) -> None:
+async def test_a_sample_uses_the_voice_and_speed_of_the_settings(client: Client, synthesizer: FakeSynthesizer) -> None:
     await client.say(c.Settings(voice="joe", voice_speed=150))
     await client.say(c.TestAudio(), seconds=1)
-    assert studio.asked == [(SAMPLE, "joe", 1.5)]
+    assert synthesizer.asked == [(SAMPLE, "joe", 1.5)]
 
 
 async def test_nothing_waits_for_a_sample(client: Client) -> None:
@@ -56,11 +56,13 @@ async def test_nothing_waits_for_a_sample(client: Client) -> None:
     assert client.every(s.Audio) == []
 
 
-async def test_only_the_last_of_many_requested_samples_is_synthesized(client: Client, studio: Studio) -> None:
+async def test_only_the_last_of_many_requested_samples_is_synthesized(
+    client: Client, synthesizer: FakeSynthesizer
+) -> None:
     for voice in ("amy", "joe", "kim"):
         await client.say(c.TestAudio(voice), seconds=0.1)
     await client.settle(2)
-    assert [voice for _, voice, _ in studio.asked] == ["amy", "joe", "kim"]
+    assert [voice for _, voice, _ in synthesizer.asked] == ["amy", "joe", "kim"]
     assert len(client.every(s.Audio)) == 1
 
 

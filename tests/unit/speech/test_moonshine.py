@@ -42,7 +42,7 @@ def workers() -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
-    """It is not loaded: who asks it first does that."""
+    """The model is not loaded: the first request loads it."""
     return MoonshineRecognizer(models_dir, workers)
 
 
@@ -158,7 +158,7 @@ class Counted(Event):
 
 
 def tokens_of(model: Moonshine, signal: Signal) -> Sequence[int]:
-    """Those of a draft, which lacks the last one."""
+    """The tokens of a draft, which lacks the last one."""
     model._drafts = Drafts()
     model.transcribe(signal, Event())
     return model._drafts.find(signal)

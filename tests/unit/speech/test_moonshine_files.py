@@ -23,7 +23,7 @@ def made(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(made: Path, tmp_path: Path) -> ModelFiles:
-    """With graphs of their own, to be spoilt."""
+    """Model files with their own copies of the graphs, which tests may damage."""
     shutil.copytree(made, tmp_path / "models", symlinks=True)
     return find_files(tmp_path / "models")
 

@@ -1,4 +1,4 @@
-"""What servers do that OpenAI's does not, and what it refuses. What a good one does is in the contracts."""
+"""Misbehaving servers and refusals. The contract tests cover well-behaved servers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The files of voices: which there are, how their graphs are cut, and what is kept of that."""
+"""Voice files: which are found, how their graphs are split, and how the parts are cached."""
 
 import asyncio
 import json
@@ -242,8 +242,8 @@ def test_a_graph_of_something_else_is_an_error(models_dir: Path, tmp_path: Path)
         folder_of(vad, tmp_path)
 
 
-class Shelf:
-    """Voices that are quick to load, and note it."""
+class FakeVoices:
+    """Voices that load instantly, and record it."""
 
     def __init__(self, models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
         for id in ("joe", "anna", "bert", "carl", "slow"):
@@ -262,35 +262,35 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    return Shelf(models_dir, tmp_path, workers, monkeypatch)
+def fake_voices(models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> FakeVoices:
+    return FakeVoices(models_dir, tmp_path, workers, monkeypatch)
 
 
-def test_the_least_recently_used_voice_is_unloaded_for_another(shelf: Shelf) -> None:
+def test_the_least_recently_used_voice_is_unloaded_for_another(fake_voices: FakeVoices) -> None:
     for id in ("joe", "anna", "bert", "joe", "carl"):
-        shelf.piper.load(id)
-    assert shelf.loaded == ["joe", "anna", "bert", "carl"]
+        fake_voices.piper.load(id)
+    assert fake_voices.loaded == ["joe", "anna", "bert", "carl"]
     for id in ("joe", "bert", "carl", "anna"):
-        shelf.piper.load(id)
-    assert shelf.loaded[4:] == ["anna"]
+        fake_voices.piper.load(id)
+    assert fake_voices.loaded[4:] == ["anna"]
 
 
-def test_a_loading_voice_does_not_block_another(shelf: Shelf) -> None:
-    shelf.piper.load("joe")
-    loading = Thread(target=shelf.piper.load, args=["slow"])
+def test_a_loading_voice_does_not_block_another(fake_voices: FakeVoices) -> None:
+    fake_voices.piper.load("joe")
+    loading = Thread(target=fake_voices.piper.load, args=["slow"])
     loading.start()
-    assert shelf.is_loading.wait(10)
-    speaking = Thread(target=shelf.piper.load, args=["joe"])
+    assert fake_voices.is_loading.wait(10)
+    speaking = Thread(target=fake_voices.piper.load, args=["joe"])
     speaking.start()
     speaking.join(10)
     was_kept_waiting = speaking.is_alive()
-    shelf.may_load.set()
+    fake_voices.may_load.set()
     loading.join(10)
     assert not was_kept_waiting
 
 
 def test_a_multi_speaker_voice_is_split_with_its_speaker_input(tmp_path: Path) -> None:
-    """A model of such a model: there is none among the files here."""
+    """A minimal multi-speaker model, since none is among the files here."""
     weights = [
         helper.make_tensor("embedding", TensorProto.FLOAT, [2, 1], [0.0, 1.0]),
         helper.make_tensor("flow.weight", TensorProto.FLOAT, [1, 1, 5], [1.0] * 5),

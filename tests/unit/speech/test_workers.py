@@ -1,4 +1,4 @@
-"""Who goes first, who is refused, and what becomes of work that nobody wants any more."""
+"""The priority, refusal and cancellation of jobs."""
 
 import asyncio
 import os

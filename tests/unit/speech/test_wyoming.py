@@ -1,4 +1,4 @@
-"""What servers do that a good one does not, and that ours need not fear. What a good one does is in the contracts."""
+"""Misbehaving servers, which must do our client no harm. The contract tests cover well-behaved ones."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ class Peer:
     heard: list[Event] = field(default_factory=list)
 
     async def hear(self, kind: str) -> Event:
-        """The next event of this kind; all that came are kept."""
+        """The next event of this type. All events are recorded."""
         while True:
             event = await async_read_event(self.reader)
             assert event is not None

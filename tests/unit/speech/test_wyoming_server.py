@@ -1,4 +1,4 @@
-"""Clients as they should not be. What good ones get is in the contracts, with the real engines."""
+"""Misbehaving clients. The contract tests cover well-behaved ones, with the real engines."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""`antiphon speech serve` where it does not come to serving. The rest is in the contract of recognisers."""
+"""`antiphon speech serve` when it cannot start. The contract tests of recognizers cover the rest."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls that will probably be made: what they give is known before, and nobody can tell."""
+"""Prefetching the results of probable calls, without visible effects."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ ERRORS = st.sampled_from([None, SpeechBusy, SpeechError, RuntimeError])
 
 
 def words_of(marker: str) -> str:
-    """An answer of which each word shows whose it is."""
+    """An answer in which every word carries the mark of its turn."""
     return " ".join(f"{marker}.{place}{', ' if place % 5 == 4 else ''}" for place in range(12))
 
 
@@ -79,11 +79,11 @@ class AnyOrder(RuleBasedStateMachine):
         self.transcript = Transcript()
         self.turns = 0
         self.asked: dict[str, str] = {}
-        """The mark of each turn that was asked for."""
+        """The mark of each requested turn."""
         self.ended: list[str] = []
-        """The turns of ends of the audio."""
+        """The ids of turns ended by the end of the audio."""
         self.log: list[LiveEvent | str] = []
-        """Events as they are told, and between them turns as they are asked for, with a "-" when they are stopped."""
+        """Events and requested turns in order, with a "-" before turns that were stopped."""
         self.calls: list[ToolCalls] = []
         self.playing = False
 
@@ -267,7 +267,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def close(self) -> None:
         await self.cascade.close()
-        # What the session asks of it at the same moment may be refused.
+        # A request of the session at the same moment may be refused.
         (error,) = await asyncio.gather(self.session, return_exceptions=True)
         assert error is None or isinstance(error, ModelError)
         await self.fakes.batched_vad.aclose()

@@ -1,4 +1,4 @@
-"""Who speaks while an answer is made or played, and what only sounds like it."""
+"""Barge-in during an answer, and sounds that only resemble speech."""
 
 import asyncio
 

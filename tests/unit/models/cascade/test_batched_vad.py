@@ -1,4 +1,4 @@
-"""Many sessions, one model: every frame in its order, and nobody pays for somebody else's mistake."""
+"""Many sessions share one VAD model: frames stay in order, and failures stay within their session."""
 
 import asyncio
 from collections.abc import AsyncIterator

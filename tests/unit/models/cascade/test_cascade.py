@@ -1,4 +1,4 @@
-"""The whole cascade: what is said is heard, answered and spoken."""
+"""The whole cascade: speech is recognized, answered and spoken."""
 
 import asyncio
 

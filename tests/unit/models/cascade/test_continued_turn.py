@@ -1,4 +1,4 @@
-"""Somebody goes on with a turn that was thought to be over."""
+"""The user continues a turn that seemed to be over."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The end of the audio names a turn: it becomes what was heard, or it is empty."""
+"""The end of the audio names a turn, which gets the recognized words or is empty."""
 
 import asyncio
 

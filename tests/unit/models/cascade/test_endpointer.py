@@ -1,4 +1,4 @@
-"""Turns in a stream of frames, of which only their likelihood to be speech matters here."""
+"""Turns in a stream of frames, given only the speech probability of each frame."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who speaks over an answer, and what becomes of it."""
+"""Speech over an answer, and its effect on the answer."""
 
 import asyncio
 

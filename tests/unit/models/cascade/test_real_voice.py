@@ -27,9 +27,9 @@ pytestmark = pytest.mark.real_time
 
 HZ: Final = 16_000
 PUSH: Final = 2 * HZ // 50
-"""Bytes of 20 ms."""
+"""The bytes of 20 ms."""
 OTHER: Final = 1.15
-"""Somebody who is smaller than the assistant's voice."""
+"""A speaker with a higher voice than the assistant's."""
 ANSWER: Final = (
     "The capital of France is Paris, and about two million people live there. "
     "It is known for the Eiffel Tower, and for its museums. Many people visit it every year."
@@ -66,7 +66,7 @@ class Call:
         return at_level(to_signal(resample(pcm, round(self.piper.output_hz * height), HZ)), dbfs)
 
     async def push(self, sound: Signal, *, playing: bool = False) -> int | None:
-        """As fast as it can be heard. Gives the millisecond of the sound that interrupts the answer, if one does."""
+        """Sends audio as fast as it is processed. Returns the millisecond that interrupts the answer, if any."""
         noise = np.random.default_rng(1).normal(0, 1e-4, len(sound)).astype(np.float32)
         pcm = from_signal(sound + noise)
         recognizer = self.cascade._recognizer
@@ -83,7 +83,7 @@ class Call:
         return interrupted_ms
 
     async def answer(self) -> bytes:
-        """Begins a long answer, and gives the sound of it."""
+        """Begins a long answer, and returns its audio."""
         self.events.clear()
         self.cascade.respond("t1", "Tell me about Paris.")
         await self.wait_for(lambda: TurnComplete("t1") in self.events or sum(map(_length_s, self.events)) > 4)
@@ -139,7 +139,7 @@ async def test_the_end_of_the_audio_in_mid_speech_loses_no_word(engines: Engines
 
 
 async def interrupt(engines: Engines, *, playing: bool) -> list[float]:
-    """How long after somebody began to speak, in the time of the sound, each interruption came."""
+    """The delay of each interruption after the speech began, in audio time."""
     delays_ms: list[float] = []
     for text in INTERRUPTIONS:
         async with talk(engines) as call:

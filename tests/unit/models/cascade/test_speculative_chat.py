@@ -1,4 +1,4 @@
-"""Answers that are begun before the end of a turn is known."""
+"""Answers that are started before the end of the turn is certain."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,7 @@ TURN = "t1"
 
 
 class Speculator:
-    """A chat and its transcript, and what came of it."""
+    """A chat with its transcript and events."""
 
     def __init__(self, model: TextModel) -> None:
         self.events: list[LiveEvent] = []

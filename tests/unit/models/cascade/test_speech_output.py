@@ -1,4 +1,4 @@
-"""How an answer is said: in which order, how far ahead, and what becomes of it when something is in the way."""
+"""How an answer is spoken: the order of events, pacing, cancellation and failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -126,7 +126,7 @@ async def test_short_chunks_of_unknown_duration_lose_no_audio(said: Said) -> Non
 
 
 class Guessing(Tones):
-    """An engine whose guesses of what is left go up and down, and that ends with an empty sound."""
+    """An engine whose estimates of the remaining duration vary, and that ends with empty audio."""
 
     def __init__(self, lefts: Sequence[int]) -> None:
         super().__init__()

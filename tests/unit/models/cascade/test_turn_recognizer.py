@@ -1,4 +1,4 @@
-"""From sound to turns: how long a silence has to be, which guesses are used, and what is never lost or told twice."""
+"""From audio to turns: required silences, use of guesses, and words that are neither lost nor repeated."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is sent, and how a stream is begun and ended."""
+"""The requests of the client, and the start and end of a stream."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def all_of(events: Any) -> list[Event]:
 
 
 async def sent(*messages: Message, provider: Provider = Provider.OPENAI, tools: Any = ()) -> dict[str, Any]:
-    """The body of the request that such a conversation makes."""
+    """The request body for this conversation."""
     async with serve_model([words("Fine.")], provider=provider) as (server, model):
         await all_of(ask(model, *messages, tools=tools))
         body: dict[str, Any] = server.requests[0].body

@@ -1,4 +1,4 @@
-"""How the servers of the field stream one message, each as bytes from a real socket."""
+"""How different servers stream one message, as bytes from a real socket."""
 
 from typing import Any
 
