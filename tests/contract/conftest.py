@@ -1,4 +1,4 @@
-"""Every implementation of the stores: a test that asks for one runs once for each."""
+"""Fixtures of the stores. A test that uses one runs once for every implementation."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

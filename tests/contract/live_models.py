@@ -1,4 +1,4 @@
-"""The models that the contract of `LiveModel` is tested with, and what holds for the events of all of them."""
+"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -37,17 +37,17 @@ from tests.fakes import paced
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
-from tests.fakes.voice import Body, Tones
+from tests.fakes.voice import FakeEngines, Tones
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
-"""20 ms of a microphone."""
+"""20 ms of microphone audio."""
 SECOND: Final = 50 * FRAME
 
 
 class Turn(StrEnum):
-    """What a user says, by what comes of it."""
+    """What the user says, named by the kind of answer that it gets."""
 
     WORDS = "hello"
     CALL = "what time is it in Tokyo?"
@@ -57,7 +57,7 @@ class Turn(StrEnum):
 class Subject:
     model: LiveModel
     given: Callable[[], Sequence[Message]]
-    """The conversation as the model knew it when it last began or went on to answer."""
+    """The conversation as the model knew it when it last started or continued an answer."""
     speech: Callable[[str], bytes] = lambda text: SECOND
     """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
 
@@ -65,8 +65,8 @@ class Subject:
 Make = Callable[..., Subject]
 
 
-class Clerk:
-    """A text model that looks up the time if it is asked for it, and greets otherwise."""
+class GreetingModel:
+    """A text model that calls a tool when it is asked for the time, and greets otherwise."""
 
     profile = TextProfile("clerk", needs_network=False)
 
@@ -82,7 +82,7 @@ class Clerk:
 
 
 def make_text(*turns: Turn) -> Subject:
-    paced = Paced(Clerk())
+    paced = Paced(GreetingModel())
     return Subject(TextLiveModel(paced), lambda: paced.prompts[-1].messages)
 
 
@@ -92,9 +92,9 @@ def make_builtin(*turns: Turn) -> Subject:
 
 
 def make_cascade(*turns: Turn) -> Subject:
-    body, paced = Body(), Paced(Clerk())
-    model = body.cascade(paced, Tones())
-    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + body.words.say(text))
+    fakes, paced = FakeEngines(), Paced(GreetingModel())
+    model = fakes.cascade(paced, Tones())
+    return Subject(model, lambda: paced.prompts[-1].messages, lambda text: SECOND + fakes.words.say(text))
 
 
 def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after", "never"]) -> Make:
@@ -129,14 +129,14 @@ HEARING: Final[dict[str, Make]] = {
 
 @asynccontextmanager
 async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
-    """A connection, whose events are seen to be in order at the end of every test."""
+    """Opens a connection, and checks the order of its events at the end of the test."""
     async with paced.listening(model, *history, answers=answers) as talk:
         yield talk
     check_order(talk.events, talk.is_asked)
 
 
 def check_order(events: Sequence[LiveEvent], is_asked: Callable[[str], bool]) -> None:
-    """What holds for any events of any model. `is_asked` says whether a turn was not spoken."""
+    """Checks the rules that the events of every model obey. `is_asked` is true for turns that were not spoken."""
     begun, over = set[str](), set[str]()
     for event in events:
         turn: Any = getattr(event, "turn", None)
@@ -169,5 +169,5 @@ async def ask_for_a_tool(talk: Listener) -> str:
 
 
 def answers_among(messages: Sequence[Message]) -> list[str]:
-    """The words of the assistant, message by message."""
+    """The texts of the assistant's messages."""
     return [message.text.strip() for message in messages if isinstance(message, AssistantMessage)]

@@ -1,4 +1,4 @@
-"""Who did what, in the order in which it was written."""
+"""The contract of the audit store: lines are kept in the order in which they were written."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def test_an_empty_audit_reads_empty(audit: AuditStore) -> None:
     assert list(await audit.read()) == []
 
 
-async def test_a_line_comes_back_as_it_was_written(audit: AuditStore) -> None:
+async def test_a_line_is_read_back_unchanged(audit: AuditStore) -> None:
     full = AuditLine(
         ts_ms=1_767_268_800_123,
         session="s1",
@@ -52,12 +52,12 @@ async def test_lines_keep_the_order_in_which_they_were_appended(audit: AuditStor
     assert [seq for seq, _ in read] == sorted({seq for seq, _ in read})
 
 
-async def test_since_leaves_out_what_is_older(audit: AuditStore) -> None:
+async def test_since_excludes_older_lines(audit: AuditStore) -> None:
     await audit.append([line(10), line(30), line(20), line(19)])
     assert [each.ts_ms for _, each in await audit.read(since_ms=20)] == [30, 20]
 
 
-async def test_pages_follow_each_other_without_gap_or_overlap(audit: AuditStore) -> None:
+async def test_pages_have_no_gap_or_overlap(audit: AuditStore) -> None:
     written = [line(ms) for ms in range(25)]
     await audit.append(written)
     read: list[AuditLine] = []
@@ -77,14 +77,14 @@ async def test_a_reader_at_the_end_finds_what_is_appended_later(audit: AuditStor
     assert [each.ts_ms for _, each in await audit.read(after=seen)] == [2]
 
 
-async def test_concurrent_batches_stay_whole(audit: AuditStore) -> None:
+async def test_concurrent_batches_are_not_interleaved(audit: AuditStore) -> None:
     batches = [[line(ms, session=f"s{number}") for ms in range(10)] for number in range(20)]
     await asyncio.gather(*(audit.append(batch) for batch in batches))
     read = [each for _, each in await audit.read()]
     assert sorted((read[start : start + 10] for start in range(0, 200, 10)), key=repr) == sorted(batches, key=repr)
 
 
-async def test_lines_of_earlier_times_are_deleted_and_counted(audit: AuditStore) -> None:
+async def test_old_lines_are_deleted_and_counted(audit: AuditStore) -> None:
     await audit.append([line(10), line(30), line(19), line(20)])
     assert await audit.delete_before(20) == 2
     assert [each.ts_ms for _, each in await audit.read()] == [30, 20]
@@ -97,7 +97,7 @@ async def test_any_number_of_old_lines_is_deleted(audit: AuditStore) -> None:
     assert [each.ts_ms for _, each in await audit.read()] == [1_202]
 
 
-async def test_the_numbers_of_deleted_lines_are_not_used_again(audit: AuditStore) -> None:
+async def test_numbers_of_deleted_lines_are_not_reused(audit: AuditStore) -> None:
     await audit.append([line(1), line(2)])
     seen = (await audit.read())[-1][0]
     await audit.delete_before(3)

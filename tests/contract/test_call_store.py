@@ -1,4 +1,4 @@
-"""What the gate relies on when it asks "has this run before?"."""
+"""The contract of the call store, on which the gate relies to know whether a call has run before."""
 
 import asyncio
 
@@ -48,7 +48,7 @@ async def test_a_started_call_is_found_by_either_key(calls: CallStore, keys: tup
     assert await calls.find("s1", *keys) == started
 
 
-async def test_a_provider_key_is_never_taken_for_a_hash_key(calls: CallStore) -> None:
+async def test_a_provider_key_is_never_mistaken_for_a_hash_key(calls: CallStore) -> None:
     await calls.start(record("a", "same", None))
     assert await calls.find("s1", None, "same") is None
 
@@ -58,33 +58,35 @@ async def test_without_a_key_nothing_is_found(calls: CallStore) -> None:
     assert await calls.find("s1", None, None) is None
 
 
-async def test_the_newest_of_two_holders_is_found(calls: CallStore) -> None:
+async def test_the_newest_of_two_records_with_a_key_is_found(calls: CallStore) -> None:
     newer = record("b", None, "h1", started_ms=2_000)
     await calls.start(newer)
     await calls.start(record("a", "p1", None, started_ms=1_000))
     assert await calls.find("s1", "p1", "h1") == newer
 
 
-async def test_sessions_know_nothing_of_each_other(calls: CallStore) -> None:
+async def test_sessions_are_isolated(calls: CallStore) -> None:
     await calls.start(record("a", "p1", "h1"))
     assert await calls.find("s2", "p1", "h1") is None
     assert await calls.start(record("b", "p1", "h1", session_id="s2")) is None
 
 
 @pytest.mark.parametrize("keys", [("p1", "h1"), ("p1", None), ("p1", "free"), (None, "h1"), ("free", "h1")])
-async def test_a_taken_key_gives_the_record_in_the_way(calls: CallStore, keys: tuple[str | None, str | None]) -> None:
+async def test_a_taken_key_returns_the_conflicting_record(
+    calls: CallStore, keys: tuple[str | None, str | None]
+) -> None:
     first = record("a", "p1", "h1")
     await calls.start(first)
     assert await calls.start(record("b", *keys)) == first
 
 
-async def test_a_refused_start_takes_no_key(calls: CallStore) -> None:
+async def test_a_refused_start_reserves_no_key(calls: CallStore) -> None:
     await calls.start(record("a", "p1", "h1"))
     await calls.start(record("b", "p2", "h1"))
     assert await calls.find("s1", "p2", None) is None
 
 
-async def test_a_finished_call_is_in_the_way_with_its_result(calls: CallStore) -> None:
+async def test_a_conflicting_finished_call_is_returned_with_its_result(calls: CallStore) -> None:
     first = record("a", "p1", "h1")
     await calls.start(first)
     await calls.finish(finished(first))
@@ -97,14 +99,14 @@ async def test_one_record_cannot_start_twice(calls: CallStore) -> None:
     assert await calls.start(keyless) == keyless
 
 
-async def test_of_200_starts_with_one_key_one_wins(calls: CallStore) -> None:
+async def test_one_of_200_starts_with_the_same_key_wins(calls: CallStore) -> None:
     records = [record(f"id{number}", "p1", f"h{number}") for number in range(200)]
     answers = await asyncio.gather(*(calls.start(each) for each in records))
     winner = records[answers.index(None)]
     assert [answer for answer in answers if answer is not None] == [winner] * 199
 
 
-async def test_of_200_starts_with_crossed_keys_no_two_winners_share_one(calls: CallStore) -> None:
+async def test_no_two_winners_of_200_starts_with_crossed_keys_share_a_key(calls: CallStore) -> None:
     records = [record(f"id{number}", f"p{number % 20}", f"h{number % 30}") for number in range(200)]
     answers = await asyncio.gather(*(calls.start(each) for each in records))
     winners = [each for each, answer in zip(records, answers, strict=True) if answer is None]
@@ -129,7 +131,7 @@ async def test_finish_without_start_stores_the_record(calls: CallStore) -> None:
 
 
 @pytest.mark.parametrize("keys", [("p1", "h1"), ("p1", "free"), ("free", "h1")])
-async def test_finish_leaves_a_record_that_holds_the_key_already(calls: CallStore, keys: tuple[str, str]) -> None:
+async def test_finish_does_not_overwrite_another_record_with_the_key(calls: CallStore, keys: tuple[str, str]) -> None:
     first = record("a", "p1", "h1", result=b"first")
     await calls.finish(first)
     await calls.finish(record("b", *keys, started_ms=2_000, result=b"second"))
@@ -144,7 +146,7 @@ async def test_restart_replaces_an_unfinished_record(calls: CallStore) -> None:
     assert await calls.find("s1", "p1", None) is None
 
 
-async def test_of_50_restarts_of_one_record_one_wins(calls: CallStore) -> None:
+async def test_one_of_50_restarts_of_a_record_wins(calls: CallStore) -> None:
     old = record("a", "p1", "h1")
     await calls.start(old)
     successors = [record(f"b{number}", "p1", "h1", started_ms=90_000) for number in range(50)]
@@ -153,7 +155,7 @@ async def test_of_50_restarts_of_one_record_one_wins(calls: CallStore) -> None:
     assert await calls.find("s1", "p1", "h1") == successors[answers.index(True)]
 
 
-async def test_of_restarts_that_keep_the_id_one_wins(calls: CallStore) -> None:
+async def test_one_of_several_restarts_that_keep_the_id_wins(calls: CallStore) -> None:
     old = record("a", "p1", "h1")
     await calls.start(old)
     again = record("a", "p1", "h1", started_ms=90_000)
@@ -168,12 +170,12 @@ async def test_a_finished_record_is_not_restarted(calls: CallStore) -> None:
     assert await calls.find("s1", "p1", "h1") == finished(old)
 
 
-async def test_a_record_that_is_not_there_is_not_restarted(calls: CallStore) -> None:
+async def test_a_missing_record_is_not_restarted(calls: CallStore) -> None:
     assert await calls.restart(record("a", "p1", "h1"), record("b", "p1", "h1")) is False
     assert await calls.find("s1", "p1", "h1") is None
 
 
-async def test_restart_does_not_take_the_key_of_a_third_record(calls: CallStore) -> None:
+async def test_restart_does_not_take_over_the_key_of_a_third_record(calls: CallStore) -> None:
     old, third = record("a", "p1", "h1"), record("c", "p2", "h2")
     await calls.start(old)
     await calls.start(third)
@@ -182,7 +184,7 @@ async def test_restart_does_not_take_the_key_of_a_third_record(calls: CallStore)
     assert await calls.find("s1", "p2", None) == third
 
 
-async def test_the_late_result_of_a_replaced_run_does_not_touch_its_successor(calls: CallStore) -> None:
+async def test_a_late_result_of_a_replaced_run_does_not_affect_its_successor(calls: CallStore) -> None:
     old, new = record("a", "p1", "h1"), record("b", "p1", "h1", started_ms=90_000)
     await calls.start(old)
     await calls.restart(old, new)
@@ -190,7 +192,7 @@ async def test_the_late_result_of_a_replaced_run_does_not_touch_its_successor(ca
     assert await calls.find("s1", "p1", "h1") == new
 
 
-async def test_the_newest_calls_are_kept_and_the_oldest_are_not_kept_for_ever(calls: CallStore) -> None:
+async def test_the_newest_calls_are_kept_and_the_oldest_are_dropped(calls: CallStore) -> None:
     records = [record(f"id{n}", f"p{n}", f"h{n}", started_ms=n, result=b"{}") for n in range(400)]
     for each in records:
         await calls.finish(each)
@@ -207,7 +209,7 @@ async def test_an_unfinished_call_is_never_dropped(calls: CallStore) -> None:
     assert await calls.find("s1", "p-old", None) == unfinished
 
 
-async def test_calls_of_earlier_times_are_deleted_in_every_session_and_their_keys_are_free(calls: CallStore) -> None:
+async def test_old_calls_are_deleted_in_every_session_and_their_keys_become_free(calls: CallStore) -> None:
     old = [record(f"old{n}", "p1", "h1", session_id=f"s{n}", started_ms=99) for n in range(1_003)]
     kept = record("new", "p2", "h2", started_ms=100)
     for each in (*old, kept):
@@ -217,7 +219,7 @@ async def test_calls_of_earlier_times_are_deleted_in_every_session_and_their_key
     assert await calls.start(record("again", "p1", "h1")) is None
 
 
-async def test_a_renewed_run_has_a_longer_lease_and_nothing_else_is_changed(calls: CallStore) -> None:
+async def test_renewing_a_run_changes_only_its_lease(calls: CallStore) -> None:
     one, two, other = record("a", "p1", "h1"), record("b", "p2", "h2", session_id="s2"), record("c", "p3", "h3")
     for each in (one, two, other):
         await calls.start(each)
@@ -229,7 +231,7 @@ async def test_a_renewed_run_has_a_longer_lease_and_nothing_else_is_changed(call
     assert await calls.find("s1", "p3", None) == other
 
 
-async def test_a_finished_or_forgotten_run_is_not_renewed(calls: CallStore) -> None:
+async def test_a_finished_or_deleted_run_is_not_renewed(calls: CallStore) -> None:
     started = record("a", "p1", "h1")
     await calls.start(started)
     await calls.finish(finished(started))
@@ -238,7 +240,7 @@ async def test_a_finished_or_forgotten_run_is_not_renewed(calls: CallStore) -> N
     assert await calls.find("s1", "p9", "h9") is None
 
 
-async def test_a_run_that_was_renewed_is_not_restarted(calls: CallStore) -> None:
+async def test_a_renewed_run_is_not_restarted(calls: CallStore) -> None:
     old = record("a", "p1", "h1")
     await calls.start(old)
     await calls.renew([old], 99_000)

@@ -1,4 +1,4 @@
-"""A person says yes to one call, once."""
+"""The contract of the confirmation store: a confirmation approves one call, once."""
 
 import asyncio
 
@@ -29,25 +29,25 @@ def confirmation(
     )
 
 
-async def test_a_confirmation_is_taken_as_it_was_put(confirmations: ConfirmationStore) -> None:
+async def test_a_confirmation_is_taken_unchanged(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     assert await confirmations.take("t1", "s1", "ann") == confirmation()
 
 
-async def test_a_confirmation_is_taken_once(confirmations: ConfirmationStore) -> None:
+async def test_a_confirmation_is_taken_only_once(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     await confirmations.take("t1", "s1", "ann")
     assert await confirmations.take("t1", "s1", "ann") is None
 
 
-async def test_of_100_takers_one_gets_it(confirmations: ConfirmationStore) -> None:
+async def test_one_of_100_concurrent_takers_gets_the_confirmation(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     taken = await asyncio.gather(*(confirmations.take("t1", "s1", "ann") for _ in range(100)))
     assert [each for each in taken if each is not None] == [confirmation()]
 
 
 @pytest.mark.parametrize("wrong", [("t2", "s1", "ann"), ("t1", "s2", "ann"), ("t1", "s1", "bob"), ("t1", "s2", "bob")])
-async def test_what_is_anothers_is_neither_given_nor_used_up(
+async def test_another_users_confirmation_is_neither_returned_nor_consumed(
     confirmations: ConfirmationStore, wrong: tuple[str, str, str]
 ) -> None:
     await confirmations.put(confirmation())
@@ -55,19 +55,19 @@ async def test_what_is_anothers_is_neither_given_nor_used_up(
     assert await confirmations.take("t1", "s1", "ann") == confirmation()
 
 
-async def test_an_expired_one_is_given_too(confirmations: ConfirmationStore) -> None:
+async def test_an_expired_confirmation_is_returned_too(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation(expires_ms=1))
     assert await confirmations.take("t1", "s1", "ann") == confirmation(expires_ms=1)
 
 
-async def test_pending_ones_come_oldest_first(confirmations: ConfirmationStore) -> None:
+async def test_pending_confirmations_are_listed_oldest_first(confirmations: ConfirmationStore) -> None:
     put = [confirmation("t3", expires_ms=500), confirmation("t1", expires_ms=900), confirmation("t2", expires_ms=700)]
     for each in put:
         await confirmations.put(each)
     assert list(await confirmations.pending("s1", "ann", now_ms=100)) == put
 
 
-async def test_pending_leaves_out_what_is_expired_taken_or_anothers(confirmations: ConfirmationStore) -> None:
+async def test_pending_excludes_expired_taken_and_other_users_confirmations(confirmations: ConfirmationStore) -> None:
     waiting = confirmation("waiting", expires_ms=101)
     for each in (
         confirmation("expired", expires_ms=100),
@@ -81,11 +81,11 @@ async def test_pending_leaves_out_what_is_expired_taken_or_anothers(confirmation
     assert list(await confirmations.pending("s1", "ann", now_ms=100)) == [waiting]
 
 
-async def test_nothing_pending_is_empty(confirmations: ConfirmationStore) -> None:
+async def test_pending_is_empty_without_confirmations(confirmations: ConfirmationStore) -> None:
     assert list(await confirmations.pending("s1", "ann", now_ms=0)) == []
 
 
-async def test_sweep_forgets_the_expired_and_counts_them(confirmations: ConfirmationStore) -> None:
+async def test_sweep_deletes_expired_confirmations_and_counts_them(confirmations: ConfirmationStore) -> None:
     for number, expires_ms in enumerate((99, 100, 101)):
         await confirmations.put(confirmation(f"t{number}", session_id=f"s{number}", expires_ms=expires_ms))
     assert await confirmations.sweep(now_ms=100) == 2
@@ -93,12 +93,12 @@ async def test_sweep_forgets_the_expired_and_counts_them(confirmations: Confirma
     assert await confirmations.take("t2", "s2", "ann") is not None
 
 
-async def test_sweeping_nothing_counts_nothing(confirmations: ConfirmationStore) -> None:
+async def test_sweeping_an_empty_store_counts_zero(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     assert await confirmations.sweep(now_ms=100) == 0
 
 
-async def test_another_token_takes_the_place_of_the_old_one(confirmations: ConfirmationStore) -> None:
+async def test_a_new_token_replaces_the_old_one(confirmations: ConfirmationStore) -> None:
     for each in (confirmation("t1"), confirmation("t2")):
         await confirmations.put(each)
     assert await confirmations.rehash("t1", "new", "s1", "ann") is True
@@ -109,7 +109,7 @@ async def test_another_token_takes_the_place_of_the_old_one(confirmations: Confi
 
 
 @pytest.mark.parametrize("wrong", [("other", "s1", "ann"), ("t1", "s2", "ann"), ("t1", "s1", "bob")])
-async def test_what_is_not_there_gets_no_other_token(
+async def test_the_token_of_a_missing_confirmation_is_not_replaced(
     confirmations: ConfirmationStore, wrong: tuple[str, str, str]
 ) -> None:
     await confirmations.put(confirmation())
@@ -119,7 +119,7 @@ async def test_what_is_not_there_gets_no_other_token(
     assert await confirmations.take("t1", "s1", "ann") == confirmation()
 
 
-async def test_a_token_is_replaced_once(confirmations: ConfirmationStore) -> None:
+async def test_a_token_is_replaced_only_once(confirmations: ConfirmationStore) -> None:
     await confirmations.put(confirmation())
     replaced = await asyncio.gather(*(confirmations.rehash("t1", f"new{n}", "s1", "ann") for n in range(20)))
     assert replaced.count(True) == 1

@@ -1,4 +1,4 @@
-"""What was said outlives the process that heard it, and only the owner of a session adds to it."""
+"""The contract of the conversation store: turns are durable, and only the owner of a session can add to them."""
 
 import asyncio
 
@@ -36,30 +36,30 @@ def conversations(database: MemoryDatabase | Database) -> ConversationStore:
 
 @pytest.fixture
 async def sessions(database: MemoryDatabase | Database) -> SessionStore:
-    """With the session s1, whose lease is number 1."""
+    """A store that has the session s1 with lease token 1."""
     record = SessionRecord("s1", "ann", "c1", "voice", "v1", 0, b"{}", "h1", 9_000, "node a", 1, 5_000, 1_000)
     await database.sessions.begin(record)
     return database.sessions
 
 
-async def test_a_conversation_is_got_as_it_was_created(conversations: ConversationStore) -> None:
+async def test_a_conversation_is_read_back_as_created(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     assert await conversations.get("c1", "ann") == conversation()
 
 
-async def test_another_users_conversation_is_not_given(conversations: ConversationStore) -> None:
+async def test_another_users_conversation_is_not_returned(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     assert await conversations.get("c1", "bob") is None
 
 
-async def test_one_conversation_cannot_be_created_twice(conversations: ConversationStore) -> None:
+async def test_a_conversation_cannot_be_created_twice(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     with pytest.raises(StorageError):
         await conversations.create(conversation(user="bob"))
     assert await conversations.get("c1", "ann") == conversation()
 
 
-async def test_turns_are_numbered_from_one_and_come_in_order(conversations: ConversationStore) -> None:
+async def test_turns_are_numbered_from_one_and_returned_in_order(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     assert [await conversations.append_many("c1", [turn], None) for turn in (TURN, ANSWER, TURN)] == [[1], [2], [3]]
     assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, ANSWER), stored(3, TURN)]
@@ -73,7 +73,7 @@ async def test_each_conversation_has_its_own_turns_and_numbers(conversations: Co
     assert list(await conversations.turns("c2")) == [stored(1, ANSWER, "c2")]
 
 
-async def test_reading_goes_on_after_a_number(conversations: ConversationStore) -> None:
+async def test_reading_continues_after_a_given_number(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     for _ in range(5):
         await conversations.append_many("c1", [TURN], None)
@@ -81,14 +81,14 @@ async def test_reading_goes_on_after_a_number(conversations: ConversationStore) 
     assert [turn.seq for turn in await conversations.turns("c1", after_seq=1, limit=2)] == [2, 3]
 
 
-async def test_turns_that_belong_together_have_nothing_in_between(conversations: ConversationStore) -> None:
+async def test_turns_appended_together_are_contiguous(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     groups = await asyncio.gather(*(conversations.append_many("c1", [TURN] * 3, None) for _ in range(20)))
     assert all(group == list(range(group[0], group[0] + 3)) for group in map(list, groups))
     assert len(await conversations.turns("c1")) == 60
 
 
-async def test_turns_that_belong_together_are_all_stored_or_none(
+async def test_turns_appended_together_are_stored_all_or_none(
     conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
@@ -97,7 +97,7 @@ async def test_turns_that_belong_together_are_all_stored_or_none(
     assert await conversations.turns("c1") == []
 
 
-async def test_100_turns_at_once_get_100_numbers(conversations: ConversationStore) -> None:
+async def test_100_concurrent_turns_get_100_numbers(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     turns = [replace(TURN, text=str(number)) for number in range(100)]
     numbered = await asyncio.gather(*(conversations.append_many("c1", [turn], None) for turn in turns))
@@ -113,13 +113,13 @@ async def test_a_turn_updates_its_conversation(conversations: ConversationStore)
     assert await conversations.get("c1", "ann") == conversation(updated_ms=TURN.at_ms)
 
 
-async def test_a_conversation_that_is_not_there_takes_no_turn(conversations: ConversationStore) -> None:
+async def test_a_missing_conversation_accepts_no_turn(conversations: ConversationStore) -> None:
     with pytest.raises(ConversationGone, match="no conversation c1 any more"):
         await conversations.append_many("c1", [TURN], None)
     assert list(await conversations.turns("c1")) == []
 
 
-async def test_an_amended_turn_keeps_its_place(conversations: ConversationStore) -> None:
+async def test_an_amended_turn_keeps_its_position(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     for turn in (TURN, ANSWER, TURN):
         await conversations.append_many("c1", [turn], None)
@@ -128,7 +128,7 @@ async def test_an_amended_turn_keeps_its_place(conversations: ConversationStore)
     assert list(await conversations.turns("c1")) == [stored(1, TURN), stored(2, heard), stored(3, TURN)]
 
 
-async def test_a_turn_that_was_cleared_is_not_amended(conversations: ConversationStore) -> None:
+async def test_a_cleared_turn_is_not_amended(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     await conversations.append_many("c1", [ANSWER], None)
     await conversations.clear("c1", None)
@@ -136,7 +136,9 @@ async def test_a_turn_that_was_cleared_is_not_amended(conversations: Conversatio
     assert list(await conversations.turns("c1")) == []
 
 
-async def test_clearing_leaves_the_conversation_and_other_turns(conversations: ConversationStore) -> None:
+async def test_clearing_keeps_the_conversation_and_the_turns_of_other_conversations(
+    conversations: ConversationStore,
+) -> None:
     for id in ("c1", "c2"):
         await conversations.create(conversation(id))
         await conversations.append_many(id, [TURN], None)
@@ -146,21 +148,21 @@ async def test_clearing_leaves_the_conversation_and_other_turns(conversations: C
     assert list(await conversations.turns("c2")) == [stored(1, TURN, "c2")]
 
 
-async def test_numbers_go_on_after_clearing(conversations: ConversationStore) -> None:
+async def test_numbering_continues_after_clearing(conversations: ConversationStore) -> None:
     await conversations.create(conversation())
     await conversations.append_many("c1", [TURN], None)
     await conversations.clear("c1", None)
     assert await conversations.append_many("c1", [ANSWER], None) == [2]
 
 
-async def test_conversations_are_listed_last_updated_first(conversations: ConversationStore) -> None:
+async def test_conversations_are_listed_most_recently_updated_first(conversations: ConversationStore) -> None:
     for id, updated_ms in (("c1", 10), ("c2", 30), ("c3", 20)):
         await conversations.create(conversation(id, updated_ms=updated_ms))
     await conversations.create(conversation("other", user="bob", updated_ms=40))
     assert [each.id for each in await conversations.list("ann", 10)] == ["c2", "c3", "c1"]
 
 
-async def test_a_list_goes_on_from_the_last_one_seen(conversations: ConversationStore) -> None:
+async def test_a_list_continues_from_the_last_conversation_seen(conversations: ConversationStore) -> None:
     for number in range(5):
         await conversations.create(conversation(f"c{number}", updated_ms=number))
     page = await conversations.list("ann", 2)
@@ -168,7 +170,7 @@ async def test_a_list_goes_on_from_the_last_one_seen(conversations: Conversation
     assert [each.id for each in await conversations.list("ann", 2, page[-1].place)] == ["c2", "c1"]
 
 
-async def test_conversations_of_one_millisecond_are_all_on_one_page_or_the_other(
+async def test_conversations_of_the_same_millisecond_each_appear_on_exactly_one_page(
     conversations: ConversationStore,
 ) -> None:
     for number in range(9):
@@ -182,7 +184,7 @@ async def test_conversations_of_one_millisecond_are_all_on_one_page_or_the_other
     assert len(whole) == 9
 
 
-async def test_a_list_goes_on_from_one_that_was_deleted_since(conversations: ConversationStore) -> None:
+async def test_a_list_continues_from_a_conversation_deleted_in_the_meantime(conversations: ConversationStore) -> None:
     for number in range(3):
         await conversations.create(conversation(f"c{number}"))
     await conversations.delete("c1", "ann")
@@ -204,7 +206,7 @@ async def test_another_users_conversation_is_not_deleted(conversations: Conversa
     assert await conversations.get("c1", "ann") == conversation()
 
 
-async def test_what_had_no_turn_for_long_is_deleted_and_counted(conversations: ConversationStore) -> None:
+async def test_inactive_conversations_are_deleted_and_counted(conversations: ConversationStore) -> None:
     for id, updated_ms in (("c1", 99), ("c2", 100), ("c3", 50)):
         await conversations.create(conversation(id, updated_ms=updated_ms))
     await conversations.append_many("c3", [TURN], None)
@@ -220,7 +222,7 @@ async def test_any_number_of_old_conversations_is_deleted_with_their_turns(conve
     assert list(await conversations.turns("c7")) == []
 
 
-async def test_the_owner_of_the_lease_writes(conversations: ConversationStore, sessions: SessionStore) -> None:
+async def test_the_owner_of_the_lease_can_write(conversations: ConversationStore, sessions: SessionStore) -> None:
     await conversations.create(conversation())
     assert await conversations.append_many("c1", [TURN], MINE) == [1]
     assert await conversations.amend("c1", 1, ANSWER, MINE) is True
@@ -228,7 +230,7 @@ async def test_the_owner_of_the_lease_writes(conversations: ConversationStore, s
     assert list(await conversations.turns("c1")) == []
 
 
-async def test_clearing_forgets_what_the_client_of_the_session_was_told(
+async def test_clearing_deletes_the_messages_sent_to_the_client(
     conversations: ConversationStore, sessions: SessionStore, database: MemoryDatabase | Database
 ) -> None:
     await conversations.create(conversation())
@@ -253,7 +255,7 @@ async def test_a_fenced_append_stores_nothing(conversations: ConversationStore, 
     assert await conversations.append_many("c1", [ANSWER], Fence("s1", 2)) == [2]
 
 
-async def test_a_fenced_writer_neither_amends_nor_clears(
+async def test_a_fenced_writer_can_neither_amend_nor_clear(
     conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
@@ -266,7 +268,7 @@ async def test_a_fenced_writer_neither_amends_nor_clears(
     assert list(await conversations.turns("c1")) == [stored(1, TURN)]
 
 
-async def test_an_ended_session_writes_no_more(conversations: ConversationStore, sessions: SessionStore) -> None:
+async def test_an_ended_session_can_no_longer_write(conversations: ConversationStore, sessions: SessionStore) -> None:
     await conversations.create(conversation())
     await sessions.end("s1")
     with pytest.raises(Fenced):
@@ -274,7 +276,7 @@ async def test_an_ended_session_writes_no_more(conversations: ConversationStore,
     assert list(await conversations.turns("c1")) == []
 
 
-async def test_of_writes_that_race_with_a_takeover_none_comes_after_it(
+async def test_no_write_that_races_with_a_takeover_lands_after_it(
     conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
@@ -287,7 +289,7 @@ async def test_of_writes_that_race_with_a_takeover_none_comes_after_it(
     assert len(await conversations.turns("c1")) == seen
 
 
-async def test_what_the_client_is_told_and_the_session_are_stored_with_a_turn(
+async def test_client_messages_and_the_session_record_are_stored_with_a_turn(
     database: MemoryDatabase | Database, conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())
@@ -299,7 +301,7 @@ async def test_what_the_client_is_told_and_the_session_are_stored_with_a_turn(
     assert (await sessions.take_lease("s1", "node b", 2_000, 9_000)).turn == 7
 
 
-async def test_of_a_turn_that_is_not_stored_nothing_is(
+async def test_nothing_is_stored_with_a_turn_that_fails_to_store(
     database: MemoryDatabase | Database, conversations: ConversationStore, sessions: SessionStore
 ) -> None:
     await conversations.create(conversation())

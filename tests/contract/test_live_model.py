@@ -27,10 +27,10 @@ def make(request: pytest.FixtureRequest) -> Make:
     return MODELS[request.param]
 
 
-# An answer.
+# Answers.
 
 
-async def test_an_answer_is_text_then_made_then_over(make: Make) -> None:
+async def test_an_answer_is_text_then_generation_complete_then_turn_complete(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         await talk.ask(Turn.WORDS)
         assert [kind for kind in talk.kinds if kind is not OutputAudio][-3:] == ANSWER
@@ -38,7 +38,7 @@ async def test_an_answer_is_text_then_made_then_over(make: Make) -> None:
 
 
 @pytest.mark.parametrize("turn", list(Turn))
-async def test_all_that_comes_of_a_turn_names_it(make: Make, turn: Turn) -> None:
+async def test_every_event_of_a_turn_carries_its_id(make: Make, turn: Turn) -> None:
     async with listening(make(turn).model) as talk:
         asked = await talk.ask(turn)
         if turn is Turn.CALL:
@@ -47,7 +47,7 @@ async def test_all_that_comes_of_a_turn_names_it(make: Make, turn: Turn) -> None
         assert talk.events[-2:] == [GenerationComplete(asked), TurnComplete(asked)]
 
 
-async def test_a_turn_that_the_session_begins_is_not_begun_again(make: Make) -> None:
+async def test_a_turn_started_by_the_session_is_not_announced_again(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         await talk.ask(Turn.WORDS)
         assert TurnStarted not in talk.kinds
@@ -69,7 +69,7 @@ async def test_two_turns_follow_each_other(make: Make) -> None:
             assert talk.of(turn)[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_a_second_request_voids_the_first_and_is_answered(make: Make) -> None:
+async def test_a_second_request_cancels_the_first_and_is_answered(make: Make) -> None:
     async with listening(make(Turn.WORDS, Turn.WORDS, Turn.WORDS).model) as talk:
         first, second = talk.respond(Turn.WORDS), talk.respond(Turn.WORDS)
         third = await talk.ask(Turn.WORDS)
@@ -86,10 +86,10 @@ async def test_text_during_an_answer_ends_it_and_is_answered(make: Make) -> None
         assert talk.of(second)[-2:] == [GenerationComplete(second), TurnComplete(second)]
 
 
-# Exactly these words.
+# Saying given words.
 
 
-async def test_what_it_is_told_to_say_is_an_answer_in_these_words(make: Make) -> None:
+async def test_say_produces_an_answer_in_exactly_the_given_words(make: Make) -> None:
     subject = make(Turn.WORDS)
     async with listening(subject.model) as talk:
         turn = await talk.say("Good morning, Ada.")
@@ -100,7 +100,7 @@ async def test_what_it_is_told_to_say_is_an_answer_in_these_words(make: Make) ->
         assert answers_among(subject.given()) == ["Good morning, Ada."]
 
 
-async def test_what_it_is_told_to_say_voids_the_answer_under_way(make: Make) -> None:
+async def test_say_cancels_the_current_answer(make: Make) -> None:
     async with listening(make(Turn.CALL).model) as talk:
         first = await ask_for_a_tool(talk)
         second = await talk.say("Goodbye.")
@@ -119,7 +119,7 @@ async def test_calls_wait_for_their_results(make: Make) -> None:
         assert talk.calls.calls[0].name == "get_time"
 
 
-async def test_the_answer_goes_on_with_the_results(make: Make) -> None:
+async def test_the_answer_continues_with_the_results(make: Make) -> None:
     subject = make(Turn.CALL)
     async with listening(subject.model) as talk:
         turn = await ask_for_a_tool(talk)
@@ -129,7 +129,7 @@ async def test_the_answer_goes_on_with_the_results(make: Make) -> None:
         assert [type(message) for message in subject.given()] == [UserMessage, AssistantMessage, ToolMessage]
 
 
-async def test_results_are_taken_once(make: Make) -> None:
+async def test_results_are_accepted_once(make: Make) -> None:
     async with listening(make(Turn.CALL).model) as talk:
         turn = await ask_for_a_tool(talk)
         await talk.give_results()
@@ -139,7 +139,7 @@ async def test_results_are_taken_once(make: Make) -> None:
         assert talk.events == before
 
 
-async def test_results_of_calls_that_it_did_not_make_change_nothing(make: Make) -> None:
+async def test_results_of_unknown_calls_change_nothing(make: Make) -> None:
     async with listening(make(Turn.CALL).model) as talk:
         turn = await ask_for_a_tool(talk)
         other = ToolCall("call_another_one", "tell_joke", {})
@@ -149,7 +149,7 @@ async def test_results_of_calls_that_it_did_not_make_change_nothing(make: Make) 
         assert talk.kinds == [ToolCalls]
 
 
-async def test_nothing_comes_of_the_results_of_a_void_turn(make: Make) -> None:
+async def test_results_of_a_cancelled_turn_produce_no_events(make: Make) -> None:
     async with listening(make(Turn.CALL).model) as talk:
         turn = await ask_for_a_tool(talk)
         talk.interrupt()
@@ -157,7 +157,7 @@ async def test_nothing_comes_of_the_results_of_a_void_turn(make: Make) -> None:
         assert talk.events == [talk.calls, TurnComplete(turn)]
 
 
-async def test_results_of_a_void_turn_are_not_those_of_the_next(make: Make) -> None:
+async def test_results_of_a_cancelled_turn_are_not_used_for_the_next(make: Make) -> None:
     async with listening(make(Turn.CALL, Turn.CALL).model) as talk:
         first = await ask_for_a_tool(talk)
         late = results_of(talk.calls)
@@ -170,7 +170,7 @@ async def test_results_of_a_void_turn_are_not_those_of_the_next(make: Make) -> N
         assert talk.kinds[-1] is TurnComplete
 
 
-async def test_the_results_of_a_void_turn_are_known_in_the_next(make: Make) -> None:
+async def test_results_of_a_cancelled_turn_are_known_in_the_next(make: Make) -> None:
     subject = make(Turn.CALL, Turn.WORDS)
     async with listening(subject.model) as talk:
         await ask_for_a_tool(talk)
@@ -186,7 +186,7 @@ async def test_the_results_of_a_void_turn_are_known_in_the_next(make: Make) -> N
 
 
 @pytest.mark.parametrize("text", [Turn.WORDS, ""])
-async def test_calls_that_the_turn_let_run_are_known(make: Make, text: str) -> None:
+async def test_calls_approved_by_the_turn_are_known_to_the_model(make: Make, text: str) -> None:
     subject = make(Turn.WORDS)
     async with listening(subject.model, UserMessage("book it"), AssistantMessage("Shall I?")) as talk:
         await talk.ask(text, ran=[ToolAnswer(CALL, "noon", "It's noon.")])
@@ -198,7 +198,7 @@ async def test_calls_that_the_turn_let_run_are_known(make: Make, text: str) -> N
 # Interruptions.
 
 
-async def test_an_interrupted_answer_is_over_at_once(make: Make) -> None:
+async def test_an_interrupted_answer_ends_at_once(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         turn = talk.respond(Turn.WORDS)
         talk.interrupt()
@@ -206,7 +206,7 @@ async def test_an_interrupted_answer_is_over_at_once(make: Make) -> None:
         assert talk.events == [TurnComplete(turn)]
 
 
-async def test_an_interrupted_answer_does_not_spoil_the_next(make: Make) -> None:
+async def test_an_interrupted_answer_does_not_affect_the_next(make: Make) -> None:
     async with listening(make(Turn.CALL, Turn.WORDS).model) as talk:
         await ask_for_a_tool(talk)
         talk.interrupt()
@@ -226,7 +226,7 @@ async def test_an_interrupt_of_an_unknown_turn_does_nothing(make: Make, heard: s
         assert talk.events[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_an_interrupt_of_a_turn_that_is_over_brings_no_event(make: Make) -> None:
+async def test_an_interrupt_of_a_finished_turn_emits_no_event(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         await talk.ask(Turn.WORDS)
         before = list(talk.events)
@@ -236,7 +236,7 @@ async def test_an_interrupt_of_a_turn_that_is_over_brings_no_event(make: Make) -
         assert talk.events == before
 
 
-async def test_an_interrupt_of_an_earlier_turn_leaves_the_one_under_way(make: Make) -> None:
+async def test_an_interrupt_of_an_earlier_turn_leaves_the_current_one(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL, Turn.WORDS)
     async with listening(subject.model) as talk:
         first = await talk.ask(Turn.WORDS)
@@ -248,7 +248,7 @@ async def test_an_interrupt_of_an_earlier_turn_leaves_the_one_under_way(make: Ma
         assert answers_among(subject.given())[0] == "Hello"
 
 
-async def test_what_was_not_heard_of_the_last_answer_is_forgotten(make: Make) -> None:
+async def test_the_unheard_part_of_the_last_answer_is_forgotten(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         await talk.ask(Turn.WORDS)
@@ -258,7 +258,7 @@ async def test_what_was_not_heard_of_the_last_answer_is_forgotten(make: Make) ->
         assert answers_among(subject.given()) == [heard]
 
 
-async def test_what_was_not_heard_of_the_answer_under_way_is_forgotten(make: Make) -> None:
+async def test_the_unheard_part_of_the_current_answer_is_forgotten(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         talk.respond(Turn.WORDS)
@@ -270,7 +270,7 @@ async def test_what_was_not_heard_of_the_answer_under_way_is_forgotten(make: Mak
         assert answers_among(subject.given()) == [heard]
 
 
-async def test_an_answer_of_which_nothing_was_heard_is_forgotten_whole(make: Make) -> None:
+async def test_an_entirely_unheard_answer_is_forgotten(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         await talk.ask(Turn.WORDS)
@@ -279,7 +279,7 @@ async def test_an_answer_of_which_nothing_was_heard_is_forgotten_whole(make: Mak
         assert list(subject.given()) == [UserMessage(Turn.WORDS), UserMessage(Turn.CALL)]
 
 
-async def test_what_was_read_as_it_came_is_remembered(make: Make) -> None:
+async def test_an_answer_read_as_text_is_remembered(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         await talk.ask(Turn.WORDS)
@@ -289,7 +289,7 @@ async def test_what_was_read_as_it_came_is_remembered(make: Make) -> None:
         assert answers_among(subject.given()) == [said]
 
 
-async def test_what_tools_did_is_remembered_though_nothing_was_heard(make: Make) -> None:
+async def test_tool_results_are_remembered_even_if_nothing_was_heard(make: Make) -> None:
     subject = make(Turn.CALL, Turn.CALL)
     async with listening(subject.model) as talk:
         await ask_for_a_tool(talk)
@@ -305,7 +305,7 @@ async def test_what_tools_did_is_remembered_though_nothing_was_heard(make: Make)
         ]
 
 
-async def test_earlier_answers_are_not_cut(make: Make) -> None:
+async def test_earlier_answers_are_not_truncated(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model, UserMessage("I am Ada."), AssistantMessage("Hello Ada.")) as talk:
         await talk.ask(Turn.WORDS)
@@ -314,7 +314,7 @@ async def test_earlier_answers_are_not_cut(make: Make) -> None:
         assert answers_among(subject.given()) == ["Hello Ada."]
 
 
-# What it knows of the conversation.
+# Knowledge of the conversation.
 
 
 async def test_the_conversation_so_far_is_given_to_the_model(make: Make) -> None:
@@ -325,7 +325,7 @@ async def test_the_conversation_so_far_is_given_to_the_model(make: Make) -> None
         assert list(subject.given()) == [*history, UserMessage(Turn.WORDS)]
 
 
-async def test_a_model_that_reads_the_transcript_sees_what_the_session_adds(make: Make) -> None:
+async def test_a_model_that_reads_the_transcript_sees_messages_added_by_the_session(make: Make) -> None:
     subject = make(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         await talk.ask(Turn.WORDS)
@@ -345,7 +345,7 @@ async def test_a_model_may_be_connected_in_either_mode(make: Make) -> None:
     assert talk.text
 
 
-async def test_its_profile_names_schemas_that_tools_are_built_with(make: Make) -> None:
+async def test_its_profile_names_schemas_for_which_tools_are_built(make: Make) -> None:
     profile = make().model.profile
     assert profile.name
     assert profile.tool_schemas in {"openai_chat", "openai_realtime", "gemini"}
@@ -360,11 +360,11 @@ async def test_a_voice_may_be_set_at_any_time(make: Make) -> None:
         assert talk.text
 
 
-# Before `connect`, and after `close`.
+# Before `connect` and after `close`.
 
 
 def ignored(model: LiveModel) -> None:
-    """Commands that are ignored by a model that is not connected, or no longer."""
+    """Commands that a model ignores before it is connected and after it is closed."""
     model.set_voice(None, 1.0)
     model.send_tool_results("turn", [ToolAnswer(CALL, "noon")])
     model.interrupt("turn", "Hello")
@@ -373,7 +373,7 @@ def ignored(model: LiveModel) -> None:
         model.send_audio(FRAME)
 
 
-async def test_it_must_be_connected_before_it_is_used(make: Make) -> None:
+async def test_a_model_must_be_connected_before_it_is_used(make: Make) -> None:
     model = make(Turn.WORDS).model
     with pytest.raises(ModelError, match="not connected"):
         model.respond("turn", Turn.WORDS)
@@ -382,7 +382,7 @@ async def test_it_must_be_connected_before_it_is_used(make: Make) -> None:
     await model.close()
 
 
-async def test_what_comes_before_it_is_connected_is_ignored(make: Make) -> None:
+async def test_commands_before_connect_are_ignored(make: Make) -> None:
     model = make(Turn.WORDS).model
     ignored(model)
     async with listening(model) as talk:
@@ -391,7 +391,7 @@ async def test_what_comes_before_it_is_connected_is_ignored(make: Make) -> None:
 
 
 @pytest.mark.parametrize("turn", list(Turn))
-async def test_close_ends_the_events_in_the_middle_of_an_answer(make: Make, turn: Turn) -> None:
+async def test_close_ends_the_event_stream_in_the_middle_of_an_answer(make: Make, turn: Turn) -> None:
     async with listening(make(turn).model) as talk:
         talk.respond(turn)
         await asyncio.sleep(0.12)
@@ -400,20 +400,20 @@ async def test_close_ends_the_events_in_the_middle_of_an_answer(make: Make, turn
         assert TurnComplete not in talk.kinds
 
 
-async def test_close_may_come_twice(make: Make) -> None:
+async def test_close_may_be_called_twice(make: Make) -> None:
     async with listening(make().model) as talk:
         await talk.model.close()
         await talk.model.close()
         assert [event async for event in talk.model.events()] == []
 
 
-async def test_close_may_come_before_connect(make: Make) -> None:
+async def test_close_may_be_called_before_connect(make: Make) -> None:
     model = make().model
     await model.close()
     assert [event async for event in model.events()] == []
 
 
-async def test_a_closed_model_takes_no_more_turns(make: Make) -> None:
+async def test_a_closed_model_accepts_no_more_turns(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         await talk.model.close()
         with pytest.raises(ModelError):
@@ -422,7 +422,7 @@ async def test_a_closed_model_takes_no_more_turns(make: Make) -> None:
             await talk.say("Hello.")
 
 
-async def test_what_comes_late_to_a_closed_model_is_dropped(make: Make) -> None:
+async def test_late_commands_to_a_closed_model_are_dropped(make: Make) -> None:
     async with listening(make(Turn.CALL).model) as talk:
         await ask_for_a_tool(talk)
         await talk.model.close()
@@ -434,7 +434,7 @@ async def test_what_comes_late_to_a_closed_model_is_dropped(make: Make) -> None:
 
 
 @pytest.mark.parametrize("turn", list(Turn))
-async def test_no_task_is_left_of_an_answer_that_was_closed(make: Make, turn: Turn) -> None:
+async def test_close_during_an_answer_leaves_no_task_behind(make: Make, turn: Turn) -> None:
     before = asyncio.all_tasks()
     async with listening(make(turn).model) as talk:
         talk.respond(turn)

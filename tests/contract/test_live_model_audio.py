@@ -1,4 +1,4 @@
-"""What a session may expect of every `LiveModel` that hears or speaks."""
+"""What a session may expect of every `LiveModel` with audio input or output."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from tests.contract.live_models import FRAME, HEARING, MODELS, SECOND, Make, Sub
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
-from tests.fakes.voice import Body, Tones
+from tests.fakes.voice import FakeEngines, Tones
 
 NOT_HEARING: Final = [name for name, make in MODELS.items() if not make().model.profile.hears]
 SPEAKING: Final = [name for name, make in MODELS.items() if make().model.profile.speaks]
@@ -36,7 +36,7 @@ def make_hearing(request: pytest.FixtureRequest) -> Make:
 
 
 @pytest.mark.parametrize("name", NOT_HEARING)
-async def test_a_model_that_cannot_hear_says_so(name: str) -> None:
+async def test_a_model_without_audio_input_rejects_audio(name: str) -> None:
     model = MODELS[name]().model
     with pytest.raises(ModelError, match="cannot hear"):
         model.send_audio(FRAME)
@@ -50,7 +50,7 @@ async def test_a_model_that_cannot_hear_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPEAKING)
-async def test_the_audio_is_whole_samples_and_says_the_text(name: str) -> None:
+async def test_the_audio_has_whole_samples_and_covers_the_text(name: str) -> None:
     async with listening(MODELS[name](Turn.WORDS).model) as talk:
         await talk.ask(Turn.WORDS)
         audio = [event for event in talk.events if isinstance(event, OutputAudio)]
@@ -72,7 +72,7 @@ def started(talk: Listener) -> list[str]:
     return [event.turn for event in talk.events if isinstance(event, TurnStarted)]
 
 
-async def test_a_turn_that_it_hears_begins_with_an_event_of_its_own(make_hearing: Make) -> None:
+async def test_a_spoken_turn_begins_with_turn_started(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS)
     async with listening(subject.model) as talk:
         hear(talk, subject.speech(Turn.WORDS) + SECOND)
@@ -85,7 +85,7 @@ async def test_a_turn_that_it_hears_begins_with_an_event_of_its_own(make_hearing
         assert talk.text
 
 
-async def test_what_it_hears_is_told_once_or_never(make_hearing: Make) -> None:
+async def test_a_final_transcript_is_emitted_at_most_once(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS)
     async with listening(subject.model) as talk:
         hear(talk, subject.speech(Turn.WORDS) + SECOND)
@@ -97,7 +97,7 @@ async def test_what_it_hears_is_told_once_or_never(make_hearing: Make) -> None:
         assert [type(message) for message in talk.transcript.messages][-1] is AssistantMessage
 
 
-async def test_a_model_that_waits_does_not_answer_before_it_is_asked(make_hearing: Make) -> None:
+async def test_a_waiting_model_does_not_answer_before_it_is_asked(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS)
     async with listening(subject.model, answers=False) as talk:
         hear(talk, subject.speech(Turn.WORDS) + SECOND)
@@ -110,7 +110,7 @@ async def test_a_model_that_waits_does_not_answer_before_it_is_asked(make_hearin
             assert talk.of(final.turn)[-2:] == [GenerationComplete(final.turn), TurnComplete(final.turn)]
 
 
-async def test_each_turn_that_it_hears_has_its_own_id(make_hearing: Make) -> None:
+async def test_every_spoken_turn_has_its_own_id(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS, Turn.WORDS)
     async with listening(subject.model) as talk:
         for _ in range(2):
@@ -133,13 +133,13 @@ async def test_the_end_of_the_audio_ends_the_users_turn_under_the_sessions_id(ma
         assert talk.text
 
 
-async def test_if_nothing_was_heard_the_end_of_the_audio_ends_the_turn(make_hearing: Make) -> None:
+async def test_the_end_of_the_audio_ends_the_turn_even_if_nothing_was_heard(make_hearing: Make) -> None:
     async with listening(make_hearing(Turn.WORDS).model) as talk:
         turn = await talk.end_audio()
         assert talk.events == [TurnComplete(turn)]
 
 
-async def test_what_was_said_is_part_of_the_conversation_once(make_hearing: Make) -> None:
+async def test_spoken_words_are_part_of_the_conversation_once(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS)
     async with listening(subject.model) as talk:
         hear(talk, subject.speech(Turn.WORDS) + SECOND)
@@ -147,7 +147,7 @@ async def test_what_was_said_is_part_of_the_conversation_once(make_hearing: Make
         assert list(subject.given()).count(UserMessage(Turn.WORDS)) == 1
 
 
-async def test_words_that_were_typed_after_a_spoken_turn_come_after_it(make_hearing: Make) -> None:
+async def test_words_typed_after_a_spoken_turn_come_after_it(make_hearing: Make) -> None:
     subject = make_hearing(Turn.WORDS, Turn.CALL)
     async with listening(subject.model) as talk:
         hear(talk, subject.speech(Turn.WORDS) + SECOND)
@@ -157,18 +157,18 @@ async def test_words_that_were_typed_after_a_spoken_turn_come_after_it(make_hear
         assert subject.given()[-1] == UserMessage(Turn.CALL)
 
 
-# A user who goes on, or speaks over the answer.
+# A user who continues speaking, or speaks over the answer.
 
 
 def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
-    """Models that hear a user who speaks again: a script for those that are scripted, answers for the rest."""
+    """Models that hear the user speak twice: scripted models get a script, the others get answers."""
 
     def cascade() -> Subject:
-        body = Body()
+        fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
-        # An answer that was prepared is heard at once, and nobody goes on after its first sound.
-        model = body.cascade(paced, Tones(), prepares_answers=False)
-        return Subject(model, lambda: paced.prompts[-1].messages, body.words.say)
+        # A prepared answer is heard at once, and a turn can only be continued before the first audio of the answer.
+        model = fakes.cascade(paced, Tones(), prepares_answers=False)
+        return Subject(model, lambda: paced.prompts[-1].messages, fakes.words.say)
 
     def scripted(profile: LiveProfile) -> Subject:
         model = ScriptedLive(steps, profile=profile)
@@ -178,14 +178,14 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
 
 
 async def sound(talk: Listener, pcm: bytes) -> None:
-    """At the pace of a microphone."""
+    """Sends audio at the pace of a microphone."""
     for at in range(0, len(pcm), len(FRAME)):
         talk.model.send_audio(pcm[at : at + len(FRAME)])
         await asyncio.sleep(0.02)
 
 
 async def sound_until(talk: Listener, kind: type[LiveEvent], times: int = 1) -> None:
-    """Silence, until such an event has come."""
+    """Sends silence until an event of this type has arrived."""
     async with asyncio.timeout(30):
         while sum(isinstance(event, kind) for event in talk.events) < times:
             await sound(talk, FRAME)
@@ -201,7 +201,7 @@ BARGES_IN: Final = speaking_user(
 
 
 @pytest.mark.parametrize("name", GOES_ON)
-async def test_a_turn_that_goes_on_names_the_turn_that_it_replaces(name: str) -> None:
+async def test_a_continued_turn_names_the_turn_it_replaces(name: str) -> None:
     subject = GOES_ON[name]()
     async with listening(subject.model) as talk:
         await sound(talk, SECOND + subject.speech("what time"))
@@ -221,7 +221,7 @@ async def test_a_turn_that_goes_on_names_the_turn_that_it_replaces(name: str) ->
 
 
 @pytest.mark.parametrize("name", BARGES_IN)
-async def test_a_user_who_speaks_over_the_answer_voids_it(name: str) -> None:
+async def test_speech_over_the_answer_cancels_it(name: str) -> None:
     subject = BARGES_IN[name]()
     async with listening(subject.model) as talk:
         await sound(talk, SECOND + subject.speech("count"))

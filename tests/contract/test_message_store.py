@@ -1,4 +1,4 @@
-"""What a client missed is told again, in order and without a gap."""
+"""The contract of the message store: missed messages are replayed in order and without a gap."""
 
 import pytest
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture
 async def sessions(database: MemoryDatabase | Database) -> SessionStore:
-    """With the sessions s1 and s2, whose leases are number 1."""
+    """A store that has the sessions s1 and s2 with lease token 1."""
     for id in ("s1", "s2"):
         await database.sessions.begin(
             SessionRecord(id, "ann", "c1", "voice", "v1", 0, b"{}", f"h-{id}", 9_000, "node a", 1, 5_000, 1_000)
@@ -32,7 +32,7 @@ def messages(database: MemoryDatabase | Database, sessions: SessionStore) -> Mes
     return database.messages
 
 
-async def test_messages_come_in_order_after_a_number(messages: MessageStore) -> None:
+async def test_messages_after_a_number_are_returned_in_order(messages: MessageStore) -> None:
     await messages.append_many("s1", [(1, "a")], 1)
     await messages.append_many("s1", [(2, "b"), (3, "ç")], 1)
     assert list(await messages.after("s1", 0)) == [(1, "a"), (2, "b"), (3, "ç")]
@@ -50,7 +50,7 @@ async def test_an_unknown_session_has_no_messages(messages: MessageStore) -> Non
     assert list(await messages.after("unknown", 0)) == []
 
 
-async def test_a_batch_with_a_taken_number_is_refused_whole(messages: MessageStore) -> None:
+async def test_a_batch_with_a_taken_number_is_refused_entirely(messages: MessageStore) -> None:
     await messages.append_many("s1", [(2, "b")], 1)
     with pytest.raises(StorageError):
         await messages.append_many("s1", [(1, "a"), (2, "other")], 1)
@@ -67,7 +67,7 @@ async def test_a_fenced_batch_stores_nothing(messages: MessageStore, sessions: S
     assert list(await messages.after("s1", 1)) == [(2, "b")]
 
 
-async def test_a_session_that_never_began_takes_no_message(messages: MessageStore) -> None:
+async def test_a_session_that_never_began_accepts_no_message(messages: MessageStore) -> None:
     with pytest.raises(Fenced):
         await messages.append_many("unknown", [(1, "a")], 1)
 
@@ -77,13 +77,13 @@ async def test_an_empty_batch_changes_nothing(messages: MessageStore) -> None:
     assert list(await messages.after("s1", 0)) == []
 
 
-async def test_messages_end_with_their_session(messages: MessageStore, sessions: SessionStore) -> None:
+async def test_messages_are_deleted_with_their_session(messages: MessageStore, sessions: SessionStore) -> None:
     await messages.append_many("s1", [(1, "a")], 1)
     await sessions.end("s1")
     assert list(await messages.after("s1", 0)) == []
 
 
-async def test_the_newest_messages_are_kept_and_the_oldest_are_not_kept_for_ever(messages: MessageStore) -> None:
+async def test_the_newest_messages_are_kept_and_the_oldest_are_dropped(messages: MessageStore) -> None:
     sent = [(n, f"message {n}") for n in range(1, 2 * MESSAGES_KEPT + 501)]
     for at in range(0, len(sent), 50):
         await messages.append_many("s1", sent[at : at + 50], 1)
@@ -92,7 +92,7 @@ async def test_the_newest_messages_are_kept_and_the_oldest_are_not_kept_for_ever
     assert MESSAGES_KEPT <= len(kept) <= 2 * MESSAGES_KEPT
 
 
-async def test_long_messages_are_fewer(messages: MessageStore) -> None:
+async def test_fewer_long_messages_are_kept(messages: MessageStore) -> None:
     text = "x" * (CHARACTERS_KEPT // 16)
     for n in range(1, 65):
         await messages.append_many("s1", [(n, text)], 1)
@@ -101,7 +101,7 @@ async def test_long_messages_are_fewer(messages: MessageStore) -> None:
     assert 16 <= len(kept) <= 32
 
 
-async def test_one_message_beyond_every_limit_is_kept_while_it_is_the_newest(messages: MessageStore) -> None:
+async def test_an_oversized_message_is_kept_while_it_is_the_newest(messages: MessageStore) -> None:
     long = "x" * (CHARACTERS_KEPT + 1)
     await messages.append_many("s1", [(1, "short")], 1)
     await messages.append_many("s1", [(2, long)], 1)

@@ -24,7 +24,7 @@ from tests.fakes.spoken import error_rate, make_sentences, record
 pytestmark = pytest.mark.real_time
 
 MAX_ERROR_RATE = 0.1
-"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+"""The word error rate over the whole set. The worst of 50 other sets had 0.045; a single sentence varies too much."""
 NOBODY = "tcp://127.0.0.1:9"
 
 
@@ -48,7 +48,7 @@ def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
 
 @pytest.fixture(scope="module")
 def offered() -> Iterator[WyomingServer]:
-    """Another process, as `antiphon speech serve` makes it."""
+    """A recognizer in another process, as started by `antiphon speech serve`."""
     command = [str(Path(sys.executable).with_name("antiphon")), "speech", "serve", "--uri", "tcp://127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -64,7 +64,7 @@ def offered() -> Iterator[WyomingServer]:
 
 @pytest.fixture(scope="module")
 def seed() -> int:
-    """Other sentences in every run; a test that fails tells which."""
+    """The seed of the sentences, different in every run. A failing test shows it."""
     return random.SystemRandom().randrange(1_000_000)
 
 
@@ -102,7 +102,7 @@ async def recognizer(request: pytest.FixtureRequest) -> AsyncIterator[Recognizer
 
 @pytest.fixture(params=["moonshine", "wyoming", "openai"])
 def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[str]]:
-    """Asks an engine whose files, or whose server, are gone."""
+    """Sends a request to an engine whose files or server are gone."""
 
     async def ask() -> str:
         dead: Recognizer
@@ -123,7 +123,7 @@ def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Worker
 
 
 async def comes_to_rest(workers: Workers) -> bool:
-    """Whether nothing is worked on any more, soon; a server learns only after a moment that its client has gone."""
+    """Whether all work stops soon. A server notices only after a moment that its client is gone."""
     for _ in range(500):
         if workers.is_idle:
             return True
@@ -131,7 +131,7 @@ async def comes_to_rest(workers: Workers) -> bool:
     return False
 
 
-async def test_it_hears_the_right_words(
+async def test_speech_is_recognized_correctly(
     recognizer: Recognizer, said: Sequence[str], speech: Sequence[bytes], seed: int
 ) -> None:
     heard = [await recognizer.recognize(pcm) for pcm in speech]
@@ -139,18 +139,20 @@ async def test_it_hears_the_right_words(
     assert error_rate(pairs) <= MAX_ERROR_RATE, f"seed {seed}: {pairs}"
 
 
-async def test_several_at_once_are_heard_as_each_alone(recognizer: Recognizer, speech: Sequence[bytes]) -> None:
+async def test_concurrent_requests_give_the_same_text_as_single_ones(
+    recognizer: Recognizer, speech: Sequence[bytes]
+) -> None:
     some = speech[:3]
     alone = [await recognizer.recognize(pcm) for pcm in some]
     assert await asyncio.gather(*(recognizer.recognize(pcm) for pcm in some)) == alone
 
 
 @pytest.mark.parametrize("pcm", [b"", bytes(2), bytes(320)])
-async def test_no_audio_to_speak_of_is_no_words(recognizer: Recognizer, pcm: bytes) -> None:
+async def test_too_little_audio_gives_no_words(recognizer: Recognizer, pcm: bytes) -> None:
     assert await recognizer.recognize(pcm) == ""
 
 
-async def test_what_is_given_up_stands_in_nobody_s_way(
+async def test_a_cancelled_request_does_not_block_others(
     recognizer: Recognizer, workers: Workers, said: Sequence[str], speech: Sequence[bytes]
 ) -> None:
     long = [asyncio.create_task(recognizer.recognize(b"".join(speech[:4]))) for _ in range(4)]
@@ -163,12 +165,12 @@ async def test_what_is_given_up_stands_in_nobody_s_way(
     assert error_rate([(said[0], heard)]) < 0.5
 
 
-async def test_an_engine_that_is_gone_is_told_in_one_sentence(ask_the_dead: Callable[[], Awaitable[str]]) -> None:
+async def test_a_missing_engine_is_reported_in_one_sentence(ask_the_dead: Callable[[], Awaitable[str]]) -> None:
     with pytest.raises(SpeechError) as told:
         await ask_the_dead()
     assert len(str(told.value)) > 20
     assert "\n" not in str(told.value)
 
 
-async def test_it_has_a_name(recognizer: Recognizer) -> None:
+async def test_a_recognizer_has_a_name(recognizer: Recognizer) -> None:
     assert recognizer.name

@@ -1,4 +1,4 @@
-"""A session has one owner at a time, and a handle that opens it until its client has the next one."""
+"""The contract of the session store: a session has one owner at a time, and one valid resume handle."""
 
 import asyncio
 
@@ -42,21 +42,21 @@ async def rotate(
     return await sessions.rotate(old, new, user, now_ms, now_ms + 7_000)
 
 
-async def test_a_handle_gives_its_session_and_gives_way_to_the_next(sessions: SessionStore) -> None:
+async def test_a_handle_opens_its_session_and_is_replaced_by_the_next(sessions: SessionStore) -> None:
     await sessions.begin(session())
     renewed = replace(session(), handle_hash="h2", previous_handle_hash="h1", handle_expires_ms=9_000, updated_ms=2_000)
     assert await rotate(sessions) == renewed
     assert await rotate(sessions, "h2", "h3") == replace(renewed, handle_hash="h3", previous_handle_hash="h2")
 
 
-async def test_a_handle_is_used_up_once_the_next_one_was_used(sessions: SessionStore) -> None:
+async def test_a_handle_is_invalid_once_the_next_one_was_used(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
     await rotate(sessions, "h2", "h3")
     assert await rotate(sessions, "h1", "h4") is None
 
 
-async def test_a_handle_is_used_up_once_the_client_has_the_next_one(sessions: SessionStore) -> None:
+async def test_a_handle_is_invalid_once_the_client_has_the_next_one(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
     await sessions.settle_handle("s1", 1)
@@ -64,7 +64,7 @@ async def test_a_handle_is_used_up_once_the_client_has_the_next_one(sessions: Se
     assert await rotate(sessions, "h2", "h3") is not None
 
 
-async def test_a_client_that_never_got_the_next_handle_comes_back_with_the_one_it_has(sessions: SessionStore) -> None:
+async def test_a_client_that_never_got_the_next_handle_can_reuse_the_old_one(sessions: SessionStore) -> None:
     await sessions.begin(session())
     for lost in ("h2", "h3", "h4"):
         found = await rotate(sessions, "h1", lost)
@@ -74,7 +74,7 @@ async def test_a_client_that_never_got_the_next_handle_comes_back_with_the_one_i
     assert await rotate(sessions, "h4", "h5") is not None
 
 
-async def test_whoever_lost_the_lease_settles_no_handle(sessions: SessionStore) -> None:
+async def test_a_fenced_owner_cannot_settle_a_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
     await sessions.take_lease("s1", "node b", 2_000, 9_000)
@@ -82,7 +82,7 @@ async def test_whoever_lost_the_lease_settles_no_handle(sessions: SessionStore) 
     assert await rotate(sessions, "h1", "h3") is not None
 
 
-async def test_of_100_resumes_with_one_handle_the_last_one_holds_the_handle(sessions: SessionStore) -> None:
+async def test_the_last_of_100_resumes_with_one_handle_holds_the_valid_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     given = await asyncio.gather(*(rotate(sessions, new=f"new{number}") for number in range(100)))
     assert [each.id for each in given if each is not None] == ["s1"] * 100
@@ -90,12 +90,12 @@ async def test_of_100_resumes_with_one_handle_the_last_one_holds_the_handle(sess
     assert len(left) == 1
 
 
-async def test_an_unknown_handle_gives_nothing(sessions: SessionStore) -> None:
+async def test_an_unknown_handle_opens_nothing(sessions: SessionStore) -> None:
     await sessions.begin(session())
     assert await rotate(sessions, "unknown") is None
 
 
-async def test_another_users_handle_gives_nothing_and_is_not_used_up(sessions: SessionStore) -> None:
+async def test_another_users_handle_opens_nothing_and_stays_valid(sessions: SessionStore) -> None:
     await sessions.begin(session())
     assert await rotate(sessions, user="bob") is None
     assert await rotate(sessions) is not None
@@ -113,13 +113,13 @@ async def test_a_session_cannot_begin_twice(sessions: SessionStore) -> None:
         await sessions.begin(session(handle_hash="other"))
 
 
-async def test_two_sessions_cannot_have_one_handle(sessions: SessionStore) -> None:
+async def test_two_sessions_cannot_share_a_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     with pytest.raises(StorageError):
         await sessions.begin(session("s2"))
 
 
-async def test_what_the_owner_saves_is_found_by_the_next(sessions: SessionStore) -> None:
+async def test_the_next_owner_finds_what_the_owner_saved(sessions: SessionStore) -> None:
     await sessions.begin(session())
     changed = replace(
         session(),
@@ -136,7 +136,7 @@ async def test_what_the_owner_saves_is_found_by_the_next(sessions: SessionStore)
     assert await rotate(sessions, now_ms=13_000) == found
 
 
-async def test_saving_brings_no_used_handle_back(sessions: SessionStore) -> None:
+async def test_saving_does_not_revive_a_used_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)
     await sessions.settle_handle("s1", 1)
@@ -153,7 +153,7 @@ async def test_saving_changes_neither_the_user_nor_the_lease(sessions: SessionSt
     assert (found.user, found.lease_owner, found.lease_until_ms) == ("ann", "node a", 5_000)
 
 
-async def test_taking_the_lease_gives_the_session_as_it_was_last_saved(sessions: SessionStore) -> None:
+async def test_taking_the_lease_returns_the_session_as_last_saved(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await sessions.save(replace(session(), turn=7))
     taken = replace(session(), turn=7, lease_owner="node b", lease_token=2, lease_until_ms=6_000, updated_ms=2_000)
@@ -169,18 +169,18 @@ async def test_an_earlier_owner_cannot_save(sessions: SessionStore) -> None:
     assert (await sessions.take_lease("s1", "node c", 2_000, 6_000)).turn == 1
 
 
-async def test_each_taking_gives_a_higher_token(sessions: SessionStore) -> None:
+async def test_every_takeover_gets_a_higher_fencing_token(sessions: SessionStore) -> None:
     await sessions.begin(session())
     taken = await asyncio.gather(*(sessions.take_lease("s1", f"node {n}", 2_000, 6_000) for n in range(20)))
     assert sorted(each.lease_token for each in taken) == list(range(2, 22))
 
 
-async def test_the_lease_of_no_session_cannot_be_taken(sessions: SessionStore) -> None:
+async def test_the_lease_of_a_missing_session_cannot_be_taken(sessions: SessionStore) -> None:
     with pytest.raises(Fenced):
         await sessions.take_lease("s1", "node b", 2_000, 6_000)
 
 
-async def test_only_the_owner_renews_the_lease(sessions: SessionStore) -> None:
+async def test_only_the_owner_can_renew_the_lease(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await sessions.take_lease("s1", "node b", 2_000, 6_000)
     assert await sessions.renew("s1", 1, 50_000) is False
@@ -190,7 +190,7 @@ async def test_only_the_owner_renews_the_lease(sessions: SessionStore) -> None:
     assert found.lease_until_ms == 8_000
 
 
-async def test_no_lease_is_renewed_where_there_is_no_session(sessions: SessionStore) -> None:
+async def test_the_lease_of_a_missing_session_cannot_be_renewed(sessions: SessionStore) -> None:
     assert await sessions.renew("s1", 1, 8_000) is False
 
 
@@ -201,7 +201,7 @@ async def test_an_ended_session_cannot_be_resumed(sessions: SessionStore) -> Non
     assert await sessions.end("s1") is False
 
 
-async def test_an_ended_session_is_not_brought_back_by_saving(sessions: SessionStore) -> None:
+async def test_saving_does_not_revive_an_ended_session(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await sessions.end("s1")
     with pytest.raises(Fenced):
@@ -224,7 +224,7 @@ async def test_all_sessions_of_a_user_are_ended_together(sessions: SessionStore)
     assert [await sessions.end(id) for id in ("one", "two", "other")] == [False, False, True]
 
 
-async def test_sweep_ends_what_nobody_holds_and_nobody_can_resume(sessions: SessionStore) -> None:
+async def test_sweep_ends_sessions_that_are_unowned_and_cannot_be_resumed(sessions: SessionStore) -> None:
     await sessions.begin(replace(session("over", handle_hash="h1"), handle_expires_ms=100, lease_until_ms=100))
     await sessions.begin(replace(session("held", handle_hash="h2"), handle_expires_ms=100, lease_until_ms=101))
     await sessions.begin(replace(session("left", handle_hash="h3"), handle_expires_ms=101, lease_until_ms=100))
@@ -232,7 +232,7 @@ async def test_sweep_ends_what_nobody_holds_and_nobody_can_resume(sessions: Sess
     assert [await sessions.end(id) for id in ("over", "held", "left")] == [False, True, True]
 
 
-async def test_any_number_of_sessions_is_swept(sessions: SessionStore) -> None:
+async def test_any_number_of_sessions_can_be_swept(sessions: SessionStore) -> None:
     for number in range(45):
         await sessions.begin(session(f"s{number}", handle_hash=f"h{number}"))
     assert await sessions.sweep(1 << 40) == 45

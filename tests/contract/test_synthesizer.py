@@ -27,7 +27,7 @@ from tests.fakes.spoken import error_rate, for_ears, make_sentences
 pytestmark = pytest.mark.real_time
 
 MAX_ERROR_RATE = 0.1
-"""Over the set. Of 50 sets of other sentences the worst had 0.045; a single sentence is chance."""
+"""The word error rate over the whole set. The worst of 50 other sets had 0.045; a single sentence varies too much."""
 SENTENCE = "The train to London leaves at half past seven in the morning."
 STORY = "My sister lives in Chicago. She has two dogs and a cat. On Sunday we will go to the river together."
 NAMES = ["piper", "wyoming", "offered", "openai"]
@@ -51,7 +51,7 @@ def piper(models_dir: Path, workers: Workers) -> PiperSynthesizer:
 
 @pytest.fixture(scope="module")
 def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
-    """The judge."""
+    """The recognizer that judges what was synthesized."""
     loaded = MoonshineRecognizer(models_dir, workers)
     loaded.load()
     return loaded
@@ -59,7 +59,7 @@ def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
 
 @pytest.fixture(scope="module")
 def wyoming_piper(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Home Assistant's own server of Piper, with our voice; gives its port."""
+    """Runs Home Assistant's own Piper server with our voice, and yields its port."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = int(bound.getsockname()[1])
@@ -108,7 +108,7 @@ async def synthesizer(request: pytest.FixtureRequest, piper: PiperSynthesizer) -
 
 @pytest.fixture(params=["piper", "wyoming", "openai"])
 def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[object]]:
-    """Asks an engine whose files, or whose server, are gone."""
+    """Sends a request to an engine whose files or server are gone."""
 
     async def ask() -> object:
         dead: Synthesizer
@@ -136,7 +136,7 @@ async def hear(moonshine: MoonshineRecognizer, synthesizer: Synthesizer, pcm: by
 
 
 async def comes_to_rest(workers: Workers) -> bool:
-    """Whether nothing is worked on any more, soon; a server learns only after a moment that its client has gone."""
+    """Whether all work stops soon. A server notices only after a moment that its client is gone."""
     for _ in range(500):
         if workers.is_idle:
             return True
@@ -144,20 +144,24 @@ async def comes_to_rest(workers: Workers) -> bool:
     return False
 
 
-async def test_it_says_the_right_words(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+async def test_synthesized_speech_is_recognized_correctly(
+    synthesizer: Synthesizer, moonshine: MoonshineRecognizer
+) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     said = make_sentences(seed)[:5]
     pairs = [(each, await hear(moonshine, synthesizer, await speak(synthesizer, each))) for each in said]
     assert error_rate(pairs) <= MAX_ERROR_RATE, f"seed {seed}: {pairs}"
 
 
-async def test_several_sentences_are_said_whole(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+async def test_several_sentences_are_spoken_completely(
+    synthesizer: Synthesizer, moonshine: MoonshineRecognizer
+) -> None:
     heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY))
     assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
 
 
-async def test_sound_has_the_rate_that_it_says(synthesizer: Synthesizer) -> None:
-    """At a wrong one it would be too long or too short: this sentence takes some three and a half seconds."""
+async def test_audio_has_the_declared_sample_rate(synthesizer: Synthesizer) -> None:
+    """At a wrong rate the audio would be too long or too short: this sentence takes about three and a half seconds."""
     ms = duration_ms(await speak(synthesizer, SENTENCE), synthesizer.output_hz)
     assert 2_800 <= ms <= 4_400
 
@@ -167,38 +171,38 @@ async def test_twice_the_speed_takes_about_half_the_time(synthesizer: Synthesize
     assert 0.4 <= fast / usual <= 0.67
 
 
-async def test_fast_speech_is_still_understood(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
+async def test_fast_speech_is_still_intelligible(synthesizer: Synthesizer, moonshine: MoonshineRecognizer) -> None:
     heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY, speed=1.4))
     assert error_rate([(STORY, heard)]) <= 0.3, heard
 
 
-async def test_a_voice_that_it_does_not_have_is_the_usual_one(
+async def test_an_unknown_voice_falls_back_to_the_default(
     synthesizer: Synthesizer, moonshine: MoonshineRecognizer
 ) -> None:
     heard = await hear(moonshine, synthesizer, await speak(synthesizer, STORY, voice="nobody"))
     assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
 
 
-async def test_the_usual_voice_can_be_asked_for(synthesizer: Synthesizer) -> None:
+async def test_the_default_voice_can_be_requested(synthesizer: Synthesizer) -> None:
     assert await speak(synthesizer, SENTENCE, voice=synthesizer.voices[0].id)
 
 
 @pytest.mark.parametrize("text", ["", " \n", "…"])
-async def test_nothing_to_say_is_no_error(synthesizer: Synthesizer, text: str) -> None:
+async def test_an_empty_text_is_not_an_error(synthesizer: Synthesizer, text: str) -> None:
     assert duration_ms(await speak(synthesizer, text), synthesizer.output_hz) < 1_500
 
 
-async def test_sound_comes_in_whole_samples(synthesizer: Synthesizer) -> None:
+async def test_audio_comes_in_whole_samples(synthesizer: Synthesizer) -> None:
     assert all(len(each.pcm) % 2 == 0 for each in await _sounds(synthesizer, SENTENCE))
 
 
-async def test_what_is_left_grows_less(synthesizer: Synthesizer) -> None:
-    """An engine that cannot say so says None, from the first to the last."""
+async def test_the_remaining_duration_decreases(synthesizer: Synthesizer) -> None:
+    """An engine that cannot estimate it returns None for every chunk."""
     left = [each.left_ms for each in await _sounds(synthesizer, STORY)]
     assert left == [None] * len(left) or left[-1] == 0
 
 
-async def test_several_texts_at_once_are_each_said_whole(
+async def test_concurrent_texts_are_each_spoken_completely(
     synthesizer: Synthesizer, moonshine: MoonshineRecognizer
 ) -> None:
     texts = [SENTENCE, STORY]
@@ -207,7 +211,7 @@ async def test_several_texts_at_once_are_each_said_whole(
     assert error_rate(pairs) <= MAX_ERROR_RATE, pairs
 
 
-async def test_who_is_cancelled_stands_in_nobody_s_way(synthesizer: Synthesizer, workers: Workers) -> None:
+async def test_a_cancelled_request_does_not_block_others(synthesizer: Synthesizer, workers: Workers) -> None:
     tasks = [asyncio.create_task(speak(synthesizer, STORY * 5)) for _ in range(3)]
     await asyncio.sleep(0.1)
     for task in tasks:
@@ -218,7 +222,7 @@ async def test_who_is_cancelled_stands_in_nobody_s_way(synthesizer: Synthesizer,
     assert await speak(synthesizer, SENTENCE)
 
 
-async def test_who_stops_reading_stands_in_nobody_s_way(synthesizer: Synthesizer, workers: Workers) -> None:
+async def test_an_abandoned_stream_does_not_block_others(synthesizer: Synthesizer, workers: Workers) -> None:
     sounds = synthesizer.speak(STORY * 5)
     assert (await anext(sounds)).pcm
     await sounds.aclose()  # type: ignore[attr-defined]
@@ -226,14 +230,14 @@ async def test_who_stops_reading_stands_in_nobody_s_way(synthesizer: Synthesizer
     assert await speak(synthesizer, SENTENCE)
 
 
-async def test_an_engine_that_is_gone_is_told_in_one_sentence(ask_the_dead: Callable[[], Awaitable[object]]) -> None:
+async def test_a_missing_engine_is_reported_in_one_sentence(ask_the_dead: Callable[[], Awaitable[object]]) -> None:
     with pytest.raises(SpeechError) as told:
         await ask_the_dead()
     assert len(str(told.value)) > 20
     assert "\n" not in str(told.value)
 
 
-async def test_it_has_a_name_and_a_voice(synthesizer: Synthesizer) -> None:
+async def test_a_synthesizer_has_a_name_and_a_voice(synthesizer: Synthesizer) -> None:
     assert synthesizer.name
     assert synthesizer.voices[0].id
 

@@ -19,7 +19,7 @@ ASKS_FOR_A_TOOL = UserMessage("what time is it in Tokyo?")
 
 
 def converse(request: Request) -> Answer:
-    """What a good model says on the wire of chat completions: it repeats results, and knows of one tool."""
+    """The replies of a well-behaved chat-completions model: it repeats results, and knows one tool."""
     last = request.messages[-1]
     if last["role"] == "tool":
         return words(f"The tool says {last['content']}.")
@@ -50,36 +50,36 @@ async def reply(model: TextModel, *messages: Message) -> list[Event]:
     return [event async for event in model.reply(prompt(*messages))]
 
 
-async def test_a_message_ends_with_one_turn_complete(model: TextModel) -> None:
+async def test_a_message_ends_with_one_message_complete(model: TextModel) -> None:
     events = await reply(model, HELLO)
     assert [n for n, event in enumerate(events) if isinstance(event, MessageComplete)] == [len(events) - 1]
 
 
-async def test_words_are_done_when_they_are_said(model: TextModel) -> None:
+async def test_a_message_without_calls_is_done(model: TextModel) -> None:
     events = await reply(model, HELLO)
     assert "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
     assert events[-1] == MessageComplete(StopReason.DONE)
 
 
-async def test_a_call_names_a_tool_of_the_prompt_with_its_arguments(model: TextModel) -> None:
+async def test_a_call_names_a_tool_from_the_prompt_and_its_arguments(model: TextModel) -> None:
     (call,) = [event.call for event in await reply(model, ASKS_FOR_A_TOOL) if isinstance(event, CallRequested)]
     assert call.name in {tool["function"]["name"] for tool in prompt(HELLO).tools}
     assert talking_tools()[call.name].arguments.accepts(call.args)
 
 
-async def test_a_message_with_calls_says_that_it_waits_for_them(model: TextModel) -> None:
+async def test_a_message_with_calls_stops_for_tool_results(model: TextModel) -> None:
     events = await reply(model, ASKS_FOR_A_TOOL)
     assert events[-1] == MessageComplete(StopReason.CALLS)
 
 
-async def test_a_result_is_put_into_words(model: TextModel) -> None:
+async def test_a_result_is_phrased_as_text(model: TextModel) -> None:
     call = CallMade("call_1", "get_time", {"timezone": "Tokyo"})
     result = ToolMessage("call_1", "get_time", {"time": "ten past four"}, "It's ten past four in Tokyo.")
     events = await reply(model, ASKS_FOR_A_TOOL, AssistantMessage(calls=(call,)), result)
     assert "four" in "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-async def test_one_instance_serves_conversations_side_by_side(model: TextModel) -> None:
+async def test_one_instance_serves_concurrent_conversations(model: TextModel) -> None:
     alone = [await reply(model, message) for message in (HELLO, ASKS_FOR_A_TOOL)]
     together = await asyncio.gather(reply(model, HELLO), reply(model, ASKS_FOR_A_TOOL))
     assert list(together) == alone
@@ -92,5 +92,5 @@ async def test_a_message_may_be_abandoned(model: TextModel) -> None:
     assert await reply(model, HELLO)
 
 
-async def test_it_has_a_name(model: TextModel) -> None:
+async def test_a_text_model_has_a_name(model: TextModel) -> None:
     assert model.profile.name

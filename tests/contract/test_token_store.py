@@ -1,4 +1,4 @@
-"""A token lets its user in until it expires or is revoked."""
+"""The contract of the token store: a token is valid until it expires or is revoked."""
 
 import pytest
 
@@ -31,7 +31,7 @@ async def test_an_unknown_hash_finds_nothing(tokens: TokenStore) -> None:
     assert await tokens.find("hash2", 2_000) is None
 
 
-async def test_an_id_is_no_hash(tokens: TokenStore) -> None:
+async def test_an_id_is_not_accepted_as_a_hash(tokens: TokenStore) -> None:
     await tokens.add(token())
     assert await tokens.find("t1", 2_000) is None
 
@@ -42,7 +42,7 @@ async def test_a_token_is_found_until_it_expires(tokens: TokenStore) -> None:
     assert await tokens.find("hash1", 5_000) is None
 
 
-async def test_a_revoked_token_is_gone(tokens: TokenStore) -> None:
+async def test_a_revoked_token_is_not_found(tokens: TokenStore) -> None:
     await tokens.add(token())
     await tokens.add(token("t2", "hash2"))
     assert await tokens.revoke("t1") is True
@@ -51,7 +51,7 @@ async def test_a_revoked_token_is_gone(tokens: TokenStore) -> None:
     assert await tokens.revoke("t1") is False
 
 
-async def test_of_many_ids_those_of_valid_tokens_are_told(tokens: TokenStore) -> None:
+async def test_only_the_ids_of_valid_tokens_are_returned(tokens: TokenStore) -> None:
     await tokens.add(token("t1", "hash1"))
     await tokens.add(token("t2", "hash2", expires_ms=5_000))
     await tokens.add(token("t3", "hash3"))
@@ -62,7 +62,7 @@ async def test_of_many_ids_those_of_valid_tokens_are_told(tokens: TokenStore) ->
     assert set(await tokens.valid([], 5_000)) == set()
 
 
-async def test_tokens_are_listed_oldest_first_with_the_expired(tokens: TokenStore) -> None:
+async def test_tokens_are_listed_oldest_first_including_expired_ones(tokens: TokenStore) -> None:
     older, newer = token("t1", "hash1", created_ms=2, expires_ms=3), token("t2", "hash2", created_ms=5)
     await tokens.add(newer)
     await tokens.add(older)
@@ -70,7 +70,7 @@ async def test_tokens_are_listed_oldest_first_with_the_expired(tokens: TokenStor
 
 
 @pytest.mark.parametrize("second", [token("t1", "hash2"), token("t2", "hash1")])
-async def test_neither_an_id_nor_a_hash_is_added_twice(tokens: TokenStore, second: TokenRecord) -> None:
+async def test_neither_an_id_nor_a_hash_can_be_added_twice(tokens: TokenStore, second: TokenRecord) -> None:
     await tokens.add(token())
     with pytest.raises(StorageError):
         await tokens.add(second)

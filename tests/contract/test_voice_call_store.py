@@ -1,4 +1,4 @@
-"""The history of calls: stretches of voice, each with what came of it."""
+"""The contract of the voice call store: the history of calls, each with its outcome."""
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ async def end(voice_calls: VoiceCallStore, id: str = "v1", fence: Fence | None =
     )
 
 
-async def test_a_call_that_goes_on_is_got_as_it_began(voice_calls: VoiceCallStore) -> None:
+async def test_an_ongoing_call_is_read_back_as_it_began(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     assert await voice_calls.get("v1", "ann") == call()
 
@@ -42,13 +42,13 @@ async def test_a_call_cannot_begin_twice(voice_calls: VoiceCallStore) -> None:
     assert await voice_calls.get("v1", "ann") == call()
 
 
-async def test_the_end_completes_a_call(voice_calls: VoiceCallStore) -> None:
+async def test_ending_a_call_completes_its_record(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     assert await end(voice_calls) is True
     assert await voice_calls.get("v1", "ann") == ENDED
 
 
-async def test_a_call_ends_once(voice_calls: VoiceCallStore) -> None:
+async def test_a_call_can_end_only_once(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     await end(voice_calls)
     again = voice_calls.end("v1", ended_ms=10_000, summary="Other.", models=[], last_seq=9, fence=None)
@@ -56,31 +56,31 @@ async def test_a_call_ends_once(voice_calls: VoiceCallStore) -> None:
     assert await voice_calls.get("v1", "ann") == ENDED
 
 
-async def test_an_unknown_call_does_not_end(voice_calls: VoiceCallStore) -> None:
+async def test_an_unknown_call_cannot_end(voice_calls: VoiceCallStore) -> None:
     assert await end(voice_calls, "unknown") is False
 
 
-async def test_calls_are_listed_last_started_first(voice_calls: VoiceCallStore) -> None:
+async def test_calls_are_listed_most_recent_first(voice_calls: VoiceCallStore) -> None:
     for id, started_ms in (("v1", 10), ("v2", 30), ("v3", 20)):
         await voice_calls.begin(call(id, started_ms=started_ms), None)
     await voice_calls.begin(call("other", user="bob", started_ms=40), None)
     assert [each.id for each in await voice_calls.list("ann", 2)] == ["v2", "v3"]
 
 
-async def test_what_is_anothers_is_neither_given_nor_deleted(voice_calls: VoiceCallStore) -> None:
+async def test_another_users_call_is_neither_returned_nor_deleted(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     assert await voice_calls.get("v1", "bob") is None
     assert await voice_calls.delete("v1", "bob") is False
     assert await voice_calls.get("v1", "ann") == call()
 
 
-async def test_a_deleted_call_is_gone(voice_calls: VoiceCallStore) -> None:
+async def test_a_deleted_call_is_not_found(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     assert await voice_calls.delete("v1", "ann") is True
     assert await voice_calls.get("v1", "ann") is None
 
 
-async def test_clearing_takes_all_calls_of_one_user(voice_calls: VoiceCallStore) -> None:
+async def test_clearing_deletes_all_calls_of_one_user(voice_calls: VoiceCallStore) -> None:
     for id, user in (("v1", "ann"), ("v2", "ann"), ("v3", "bob")):
         await voice_calls.begin(call(id, user=user), None)
     assert await voice_calls.clear("ann") == 2
@@ -95,14 +95,14 @@ async def test_old_calls_are_deleted_and_counted(voice_calls: VoiceCallStore) ->
     assert [each.id for each in await voice_calls.list("ann", 10)] == ["v2"]
 
 
-async def test_a_call_outlasts_its_conversation(database: MemoryDatabase | Database) -> None:
+async def test_a_call_outlives_its_conversation(database: MemoryDatabase | Database) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1_000, 1_000))
     await database.voice_calls.begin(call(), None)
     await database.conversations.delete("c1", "ann")
     assert await database.voice_calls.get("v1", "ann") == call()
 
 
-async def test_a_fenced_writer_neither_begins_nor_ends_a_call(database: MemoryDatabase | Database) -> None:
+async def test_a_fenced_writer_can_neither_begin_nor_end_a_call(database: MemoryDatabase | Database) -> None:
     record = SessionRecord("s1", "ann", "c1", "voice", "v1", 0, b"{}", "h1", 9_000, "node a", 1, 5_000, 1_000)
     await database.sessions.begin(record)
     await database.voice_calls.begin(call(), Fence("s1", 1))

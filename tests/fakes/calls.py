@@ -1,4 +1,4 @@
-"""A client of a session in the same process, on the virtual clock: what it says, and all that it is told."""
+"""A client and a server in one process on the virtual clock, with all messages that the client received."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Message = TypeVar("Message", bound=s.ServerMessage)
 
 
 class LoopClock:
-    """The time of the loop, so that a wait of an hour passes in no time for the clock as well."""
+    """A clock that follows the time of the loop, so that an hour of waiting takes no real time."""
 
     def now(self, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(self.now_ms() / 1000, UTC).astimezone(zone)
@@ -41,7 +41,7 @@ class LoopClock:
 
 @dataclass(eq=False)
 class FakeLink:
-    told: list[s.ServerMessage] = field(default_factory=list)
+    received: list[s.ServerMessage] = field(default_factory=list)
     audio: list[s.SpeechFrame] = field(default_factory=list)
     closed: Close | None = None
 
@@ -49,14 +49,14 @@ class FakeLink:
         if isinstance(frame, bytes):
             self.audio.append(codec.decode_audio(frame))
         else:
-            self.told.append(codec.decode_server(frame))
+            self.received.append(codec.decode_server(frame))
 
     def close(self, close: Close) -> None:
         self.closed = close
 
 
 class Server:
-    """A process: a hub over stores that may be shared with another."""
+    """A server process: a hub with stores that it may share with another one."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Client:
         return self
 
     async def say(self, message: c.ClientMessage, seconds: float = 5) -> None:
-        """Sends a message, and waits that long for what comes of it."""
+        """Sends a message, and waits `seconds` for its consequences."""
         assert self.live is not None
         self.live.runner.post(message)
         await self.settle(seconds)
@@ -115,7 +115,7 @@ class Client:
         await self.say(c.TextMessage(text), seconds)
 
     async def speak(self, seconds: float, *, playing: bool = False) -> None:
-        """Microphone audio at the pace of speech."""
+        """Sends microphone audio in real time."""
         assert self.live is not None
         for _ in range(round(seconds * 50)):
             self.live.runner.hear(b"\0" * 640, playing=playing)
@@ -129,11 +129,11 @@ class Client:
         self.server.hub.leave(self.live, self.link, for_good=for_good)
 
     @property
-    def told(self) -> list[s.ServerMessage]:
-        return self.link.told
+    def received(self) -> list[s.ServerMessage]:
+        return self.link.received
 
     def every(self, kind: type[Message]) -> list[Message]:
-        return [message for message in self.told if isinstance(message, kind)]
+        return [message for message in self.received if isinstance(message, kind)]
 
     def last(self, kind: type[Message]) -> Message:
         return self.every(kind)[-1]
@@ -148,19 +148,19 @@ class Client:
 
     @property
     def last_n(self) -> int:
-        return max(message.n for message in self.told)
+        return max(message.n for message in self.received)
 
 
-class House:
-    """Servers with scripted models, which are closed together. A text model serves all the sessions of its server."""
+class ScriptedServers:
+    """Servers with scripted models, closed together. A text model serves all sessions of its server."""
 
     def __init__(self) -> None:
-        self.servers: list[Server] = []
+        self.opened: list[Server] = []
         self.script = ScriptedModel([])
         self.voice = ScriptedLive()
-        """The last one that was connected, or is about to be."""
+        """The voice model that was connected last, or is about to be."""
         self.next_voice: list[Any] = []
-        """The script of the model that comes after this one is lost or closed."""
+        """The script of the model that replaces this one after it is lost or closed."""
 
     def open(
         self,
@@ -178,7 +178,7 @@ class House:
             self.voice = ScriptedLive(voice, profile=profile)
             models[Mode.VOICE] = ModelFactory(profile, self._make_voice)
         server = Server(*tools, models=models, **rest)
-        self.servers.append(server)
+        self.opened.append(server)
         return server
 
     def _make_voice(self) -> ScriptedLive:
@@ -187,5 +187,5 @@ class House:
         return self.voice
 
     async def aclose(self) -> None:
-        for server in self.servers:
+        for server in self.opened:
             await server.aclose()

@@ -20,7 +20,7 @@ from antiphon.models.providers.references import ModelReference, Provider
 class Request:
     path: str
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """The names are in lower case."""
     body: Any
 
     @property
@@ -35,7 +35,7 @@ class End(Enum):
     CLEAN = "clean"
     CUT = "cut"
     STALL = "stall"
-    """Silent, and open until the client goes."""
+    """The server sends nothing more, and keeps the connection open until the client leaves."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ChatServer:
         self._answer = answers if callable(answers) else lambda request: next(script or iter(()))
         self.requests: list[Request] = []
         self.stalled = asyncio.Event()
-        """Set when a stream has come to its stall."""
+        """Set when a stream stalls."""
         self.left = asyncio.Event()
         """Set when a client goes away in the middle of a stream."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -127,7 +127,7 @@ class ChatServer:
                 await writer.wait_closed()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether the connection can carry another."""
+        """Handles one request, and returns whether the connection can be reused."""
         request = await _read(reader)
         self.requests.append(request)
         answer = self._answer(request)
@@ -167,7 +167,7 @@ async def serve_model(
     env: Mapping[str, str] | None = None,
     **options: Any,
 ) -> AsyncIterator[tuple[ChatServer, OpenAICompatibleModel]]:
-    """A server, and the model `m` of it."""
+    """Yields a server and its model `m`."""
     async with ChatServer(answers) as server:
         model = OpenAICompatibleModel(ModelReference(provider, "m", server.url), env or {}, **options)
         try:

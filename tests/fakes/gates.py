@@ -1,4 +1,4 @@
-"""A gate for tests: tools made in a line, memory stores, a clock that stands still, and a session to call from."""
+"""A gate for tests, with tools made in one line, in-memory stores, a stopped clock, and a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ ANY_TEXT: dict[str, Any] = {
 
 @dataclass
 class Counted:
-    """A handler that counts its runs, and answers as it is told."""
+    """A handler that counts its runs, and returns a given answer."""
 
     answer: Callable[[Args, Context], Awaitable[Any]] | None = None
     runs: int = 0
@@ -44,7 +44,7 @@ class Counted:
 
 
 def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Tool:
-    """A reading utility, unless told otherwise. What is no field of the spec is a field of the tool."""
+    """Makes a read-only utility by default. Arguments that are not fields of the spec are fields of the tool."""
     of_tool = {name: overrides.pop(name) for name in ("preview", "needs_confirmation", "digest") if name in overrides}
     spec: dict[str, Any] = {
         "tool_id": id,
@@ -89,7 +89,7 @@ def make_retrieval(id: str = "look_up", execute: Any = None, **overrides: Any) -
 
 @dataclass
 class Toolset:
-    """What the executor asks a registry for."""
+    """The part of a registry that the executor uses."""
 
     tools: Mapping[str, Tool]
     version: str = "1.0.00000001"

@@ -46,7 +46,7 @@ class Mode(StrEnum):
     HANG_UP = "hang up"
     GOOD = "good"
     PROMPT = "prompt"
-    """Not hostile either: it tells what it was told."""
+    """Not hostile either: it repeats its prompt."""
 
 
 def call(name: str, arguments: str, index: int = 0, id: str | None = None) -> dict[str, Any]:
@@ -99,19 +99,19 @@ async def drip() -> AsyncIterator[bytes]:
 
 @cache
 def bomb() -> bytes:
-    """A fifth of a megabyte that unfolds to 200."""
+    """A fifth of a megabyte that decompresses to 200."""
     return gzip.compress(b"x" * (200 << 20), 1)
 
 
 async def once(*pieces: bytes) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
-        # So that each is a read of its own.
+        # So that each is read separately.
         await asyncio.sleep(0.01)
 
 
 def after_tools(messages: list[dict[str, Any]], first: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """`first`, then nothing more to say once the results are there."""
+    """Sends `first`, and then nothing more once the results have arrived."""
     return once(END) if messages[-1]["role"] == "tool" else first
 
 

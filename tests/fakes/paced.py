@@ -1,4 +1,4 @@
-"""A text model at the pace of a network, and the session's part in a conversation with a live model."""
+"""A text model with network latency, and the session's side of a conversation with a live model."""
 
 import asyncio
 from collections import defaultdict
@@ -26,11 +26,11 @@ from antiphon.transcript import Entry, Message, Transcript
 
 PACE_S: Final = 0.1
 LONG_S: Final = 60.0
-"""Longer than any answer of a fake takes."""
+"""Longer than any answer of a fake model takes."""
 
 
 class Paced:
-    """Another model, slowly. It keeps the prompts, and knows how many replies are not closed."""
+    """Slows down another model, records its prompts, and counts the replies that are still open."""
 
     def __init__(self, model: TextModel) -> None:
         self._model = model
@@ -106,17 +106,17 @@ class Listener:
 
     @property
     def kinds(self) -> list[type[LiveEvent]]:
-        """In their order, the pieces of a text as one."""
+        """The types of the events in order, with consecutive text deltas merged."""
         kinds = [type(event) for event in self.events]
         return [kind for place, kind in enumerate(kinds) if kinds[place - 1 : place] != [kind]]
 
     @property
     def calls(self) -> ToolCalls:
-        """The last that were made."""
+        """The most recent tool calls."""
         return next(event for event in reversed(self.events) if isinstance(event, ToolCalls))
 
     def of(self, turn: str) -> list[LiveEvent]:
-        """What came of this turn."""
+        """The events of this turn."""
         return [event for event in self.events if getattr(event, "turn", None) == turn]
 
     def make_turn(self, kind: str = "asked") -> str:
@@ -129,11 +129,11 @@ class Listener:
         return turn.startswith("asked-")
 
     async def settle(self) -> None:
-        """Until nothing more comes by itself."""
+        """Waits until no more events come on their own."""
         await asyncio.sleep(LONG_S)
 
     def respond(self, text: str, ran: Sequence[ToolAnswer] = ()) -> str:
-        """Types these words; gives the turn's id."""
+        """Types these words, and returns the id of the turn."""
         for turn in list(self._said):
             self._store_answer(turn)
         turn = self.make_turn()
@@ -144,7 +144,7 @@ class Listener:
         return turn
 
     async def ask(self, text: str, ran: Sequence[ToolAnswer] = ()) -> str:
-        """Types these words, and waits for the answer; gives the turn's id."""
+        """Types these words, waits for the answer, and returns the id of the turn."""
         turn = self.respond(text, ran)
         await self.settle()
         return turn
@@ -162,7 +162,7 @@ class Listener:
         return turn
 
     async def give_results(self) -> None:
-        """Those of the last calls."""
+        """Sends the results of the last calls."""
         calls = self.calls
         answers = results_of(calls)
         self.add_runs(calls.turn, answers)
@@ -175,7 +175,7 @@ class Listener:
                 self.transcript.add(Entry(turn, message))
 
     def interrupt(self, heard: str | None = None, turn: str | None = None) -> None:
-        """Of the last turn's answer, or of another's, the user heard this much."""
+        """Interrupts the last turn, or another one, of whose answer the user heard this much."""
         turn = turn or self.turn
         self._cut.add(turn)
         self._store_answer(turn)
@@ -186,7 +186,7 @@ class Listener:
 
 @asynccontextmanager
 async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
-    """A connection. It is closed at the end, and the model thereby ends the reading."""
+    """Opens a connection. Closing it at the end also ends the reading of events."""
     transcript = Transcript(Entry(f"before-{place}", message) for place, message in enumerate(history))
     await model.connect(LiveContext("You are a helpful assistant.", transcript, history, (), Mode.TEXT))
     listener = Listener(model, transcript, answers=answers)

@@ -1,4 +1,4 @@
-"""A speech output, and what came of it."""
+"""A speech output, and the events that it emitted."""
 
 import asyncio
 from typing import Final
@@ -8,12 +8,12 @@ from antiphon.models.live import GenerationComplete, LiveEvent, OutputAudio, Tur
 from tests.fakes.voice import TONE_HZ, Tones
 
 SECONDS: Final = 2 * TONE_HZ
-"""Bytes of one."""
+"""The bytes of one second."""
 TURN: Final = "t1"
 
 
 class Said:
-    """A speech output, an answer that it speaks, and what came of it."""
+    """A speech output, the answer that it speaks, and the events that it emitted."""
 
     def __init__(self, tones: Tones) -> None:
         self.tones = tones

@@ -1,4 +1,4 @@
-"""A text model that says what it is told to, and keeps what it was asked."""
+"""A text model that follows a script, and records its prompts."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -26,7 +26,7 @@ def read(pcm: bytes) -> str:
 
 
 class SpellingVoice:
-    """Says a clause in one piece, after a moment."""
+    """Synthesizes a clause as one chunk, after a short delay."""
 
     name = "spelling"
     output_hz = SPEECH_HZ
@@ -48,4 +48,4 @@ class SpellingVoice:
         yield Sound(spell(f"{text} "), 0)
 
     async def aclose(self) -> None:
-        """It has nothing to close."""
+        """There is nothing to close."""

@@ -35,14 +35,14 @@ QUIET: Final = bytes(MICROPHONE_HZ * 2 * 3 // 10)
 
 
 def make_sentences(seed: int) -> list[str]:
-    """One of each kind; which, the seed says."""
+    """One sentence of each kind, chosen by the seed."""
     chance = random.Random(seed)
     chosen = [{name: chance.choice(words) for name, words in WORDS.items()} for _ in TEMPLATES]
     return [template.format(**words) for template, words in zip(TEMPLATES, chosen, strict=True)]
 
 
 async def record(synthesizer: Synthesizer, text: str) -> bytes:
-    """The text as a recogniser is given it."""
+    """The text as audio for a recognizer."""
     return for_ears(b"".join([each.pcm async for each in synthesizer.speak(text)]), synthesizer.output_hz)
 
 

@@ -1,4 +1,4 @@
-"""A caller and a cascade made of fakes, which keep what is said, asked, answered and spoken."""
+"""A caller and a cascade of fake engines, which record all that is said and asked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,7 +11,7 @@ from antiphon.tools.call import ToolCall
 from antiphon.transcript import Message
 from tests.fakes.paced import Paced, results_of
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.voice import Body, Caller, Tones, calling
+from tests.fakes.voice import Caller, FakeEngines, Tones, calling
 
 CALL: Final = ToolCall("call_0123456789", "read_it", {})
 LONG_ANSWER: Final = (
@@ -21,7 +21,7 @@ LONG_ANSWER: Final = (
 
 @dataclass
 class Call:
-    body: Body
+    fakes: FakeEngines
     model: Paced
     tones: Tones
     cascade: Cascade
@@ -33,13 +33,13 @@ class Call:
         return [prompt.messages[-1] for prompt in self.model.prompts]
 
     def give_results(self) -> None:
-        """Those of the last calls."""
+        """Sends the results of the last calls."""
         calls = self.caller.calls
         self.caller.add_runs(calls.turn, results_of(calls))
         self.cascade.send_tool_results(calls.turn, results_of(calls))
 
     @property
-    def told(self) -> list[Message]:
+    def prompt(self) -> list[Message]:
         """The conversation as the model was last given it."""
         return list(self.model.prompts[-1].messages)
 
@@ -56,13 +56,13 @@ class Call:
 async def talk(
     *script: str | list[ToolCall], speaks: bool = True, answers: bool = True, prepares_answers: bool = True
 ) -> AsyncIterator[Call]:
-    body, model, tones = Body(), Paced(ScriptedModel(list(script))), Tones()
-    body.recognizer.tells_interim = False
+    fakes, model, tones = FakeEngines(), Paced(ScriptedModel(list(script))), Tones()
+    fakes.recognizer.tells_interim = False
     before = asyncio.all_tasks()
-    cascade = body.cascade(model, tones if speaks else None, prepares_answers=prepares_answers)
-    async with calling(cascade, body.words.say, answers=answers) as caller:
+    cascade = fakes.cascade(model, tones if speaks else None, prepares_answers=prepares_answers)
+    async with calling(cascade, fakes.words.say, answers=answers) as caller:
         await caller.be_silent(500)
-        yield Call(body, model, tones, cascade, caller)
+        yield Call(fakes, model, tones, cascade, caller)
     assert model.open == tones.open == 0
-    await body.batched_vad.aclose()
+    await fakes.batched_vad.aclose()
     assert asyncio.all_tasks() == before

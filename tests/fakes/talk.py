@@ -1,4 +1,4 @@
-"""Somebody who speaks to one session's `TurnRecognizer`, and a listener that keeps what it is told."""
+"""A speaker who talks to a `TurnRecognizer`, and a listener that records its events."""
 
 import asyncio
 from typing import Final
@@ -6,25 +6,25 @@ from typing import Final
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.cascade.turn_recognizer import TurnRecognizer
 from antiphon.models.live import Timings
-from tests.fakes.voice import HZ, PUSH_MS, Body
+from tests.fakes.voice import HZ, PUSH_MS, FakeEngines
 
 TOLERANCE_S: Final = 0.045
-"""A frame, a push and a batch."""
+"""The duration of a frame, a push and a batch."""
 
 
-class Told:
-    """A listener that keeps what it is told."""
+class RecordingListener:
+    """A listener that records the events of a `TurnRecognizer`."""
 
     def __init__(self) -> None:
         self.answering = False
-        self.what: list[str] = []
+        self.events: list[str] = []
         self.at_s: list[float] = []
         self.captions: list[str] = []
         self.guesses: list[str] = []
-        """At pauses."""
+        """The guesses made at pauses."""
         self.turns: list[str] = []
         self.ids: list[str] = []
-        """Of the turns."""
+        """The ids of the turns."""
         self.continues: list[str | None] = []
         self.timings: list[Timings] = []
         self.empty: list[str] = []
@@ -32,8 +32,8 @@ class Told:
         self.failed: list[str | None] = []
         """The turns of the failures."""
 
-    def _note(self, what: str) -> None:
-        self.what.append(what)
+    def _note(self, event: str) -> None:
+        self.events.append(event)
         self.at_s.append(asyncio.get_running_loop().time())
 
     def is_answering(self) -> bool:
@@ -74,16 +74,16 @@ class Told:
         self.failures.append(message)
         self.failed.append(turn)
 
-    def when(self, what: str) -> float:
-        return self.at_s[self.what.index(what)]
+    def when(self, event: str) -> float:
+        return self.at_s[self.events.index(event)]
 
 
 class Talk:
     def __init__(self) -> None:
-        self.body = Body()
-        self.body.recognizer.tells_interim = False
-        self.told = Told()
-        self.recognizer = TurnRecognizer(self.body.engines, self.told)
+        self.fakes = FakeEngines()
+        self.fakes.recognizer.tells_interim = False
+        self.listener = RecordingListener()
+        self.recognizer = TurnRecognizer(self.fakes.engines, self.listener)
         self.playing = False
 
     async def sound(self, pcm: bytes) -> float:
@@ -94,14 +94,14 @@ class Talk:
         return asyncio.get_running_loop().time()
 
     async def speak(self, text: str) -> float:
-        """Gives the time at which it was said."""
-        return await self.sound(self.body.words.say(text))
+        """Returns the time at which the speech ended."""
+        return await self.sound(self.fakes.words.say(text))
 
     async def be_silent(self, ms: int) -> float:
         return await self.sound(bytes(2 * HZ * ms // 1_000))
 
     async def say(self, text: str, silence_ms: int = 1_500) -> float:
-        """With silence around it; gives the time at which it was said."""
+        """Speaks with silence before and after, and returns the time at which the speech ended."""
         await self.be_silent(500)
         said_s = await self.speak(text)
         await self.be_silent(silence_ms)

@@ -88,7 +88,7 @@ async def hear(talk: Listener) -> str:
 # What it hears.
 
 
-async def test_it_hears_after_as_much_audio_as_the_script_says() -> None:
+async def test_a_turn_is_heard_after_as_much_audio_as_the_script_says() -> None:
     model = ScriptedLive([Hear("what time is it", after_ms=800), Stall()])
     async with listening(model) as talk:
         await speak(talk, 780)
@@ -101,14 +101,14 @@ async def test_it_hears_after_as_much_audio_as_the_script_says() -> None:
     assert model.audio_ms == 800
 
 
-async def test_audio_during_an_answer_is_no_turn() -> None:
+async def test_audio_during_an_answer_is_not_a_turn() -> None:
     async with listening(ScriptedLive([Hear("hi", after_ms=100), Stall(), Hear("ho", after_ms=100)])) as talk:
         await speak(talk, 1_000)
         (turn,) = turns_of(talk)
         assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True)
 
 
-async def test_each_turn_that_it_hears_has_an_id_of_its_own() -> None:
+async def test_every_spoken_turn_has_its_own_id() -> None:
     script: list[Step] = [Hear("hi", after_ms=100), NOON, Hear("ho", after_ms=100), NOON]
     async with listening(ScriptedLive(script)) as talk, listening(ScriptedLive(script)) as other:
         turns = []
@@ -118,14 +118,14 @@ async def test_each_turn_that_it_hears_has_an_id_of_its_own() -> None:
         assert len(set(turns)) == 3
 
 
-async def test_the_timings_come_with_the_final_text() -> None:
+async def test_the_timings_come_with_the_final_transcript() -> None:
     timings = Timings(300, 140)
     async with listening(ScriptedLive([Hear("hi", after_ms=100, timings=timings), Stall()])) as talk:
         turn = await hear(talk)
         assert talk.events[-1] == InputTranscript(turn, "hi", is_final=True, timings=timings)
 
 
-async def test_a_user_who_goes_on_voids_the_answer_before_it_begins() -> None:
+async def test_a_user_who_continues_speaking_cancels_the_answer_before_it_begins() -> None:
     script: list[Step] = [Hear("what", after_ms=100), GoOn(50), Hear("what now", after_ms=100, continues=True), NOON]
     model = ScriptedLive(script)
     async with listening(model) as talk:
@@ -140,14 +140,14 @@ async def test_a_user_who_goes_on_voids_the_answer_before_it_begins() -> None:
         )
 
 
-async def test_what_it_cannot_understand_is_no_turn() -> None:
+async def test_unintelligible_audio_is_not_a_turn() -> None:
     async with listening(ScriptedLive([Mishear("What?", after_ms=100), Hear("hi", after_ms=100), NOON])) as talk:
         await speak(talk, 100)
         assert talk.events == [TurnFailed(None, "What?")]
         assert await hear(talk)
 
 
-async def test_if_it_waits_it_answers_when_it_is_asked() -> None:
+async def test_a_waiting_model_answers_when_asked() -> None:
     model = ScriptedLive([Hear("hi", after_ms=100), NOON], profile=WAITING)
     async with listening(model, answers=False) as talk:
         turn = await hear(talk)
@@ -159,7 +159,7 @@ async def test_if_it_waits_it_answers_when_it_is_asked() -> None:
     assert model.prompts == [[UserMessage("hi")]]
 
 
-async def test_if_it_waits_a_turn_that_was_heard_takes_the_place_of_no_other() -> None:
+async def test_a_turn_heard_by_a_waiting_model_replaces_no_other() -> None:
     script: list[Step] = [Hear("hi", after_ms=100), Say("Hello."), Hear("what time is it", after_ms=100), NOON]
     async with listening(ScriptedLive(script, profile=WAITING)) as talk:
         await hear(talk)
@@ -215,7 +215,7 @@ async def test_a_transcript_may_come_long_after_its_turn() -> None:
 # What it says.
 
 
-async def test_text_and_audio_come_at_their_times() -> None:
+async def test_text_and_audio_come_at_the_scripted_times() -> None:
     async with listening(ScriptedLive([NOON])) as talk:
         turn = talk.respond("what time is it")
         await asyncio.sleep(0.09)
@@ -228,7 +228,7 @@ async def test_text_and_audio_come_at_their_times() -> None:
         assert talk.kinds == [OutputText, OutputAudio]
 
 
-async def test_the_pieces_make_the_whole_answer() -> None:
+async def test_the_chunks_make_up_the_whole_answer() -> None:
     async with listening(ScriptedLive([NOON])) as talk:
         await talk.ask("what time is it")
         assert talk.text == NOON.text
@@ -240,13 +240,13 @@ async def test_the_pieces_make_the_whole_answer() -> None:
         assert len(audio_of(talk.events)) == 2 * OUTPUT_HZ * NOON.audio_ms // 1000
 
 
-async def test_only_the_last_audio_of_an_answer_is_the_last() -> None:
+async def test_only_the_last_audio_of_an_answer_is_marked_last() -> None:
     async with listening(ScriptedLive([Say("One moment.", goes_on=True), NOON])) as talk:
         await talk.ask("hi")
         assert [event.last for event in talk.events if isinstance(event, OutputAudio)] == [False, False, False, True]
 
 
-async def test_it_stalls_until_it_is_interrupted() -> None:
+async def test_a_stalled_answer_waits_until_it_is_interrupted() -> None:
     model = ScriptedLive([Stall(), NOON])
     async with listening(model) as talk:
         turn = await talk.ask("hi")
@@ -257,7 +257,7 @@ async def test_it_stalls_until_it_is_interrupted() -> None:
     assert (model.interrupts, model.texts) == ([turn], ["hi", "hello?"])
 
 
-async def test_it_fails() -> None:
+async def test_a_scripted_failure_is_reported() -> None:
     script: list[Step] = [Say("I", goes_on=True), Fail("boom", rate_limited=True, retry_after_s=7), NOON]
     async with listening(ScriptedLive(script)) as talk:
         turn = await talk.ask("hi")
@@ -265,13 +265,13 @@ async def test_it_fails() -> None:
         assert TurnFailed(turn, "boom", rate_limited=True, retry_after_s=7) in talk.events
 
 
-async def test_it_counts_what_an_answer_costs() -> None:
+async def test_the_usage_of_an_answer_is_reported() -> None:
     async with listening(ScriptedLive([NOON, Use(12, 3)])) as talk:
         turn = await talk.ask("hi")
         assert talk.events[-3:] == [Usage(turn, 12, 3), GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_when_the_script_is_over_answers_are_empty() -> None:
+async def test_answers_are_empty_after_the_script_ends() -> None:
     async with listening(ScriptedLive()) as talk:
         turn = await talk.ask("hi")
         assert talk.events == [GenerationComplete(turn), TurnComplete(turn)]
@@ -280,7 +280,7 @@ async def test_when_the_script_is_over_answers_are_empty() -> None:
 # What it calls.
 
 
-async def test_calls_side_by_side_are_of_one_message() -> None:
+async def test_adjacent_calls_belong_to_one_message() -> None:
     script: list[Step] = [Call("a"), Call("b"), Say("One moment.", goes_on=True), Call("c"), NOON]
     async with listening(ScriptedLive(script)) as talk:
         turn = await talk.ask("hi")
@@ -291,7 +291,7 @@ async def test_calls_side_by_side_are_of_one_message() -> None:
         assert talk.events[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_it_cancels_calls_and_goes_on_without_their_results() -> None:
+async def test_cancelled_calls_do_not_hold_up_the_answer() -> None:
     async with listening(ScriptedLive([CALL_A, CALL_B, Cancel(after_ms=500), NOON])) as talk:
         turn = await talk.ask("hi")
         assert talk.kinds[:2] == [ToolCalls, ToolCancelled]
@@ -299,7 +299,7 @@ async def test_it_cancels_calls_and_goes_on_without_their_results() -> None:
         assert talk.text == NOON.text
 
 
-async def test_it_waits_for_the_calls_that_it_does_not_cancel() -> None:
+async def test_calls_that_are_not_cancelled_are_waited_for() -> None:
     async with listening(ScriptedLive([CALL_A, CALL_B, Cancel(after_ms=500, ids=("call_a",)), NOON])) as talk:
         turn = await talk.ask("hi")
         assert talk.events[-1] == ToolCancelled(turn, ("call_a",))
@@ -308,7 +308,7 @@ async def test_it_waits_for_the_calls_that_it_does_not_cancel() -> None:
         assert talk.text == NOON.text
 
 
-async def test_calls_that_have_their_results_are_not_cancelled() -> None:
+async def test_calls_with_results_are_not_cancelled() -> None:
     async with listening(ScriptedLive([CALL_A, Cancel(after_ms=500), NOON])) as talk:
         turn = talk.respond("hi")
         await asyncio.sleep(0.1)
@@ -317,14 +317,14 @@ async def test_calls_that_have_their_results_are_not_cancelled() -> None:
         assert ToolCancelled not in talk.kinds
 
 
-async def test_it_can_say_what_the_results_were() -> None:
+async def test_an_answer_can_contain_the_results() -> None:
     async with listening(ScriptedLive([CALL_A, Say("So: {results}")])) as talk:
         await talk.ask("hi")
         await talk.give_results()
         assert talk.text == "So: It's noon."
 
 
-async def test_results_that_come_too_late_are_known_in_the_next_turn() -> None:
+async def test_late_results_are_known_in_the_next_turn() -> None:
     model = ScriptedLive([CALL_A, NOON, NOON])
     async with listening(model) as talk:
         await talk.ask("hi")
@@ -342,20 +342,20 @@ async def test_results_that_come_too_late_are_known_in_the_next_turn() -> None:
 # When the user interrupts.
 
 
-async def test_a_barge_voids_the_rest_of_the_answer() -> None:
+async def test_a_barge_in_cancels_the_rest_of_the_answer() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=100)])) as talk:
         await talk.ask("hi")
         assert talk.kinds == [OutputText, OutputAudio, Interrupted, TurnComplete]
         assert len(audio_of(talk.events)) < 2 * OUTPUT_HZ * NOON.audio_ms // 1000
 
 
-async def test_a_barge_may_come_while_the_answer_is_still_played() -> None:
+async def test_a_barge_in_may_come_while_the_answer_is_still_playing() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=1_000)])) as talk:
         turn = await talk.ask("hi")
         assert talk.events[-3:] == [GenerationComplete(turn), TurnComplete(turn), Interrupted(turn)]
 
 
-async def test_after_a_barge_it_remembers_what_was_heard() -> None:
+async def test_only_what_was_heard_is_remembered_after_a_barge_in() -> None:
     model = ScriptedLive([NOON, Barge(after_ms=100)])
     async with listening(model, answers=False) as talk:
         await talk.ask("hi")
@@ -363,7 +363,7 @@ async def test_after_a_barge_it_remembers_what_was_heard() -> None:
     assert model.messages == [UserMessage("hi"), AssistantMessage("It's")]
 
 
-async def test_a_barge_that_was_forestalled_does_not_come() -> None:
+async def test_a_barge_in_preempted_by_an_interrupt_does_not_happen() -> None:
     async with listening(ScriptedLive([NOON, Barge(after_ms=1_000)])) as talk:
         talk.respond("hi")
         await asyncio.sleep(0.5)
@@ -390,7 +390,7 @@ async def test_two_answers_may_be_in_flight() -> None:
     ]
 
 
-async def test_a_barge_voids_both_answers_in_flight() -> None:
+async def test_a_barge_in_cancels_both_answers_in_flight() -> None:
     async with listening(ScriptedLive([*TWO_IN_FLIGHT, Barge(after_ms=20)])) as talk:
         first, second = await hear(talk), await hear(talk)
         await talk.settle()
@@ -406,7 +406,7 @@ async def test_one_of_two_answers_in_flight_may_be_interrupted() -> None:
         assert GenerationComplete(second) in talk.events
 
 
-async def test_over_a_slow_network_parts_of_a_turn_come_after_it_was_interrupted() -> None:
+async def test_with_latency_events_of_a_turn_arrive_after_its_interruption() -> None:
     async with listening(ScriptedLive(TWO_IN_FLIGHT, latency_ms=200)) as talk:
         first, second = await hear(talk), await hear(talk)
         talk.interrupt("", first)
@@ -421,7 +421,7 @@ async def test_over_a_slow_network_parts_of_a_turn_come_after_it_was_interrupted
 # The connection.
 
 
-async def test_it_goes_away_when_it_said() -> None:
+async def test_the_connection_ends_at_the_announced_time() -> None:
     async with listening(ScriptedLive([Resumable("handle"), GoAwayIn(5_000), Stall()])) as talk:
         talk.respond("hi")
         await asyncio.sleep(4.9)
@@ -431,7 +431,7 @@ async def test_it_goes_away_when_it_said() -> None:
         assert talk.reading.done()
 
 
-async def test_it_tells_a_handle_between_answers() -> None:
+async def test_a_resumption_handle_comes_between_answers() -> None:
     async with listening(ScriptedLive([NOON, Resumable("one"), NOON, Resumable(None)])) as talk:
         await talk.ask("hi")
         assert talk.events[-1] == ResumptionUpdate("one")
@@ -440,19 +440,19 @@ async def test_it_tells_a_handle_between_answers() -> None:
 
 
 @pytest.mark.parametrize("kind", CloseKind)
-async def test_it_hangs_up_after_an_answer(kind: CloseKind) -> None:
+async def test_the_connection_can_end_after_an_answer(kind: CloseKind) -> None:
     async with listening(ScriptedLive([Say("Bye."), HangUp("over", kind, retry_after_s=3)])) as talk:
         turn = await talk.ask("bye")
         assert talk.events[-2:] == [TurnComplete(turn), Closed("over", kind, 3)]
 
 
-async def test_it_hangs_up_in_the_middle_of_an_answer() -> None:
+async def test_the_connection_can_end_in_the_middle_of_an_answer() -> None:
     async with listening(ScriptedLive([Say("I was about", goes_on=True), HangUp()])) as talk:
         await talk.ask("hi")
         assert talk.kinds == [OutputText, OutputAudio, Closed]
 
 
-async def test_it_refuses_to_be_connected() -> None:
+async def test_connect_can_be_refused() -> None:
     model = ScriptedLive(refuses=ModelError("Too many.", rate_limited=True, retry_after_s=5), connect_s=2)
     before_s = asyncio.get_running_loop().time()
     with pytest.raises(ModelError, match="Too many"):
@@ -460,12 +460,12 @@ async def test_it_refuses_to_be_connected() -> None:
     assert asyncio.get_running_loop().time() - before_s >= 2
 
 
-async def test_it_may_take_for_ever_to_be_connected() -> None:
+async def test_connect_can_hang_forever() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(ScriptedLive(connect_s=inf).connect(context()), 3_600)
 
 
-async def test_it_keeps_what_it_was_connected_with() -> None:
+async def test_the_connect_arguments_are_recorded() -> None:
     model, given = ScriptedLive(), context()
     await model.connect(given, resume="handle")
     assert (model.context, model.resumed_with) == (given, "handle")

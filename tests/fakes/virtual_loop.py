@@ -15,7 +15,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         if ready or timeout == 0:
             return ready
         if timeout is None:
-            # Only another thread could wake this loop, so that thread is waited for in real time.
+            # Only another thread can wake this loop, so wait for it in real time.
             return super().select(None)
         self.loop.offset_s += timeout
         return []

@@ -34,27 +34,27 @@ PUSH_MS: Final = 20
 WORD_MS: Final = 256
 GAP_MS: Final = 64
 LEAD_MS: Final = 128
-"""A first word with less than this before it is lost, as with real recognisers."""
+"""A first word with less audio than this before it is lost, as with real recognizers."""
 
 CERTAIN: Final = 10_000
-"""A peak like this is speech for certain; half of it, with a likelihood of a half."""
+"""A peak of this level is certainly speech; half of it has a probability of a half."""
 WORD_PEAK: Final = 9_000
 WORD_STEP: Final = 8
 GAP_PEAK: Final = 4_000
-"""Between words: still speech, but a good place for a cut."""
+"""The level between words: still speech, but a good place to split."""
 
 TONE_HZ: Final = 22_050
 TONE_MS_PER_CHARACTER: Final = 60
 
 
 class Vocabulary:
-    """Words as sound, and back: the peak of a word is its number."""
+    """Encodes words as audio and decodes them: the peak of a word is its number."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
 
     def say(self, text: str) -> bytes:
-        """Some 320 ms a word."""
+        """Encodes a text, at about 320 ms per word."""
         pcm = b""
         for word in text.split():
             if word not in self._words:
@@ -63,7 +63,7 @@ class Vocabulary:
         return pcm[: -len(wave(GAP_MS, GAP_PEAK))]
 
     def read(self, pcm: bytes) -> str:
-        """Those words of which the larger part is there."""
+        """Decodes the words of which the larger part is present."""
         peaks = np.abs(to_samples(pcm).astype(np.int32))
         edges = np.flatnonzero(np.diff(peaks, prepend=-1, append=-1))
         said: list[str] = []
@@ -82,19 +82,19 @@ def wave(ms: int, peak: int, half_period: int = 11) -> bytes:
 
 
 def hum(ms: int) -> bytes:
-    """Surely a voice, but with low tones only."""
+    """Certainly a voice, but with low frequencies only."""
     samples: Samples = (CERTAIN * np.sin(2 * np.pi * 150 / HZ * np.arange(ms * HZ // 1_000))).astype(np.int16)
     return samples.tobytes()
 
 
 class LoudnessVad:
-    """What is loud is speech."""
+    """A VAD to which loud audio is speech."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
         self.fails = False
         self.lag_frames = 0
-        """After the end of speech, for which it still hears some. Real ones do."""
+        """How long it still reports speech after the end of speech, as real ones do."""
         self._lagging: dict[VadStream, int] = {}
 
     def stream(self) -> VadStream:
@@ -114,7 +114,7 @@ class LoudnessVad:
 
 
 class VirtualThreads(Executor):
-    """Does what a thread would do, on the event loop: a job is done when its time is over."""
+    """Runs jobs on the event loop instead of threads: a job is done when its time is over."""
 
     def __init__(self, delay_s: float = 0.0) -> None:
         self.delay_s = delay_s
@@ -133,7 +133,7 @@ class VirtualThreads(Executor):
 
 
 class PerfectRecognizer:
-    """Hears every word, in its time."""
+    """Recognizes every word, after a delay."""
 
     name = "perfect"
 
@@ -141,7 +141,7 @@ class PerfectRecognizer:
         self._words = words
         self.delay_s = delay_s
         self.error: Exception | None = None
-        """What it raises, as long as it is set."""
+        """The error that it raises while it is set."""
         self.heard: list[tuple[str, Urgency]] = []
         self.given_up = 0
         self.tells_interim = True
@@ -161,14 +161,14 @@ class PerfectRecognizer:
         return text
 
     async def aclose(self) -> None:
-        """It has nothing to close."""
+        """There is nothing to close."""
 
     def asked(self, urgency: Urgency) -> list[str]:
         return [text for text, each in self.heard if each is urgency]
 
 
 class Tones:
-    """Says 60 ms a character, in pieces."""
+    """Synthesizes 60 ms of audio per character, in chunks."""
 
     name = "tones"
     output_hz = TONE_HZ
@@ -181,10 +181,10 @@ class Tones:
         self.tells_length = tells_length
         self.error: Exception | None = None
         self.fails_at = "\0"
-        """A text with this in it breaks off after its first piece."""
+        """A text that contains this breaks off after its first chunk."""
         self.asked: list[tuple[str, str | None, float]] = []
         self.went_on: list[bool] = []
-        """Whether each text that it was asked for went on with an answer."""
+        """For each requested text, whether it continued an answer."""
         self.urgencies: list[Urgency] = []
         self.made = 0
         """Pieces of sound."""
@@ -217,15 +217,15 @@ class Tones:
             self.open -= 1
 
     async def aclose(self) -> None:
-        """It has nothing to close."""
+        """There is nothing to close."""
 
 
 def length_ms(text: str, speed: float = 1.0) -> int:
     return round(len(text) * TONE_MS_PER_CHARACTER / speed)
 
 
-class ToldDetector:
-    """Says what it is told to."""
+class FakeTurnDetector:
+    """A turn detector that returns a fixed probability."""
 
     def __init__(self) -> None:
         self.says = 0.0
@@ -236,19 +236,19 @@ class ToldDetector:
         return self.says
 
 
-class Body:
-    """The engines of a cascade, which a test can look at and change."""
+class FakeEngines:
+    """The fake engines of a cascade, which a test can inspect and change."""
 
     def __init__(self) -> None:
         self.words = Vocabulary()
         self.vad = LoudnessVad()
         self.recognizer = PerfectRecognizer(self.words)
-        self.detector = ToldDetector()
+        self.detector = FakeTurnDetector()
         self.threads = VirtualThreads(delay_s=0.07)
         self.workers = Workers(threads=2, pool=self.threads)
         self.batched_vad = BatchedVad(self.vad, VirtualThreads())
         self.known: dict[str, Completeness] = {}
-        """By the grammar."""
+        """The completeness of texts according to the grammar."""
         self.engines = SharedEngines(
             self.batched_vad,
             self.recognizer,
@@ -272,7 +272,7 @@ class Caller(Listener):
         self, model: LiveModel, say: Callable[[str], bytes], transcript: Transcript, *, answers: bool = True
     ) -> None:
         self.at_s: list[float] = []
-        """When each event came."""
+        """The time of each event."""
         self.playing = False
         self.sent_s = 0.0
         """How much audio was sent."""
@@ -284,7 +284,7 @@ class Caller(Listener):
         super().take(event)
 
     def answer(self, final: InputTranscript) -> None:
-        """Asks for the answer to what was heard, if that is not done at once."""
+        """Requests the answer to a final transcript. Subclasses may do so later."""
         self.model.respond(final.turn, final.text)
 
     @property
@@ -305,18 +305,18 @@ class Caller(Listener):
         return [event.text for event in self.events if isinstance(event, InputTranscript) and not event.is_final]
 
     def when(self, kind: type[LiveEvent], place: int = 0) -> float:
-        """The second in which the first such event came, or another one."""
+        """The time of the first event of this type, or of a later one."""
         return [at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, kind)][place]
 
     async def speak(self, text: str) -> float:
-        """Returns when it is said, and gives that time."""
+        """Speaks a text in real time, and returns the time at which it ended."""
         return await self.sound(self._say(text))
 
     async def be_silent(self, ms: int) -> float:
         return await self.sound(bytes(2 * HZ * ms // 1_000))
 
     async def sound(self, pcm: bytes) -> float:
-        """At the pace of a microphone."""
+        """Sends audio at the pace of a microphone."""
         size = 2 * HZ * PUSH_MS // 1_000
         for at in range(0, len(pcm), size):
             self.model.send_audio(pcm[at : at + size], playing=self.playing)

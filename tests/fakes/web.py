@@ -1,4 +1,4 @@
-"""The HTTP routes over a server in the same process, and clients of them: one that waits, and one that reads along."""
+"""The HTTP routes of a server in the same process, and two clients: one waits for the answer, one streams it."""
 
 import asyncio
 import json
@@ -20,8 +20,8 @@ from tests.fakes.calls import LoopClock, Server
 from tests.fakes.scripted import ScriptedModel
 
 
-class Web:
-    """Whoever comes in the header X-User is known by that name; "stranger" is not let in."""
+class WebApp:
+    """The header X-User names the user; "stranger" is refused."""
 
     def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
@@ -61,31 +61,31 @@ class Web:
         return self.problems
 
 
-class Houses:
+class WebApps:
     """Servers with their routes, closed when the test is over."""
 
     def __init__(self) -> None:
-        self.webs: list[Web] = []
+        self.opened: list[WebApp] = []
         self.script = ScriptedModel([])
         """The model of the server that was opened last, if it is scripted."""
 
-    def open(self, *tools: Tool, text: Any, deps: dict[str, Any] | None = None, **rest: Any) -> Web:
+    def open(self, *tools: Tool, text: Any, deps: dict[str, Any] | None = None, **rest: Any) -> WebApp:
         """`text` is a text model, or the script of one."""
         if isinstance(text, list):
             text = self.script = ScriptedModel(text)
-        web = Web(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(deps or {}))
-        self.webs.append(web)
+        web = WebApp(Server(*tools, models={Mode.TEXT: text_factory(text)}, **rest), **(deps or {}))
+        self.opened.append(web)
         return web
 
     async def aclose(self) -> None:
-        for web in self.webs:
+        for web in self.opened:
             await web.aclose()
 
 
 class Reader:
-    """A request to `/api/chat` whose answer is read while it comes, and whose client may go away."""
+    """A request to `/api/chat` whose answer is streamed, and whose client may disconnect."""
 
-    def __init__(self, web: Web, body: dict[str, Any], accept: str = "text/event-stream") -> None:
+    def __init__(self, web: WebApp, body: dict[str, Any], accept: str = "text/event-stream") -> None:
         self.sent: list[Message] = []
         self._gone = asyncio.Event()
         self._body: list[Message] = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
@@ -118,6 +118,6 @@ class Reader:
 
     @property
     def events(self) -> list[tuple[str, Any]]:
-        """Name and data of each, without the heartbeats."""
+        """The name and data of each event, without the heartbeats."""
         blocks = [block.split("\n") for block in self.text.split("\n\n") if block and not block.startswith(":")]
         return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]

@@ -1,4 +1,4 @@
-"""Listeners whose connection is cut in the middle of an answer, and what they have heard of it in the end."""
+"""Clients whose connection is cut in the middle of an answer, and what they have heard of it at the end."""
 
 import asyncio
 import base64
@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from tests.fakes.spelling import read
 from tests.fakes.voice import Vocabulary
-from tests.fault.servers import LOOK_FIRST, PATIENCE_S, QUESTION_WORDS, Client, Message, Place, recital
+from tests.fault.servers import LOOK_FIRST, PATIENCE_S, QUESTION_WORDS, Client, Endpoint, Message, recital
 
 FRAME_S: Final = 0.02
 SILENCE: Final = bytes(640)
 
 
 class Listener(Client):
-    """A client that plays what it gets, at its pace, and says when it has played it."""
+    """A client that plays audio in real time, and reports when it has played it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.speech: dict[int, bytes] = {}
-        """What has come of the speech of each turn: PCM16 at the wire's rate."""
+        """The speech received for each turn, as PCM16 at the wire rate."""
         self._played_at_s = 0.0
         self._made_turn = 0
         self._vocabulary = Vocabulary()
@@ -30,10 +30,10 @@ class Listener(Client):
 
     @property
     def heard(self) -> list[str]:
-        """What was said in each turn, by a voice that can be read."""
+        """The text spoken in each turn, decoded from the audio."""
         return [" ".join(read(pcm).split()) for pcm in self.speech.values()]
 
-    async def open(self, served: Place) -> "Listener":
+    async def open(self, served: Endpoint) -> "Listener":
         await self.connect(served, mode="voice")
         await self.send("start_listening")
         await self.until("state", state="listening")
@@ -43,7 +43,7 @@ class Listener(Client):
         await self.play_to(bytes(640 * 10) + self._vocabulary.say(question))
 
     async def play_to(self, pcm: bytes) -> None:
-        """With a microphone that stays open until what was said is understood."""
+        """Speaks, and keeps the microphone open until the words are recognized."""
         assert self._socket is not None
         frames = [pcm[at : at + 640] for at in range(0, len(pcm), 640)]
         hearing = asyncio.create_task(self.until("transcript", is_final=True))
@@ -54,7 +54,7 @@ class Listener(Client):
         await hearing
 
     async def listen(self, seconds: float, answers: int) -> None:
-        """Hears and plays for so long, or until there is nothing more to be heard."""
+        """Receives and plays for this long, or until there is nothing more to hear."""
         try:
             async with asyncio.timeout(seconds):
                 await self.listen_out(answers)
@@ -62,7 +62,7 @@ class Listener(Client):
             pass
 
     async def listen_out(self, answers: int) -> None:
-        """Until so many answers are told and heard, and the server listens again."""
+        """Waits until this many answers are received and heard, and the server listens again."""
         loop = asyncio.get_running_loop()
         while not (self.state == "listening" and not self.waiting and len(self.every("response")) >= answers):
             is_made = self.state == "speaking" and self._made_turn in self.speech
@@ -88,8 +88,8 @@ class Listener(Client):
         super()._show(message)
 
 
-async def cut_and_come_back(rng: Random, places: Sequence[Place]) -> dict[str, Any]:
-    """One answer, cut at a moment that nobody chose, on its way to a listener who comes back to any of the servers."""
+async def cut_and_come_back(rng: Random, places: Sequence[Endpoint]) -> dict[str, Any]:
+    """Cuts one answer at a random moment; its listener reconnects to any of the servers."""
     spoken, again = rng.random() < 0.4, rng.random() < 0.3
     question = f"{LOOK_FIRST if rng.random() < 0.3 else ''}recite {rng.randint(2, 20)}"
     listener = await Listener().open(rng.choice(places))
@@ -105,7 +105,7 @@ async def cut_and_come_back(rng: Random, places: Sequence[Place]) -> dict[str, A
         await asyncio.sleep(rng.uniform(0.0, 0.6))
         await listener.resume(rng.choice(places))
         assert listener.session["resumed"] is True
-        # What was typed as the connection broke may never have come.
+        # A message typed as the connection broke may never have arrived.
         await listener.send("ping", t=1)
         await listener.until("pong")
         if ("user", question) not in listener.shown:
@@ -125,7 +125,7 @@ async def cut_and_come_back(rng: Random, places: Sequence[Place]) -> dict[str, A
 
 
 def faults_of(outcome: dict[str, Any]) -> list[str]:
-    """What went wrong with one answer; nothing, if it was told and heard once."""
+    """The faults of one answer: none if it was received and heard exactly once."""
     answer, last = recital(outcome["question"]), recital("recite 1")
     faults = []
     if outcome["responses"] != [answer, last]:

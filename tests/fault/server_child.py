@@ -28,7 +28,7 @@ from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.paced import Paced
 from tests.fakes.spelling import SpellingVoice
-from tests.fakes.voice import Body
+from tests.fakes.voice import FakeEngines
 from tests.fault.servers import LOOK_FIRST, QUESTION_WORDS, RECITE, RESTARTING, ROLES, recital, story
 
 NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
@@ -58,13 +58,13 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         port = int(sockets[0].getsockname()[1])
         model = Paced(Storyteller() if model_name == "storyteller" else await app.assistant())
         voice = SpellingVoice()
-        body = Body()
-        body.words.say(" ".join(QUESTION_WORDS))
+        fakes = FakeEngines()
+        fakes.words.say(" ".join(QUESTION_WORDS))
 
         async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        hub = app.hub(model, body.factory(model, voice), synthesize)
+        hub = app.hub(model, fakes.factory(model, voice), synthesize)
         authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 

@@ -1,4 +1,4 @@
-"""Servers in processes of their own over one database, and clients that lose them."""
+"""Server processes that share one database, and clients that lose their connections to them."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.fakes.fork_server import Forked
 
 PATIENCE_S: Final = 15.0
-"""For one message. Other tests may have the machine's cores."""
+"""How long to wait for one message. Other tests may be using all cores."""
 LOOK_FIRST: Final = "look first and "
 ROLES: Final = "who said what"
 RECITE: Final = "recite"
@@ -25,20 +25,20 @@ RECITED: Final = (
     *("mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor", "whiskey"),
 )
 QUESTION_WORDS: Final = ("look", "first", "and", RECITE, *map(str, range(1, len(RECITED) + 1)))
-"""What can be said to these servers."""
+"""The words that these servers recognize."""
 RESTARTING: Final = "The server restarts."
 
 Message = dict[str, Any]
 
 
 def story(asked: str) -> str:
-    """What the model of these servers answers to "tell NAME COUNT"."""
+    """The answer of the model to "tell NAME COUNT"."""
     name, count = asked.removeprefix(LOOK_FIRST).split()[1:]
     return "".join(f"{name}.{number} " for number in range(int(count)))
 
 
 def recital(asked: str) -> str:
-    """What the model answers to "recite COUNT": sentences of three words."""
+    """The answer of the model to "recite COUNT": sentences of three words."""
     words = RECITED[: int(asked.split()[-1])]
     sentences = [" ".join(words[at : at + 3]) for at in range(0, len(words), 3)]
     return "".join(f"{sentence.capitalize()}. " for sentence in sentences)
@@ -59,19 +59,19 @@ class Served:
         await asyncio.to_thread(self.process.wait)
 
     def terminate(self) -> None:
-        """As an orchestrator does it."""
+        """Sends SIGTERM, as an orchestrator does."""
         self.process.send_signal(signal.SIGTERM)
 
 
-class Place(Protocol):
-    """Where a client can go."""
+class Endpoint(Protocol):
+    """Something with an address that a client can connect to."""
 
     @property
     def url(self) -> str: ...
 
 
 class Servers:
-    """Any number of server processes with one folder, hence one database."""
+    """Any number of server processes that share a folder, and so a database."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -121,36 +121,36 @@ async def servers_in(folder: Path) -> AsyncIterator[Servers]:
 
 
 class Client:
-    """A client as a person sees it: connection after connection, it shows one conversation."""
+    """A client as a person sees it: across reconnects, it shows one conversation."""
 
     def __init__(self) -> None:
-        self.told: list[Message] = []
-        """Over all connections."""
+        self.received: list[Message] = []
+        """All messages received, over all connections."""
         self.shown: list[tuple[str, str]] = []
-        """Who said what, as far as it is over."""
+        """Who said what, in finished turns."""
         self.half: str | None = None
-        """What there is of an answer that is being given."""
+        """The part of the current answer received so far."""
         self.handle = ""
         self.last_n = 0
         self.state = ""
         self.waiting: list[str] = []
-        """Typed messages that wait for the answer under way."""
+        """Typed messages queued behind the current answer."""
         self.session: Message = {}
         self._socket: ClientConnection | None = None
 
-    async def connect(self, served: Place, **hello: Any) -> "Client":
+    async def connect(self, served: Endpoint, **hello: Any) -> "Client":
         self._socket = await connect(served.url, compression=None, max_size=None)
         await self.send("hello", **{"mode": "text", **hello})
         self.session = await self.until("session")
         return self
 
-    async def resume(self, served: Place) -> "Client":
+    async def resume(self, served: Endpoint) -> "Client":
         return await self.connect(served, resume=self.handle, last_n=self.last_n)
 
     def twin(self) -> "Client":
-        """Another window of the same person, who takes along what this one knows."""
+        """Another window of the same person, with the state of this one."""
         twin = Client()
-        twin.told, twin.shown, twin.half = [*self.told], [*self.shown], self.half
+        twin.received, twin.shown, twin.half = [*self.received], [*self.shown], self.half
         twin.handle, twin.last_n = self.handle, self.last_n
         return twin
 
@@ -161,7 +161,7 @@ class Client:
     async def hear(self) -> Message:
         assert self._socket is not None
         message: Message = json.loads(await asyncio.wait_for(self._socket.recv(), PATIENCE_S))
-        self.told.append(message)
+        self.received.append(message)
         self._show(message)
         return message
 
@@ -176,24 +176,24 @@ class Client:
                 return message
 
     async def ask(self, text: str) -> None:
-        """A turn, from the first to the last message of it."""
+        """Runs a whole turn."""
         await self.send("text_message", text=text)
         await self.rest()
 
     async def rest(self) -> None:
-        """Until the answer that has begun, or is about to, is over."""
+        """Waits until the current or imminent answer is over."""
         await self.until("state", state="processing")
         await self.until("state", state="idle")
 
     async def rest_for_good(self) -> None:
-        """Until everything that was asked, and what waits behind it, is answered."""
+        """Waits until all questions are answered, including the queued ones."""
         await self.send("ping", t=1)
         await self.until("pong")
         while self.state != "idle" or self.waiting:
             await self.hear()
 
     async def hear_out(self) -> int | None:
-        """All that comes until the connection is gone, and its close code; None if it was cut."""
+        """Reads until the connection ends, and returns its close code; None if it was cut."""
         try:
             while True:
                 await self.hear()
@@ -201,7 +201,7 @@ class Client:
             return None if closed.rcvd is None else closed.rcvd.code
 
     def cut(self) -> None:
-        """The connection is gone, without a word to the server."""
+        """Drops the connection without telling the server."""
         assert self._socket is not None
         self._socket.transport.abort()
 
@@ -210,7 +210,7 @@ class Client:
         await self._socket.close()
 
     def every(self, type: str) -> list[Message]:
-        return [message for message in self.told if message["type"] == type]
+        return [message for message in self.received if message["type"] == type]
 
     @property
     def conversation_id(self) -> str:
@@ -218,12 +218,12 @@ class Client:
 
     @property
     def numbers(self) -> list[int]:
-        return [message["n"] for message in self.told]
+        return [message["n"] for message in self.received]
 
     def _show(self, message: Message) -> None:
         match message:
             case {"type": "session"}:
-                # Its number is ahead of what is repeated after it.
+                # Its number is ahead of the replayed messages after it.
                 self.handle = message["resume"]
                 return
             case {"type": "state"}:
@@ -231,7 +231,7 @@ class Client:
             case {"type": "queued"}:
                 self.waiting = [each["text"] for each in message["messages"]]
             case {"type": "history"}:
-                # An answer that is not there yet may have calls already, and no words.
+                # An unfinished answer may already have calls but no text.
                 self.shown = [(turn["role"], turn["content"]) for turn in message["turns"] if turn["content"]]
                 self.half = None
             case {"type": "transcript", "is_final": True}:
@@ -248,7 +248,7 @@ class Client:
 
 @asynccontextmanager
 async def leaving(clients: Iterable[Client]) -> AsyncIterator[None]:
-    """Closes their connections in the end."""
+    """Closes the connections of the clients at the end."""
     try:
         yield
     finally:
@@ -256,7 +256,7 @@ async def leaving(clients: Iterable[Client]) -> AsyncIterator[None]:
 
 
 def dangling_calls(turns: list[Message]) -> list[str]:
-    """Calls that are not followed by their results before anything else is said."""
+    """Calls that are not directly followed by their results."""
     dangling = []
     for place, turn in enumerate(turns):
         calls = [call["id"] for call in turn.get("calls", ())]

@@ -18,14 +18,14 @@ def record(name: str, number: int) -> CallRecord:
 
 
 async def start_200(database: Database, name: str) -> None:
-    """Twice every one of 100 keys, and the numbers of those that it won."""
+    """Starts every one of 100 keys twice, and prints the numbers of those that it won."""
     for number in range(200):
         if await database.calls.start(record(name, number)) is None:
             say(str(number % 100))
 
 
 async def start_for_ever(database: Database, name: str) -> None:
-    """Says a number only when its record is stored."""
+    """Prints a number only once its record is stored."""
     number = 0
     while True:
         started = CallRecord(f"{name}-{number}", "s1", f"p{number}", None, "f", "set_reminder", 1, number, 9)
@@ -35,7 +35,7 @@ async def start_for_ever(database: Database, name: str) -> None:
 
 
 async def write_much(database: Database, name: str) -> None:
-    """Everything that writes, 16 tasks at a time."""
+    """Runs every kind of write, 16 tasks at a time."""
 
     async def write(task: int) -> None:
         for number in range(25):
@@ -53,7 +53,7 @@ async def open_only(database: Database, name: str) -> None:
 
 
 async def append_when_told(database: Database, name: str) -> None:
-    """A turn of the session s1 for every line on its input, until it is fenced."""
+    """Appends a turn to the session s1 for every input line, until it is fenced."""
     fence = await take(database, name)
     while True:
         await hear()
@@ -84,7 +84,7 @@ async def append(database: Database, name: str, fence: Fence) -> int:
 
 
 async def resume_100(database: Database, name: str) -> None:
-    """With every one of 100 handles, and the sessions that it got."""
+    """Resumes with every one of 100 handles, and prints the sessions that it got."""
     for number in range(100):
         record = await database.sessions.rotate(f"h{number}", f"{name}-{number}", "ann", 2_000, 9_000)
         if record is not None:

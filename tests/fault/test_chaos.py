@@ -49,7 +49,7 @@ async def test_a_turn_replayed_after_a_reconnect_gets_the_stored_result(database
 
 
 @pytest.mark.parametrize("ids", [(None, None), ("temp-1", "temp-2"), ("x", ""), ("call_aaaaaaaaa", "call_bbbbbbbbb")])
-async def test_a_writing_call_that_comes_again_under_another_id_runs_once(ids: tuple[str | None, str | None]) -> None:
+async def test_a_writing_call_repeated_under_another_id_runs_once(ids: tuple[str | None, str | None]) -> None:
     handler = Counted()
     gate = Gate(make_action("book", handler))
     results = [await gate.call("book", {"text": "tea"}, id=id) for id in ids]
@@ -57,7 +57,7 @@ async def test_a_writing_call_that_comes_again_under_another_id_runs_once(ids: t
     assert handler.runs == 1
 
 
-class Workshop:
+class ToolFolder:
     """A tool directory that is changed while a session uses it."""
 
     def __init__(self, folder: Path, environment: str) -> None:
@@ -90,7 +90,7 @@ class Workshop:
 
 
 async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "development")
+    shop = ToolFolder(tmp_path, "development")
     assert (await shop.greet()).data == {"greeting": "Hello, Ada."}
     shop.change()
     build.write(build.build([shop.folder]), shop.artifact)
@@ -101,7 +101,7 @@ async def test_in_development_a_session_whose_tools_were_reloaded_is_stopped(tmp
 
 
 async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "development")
+    shop = ToolFolder(tmp_path, "development")
     shop.change()
     build.write(build.build([shop.folder]), shop.artifact)
     shop.registry.reload()
@@ -111,22 +111,22 @@ async def test_in_development_a_session_gets_reloaded_tools_at_its_next_turn(tmp
 
 
 async def test_in_production_tools_are_not_reloaded(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+    shop = ToolFolder(tmp_path, "production")
     shop.registry.lock()
     with pytest.raises(RegistryError):
         shop.registry.reload()
 
 
-async def test_in_production_a_session_goes_on_with_its_snapshot(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+async def test_in_production_a_session_keeps_its_snapshot(tmp_path: Path) -> None:
+    shop = ToolFolder(tmp_path, "production")
     shop.change()
     shop.executor = shop.execute_with(shop.build("production"), "production")
     assert (await shop.greet()).data == {"greeting": "Hello, Ada."}
     await shop.executor.aclose()
 
 
-async def test_a_session_resumed_on_another_version_gets_it_at_the_next_turn(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "production")
+async def test_a_session_resumed_on_another_version_switches_to_it_at_the_next_turn(tmp_path: Path) -> None:
+    shop = ToolFolder(tmp_path, "production")
     old_version = shop.registry.version
     shop.change()
     registry = shop.build("production")
@@ -139,7 +139,7 @@ async def test_a_session_resumed_on_another_version_gets_it_at_the_next_turn(tmp
     await shop.executor.aclose()
 
 
-async def test_a_third_look_up_and_a_fourth_call_of_a_spoken_turn_are_refused() -> None:
+async def test_a_third_lookup_and_a_fourth_call_in_a_spoken_turn_are_refused() -> None:
     gate = Gate(make_retrieval("kb_search"), make_tool("calculate"))
     gate.session.mode = Mode.VOICE
     searches = [await gate.call("kb_search", {"text": str(n)}) for n in range(3)]

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a turn: what a client has seen as final is there, and the next server goes on."""
+"""kill -9 at any moment of a turn: whatever a client has seen as final is stored, and the next server continues."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def finals(client: Client) -> list[str]:
 
 
 async def come_back(client: Client, heir: Served, *, wait: bool = True) -> None:
-    """Resumes, and waits for the answers that the server of before did not live to give, if there are any."""
+    """Resumes, and waits for any answers that the crashed server did not give."""
     await client.resume(heir)
     assert client.session["resumed"] is True
     await client.until("history")
@@ -41,7 +41,7 @@ async def come_back(client: Client, heir: Served, *, wait: bool = True) -> None:
 
 
 @pytest.mark.parametrize("moment", ["transcript", "tool_call", "tool_result", "response_chunk", "response"])
-async def test_a_turn_survives_the_death_of_its_server(servers: Servers, moment: str) -> None:
+async def test_a_turn_survives_a_crash_of_its_server(servers: Servers, moment: str) -> None:
     asked = f"{LOOK_FIRST}tell s 5"
     victim, heir = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(victim)
@@ -62,8 +62,8 @@ async def test_a_turn_survives_the_death_of_its_server(servers: Servers, moment:
         assert dangling_calls(servers.turns(client.conversation_id)) == []
 
 
-async def test_sessions_outlive_one_server_after_another(servers: Servers) -> None:
-    """Each server dies at a moment that nobody chose, with sessions at all points of their turns."""
+async def test_sessions_survive_successive_server_crashes(servers: Servers) -> None:
+    """Each server is killed at a random moment, with sessions at all points of their turns."""
     rng = Random(3)
     clients = [Client() for _ in range(10)]
     served = await servers.start()
@@ -71,7 +71,7 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
         await asyncio.gather(*(client.connect(served) for client in clients))
         await asyncio.gather(*(client.ask(f"tell s{place} 1") for place, client in enumerate(clients)))
         for death in range(3):
-            # Where the answer to an earlier turn is still under way, this one waits for it.
+            # If an earlier turn is still being answered, this one waits for it.
             for place, client in enumerate(clients):
                 await client.send("text_message", text=f"tell d{death}s{place} {rng.randint(1, 12)}")
             hearing = asyncio.gather(*(client.hear_out() for client in clients))
@@ -89,7 +89,7 @@ async def test_sessions_outlive_one_server_after_another(servers: Servers) -> No
             assert len(client.numbers) == len(set(client.numbers))
 
 
-async def test_what_was_done_for_a_turn_is_not_done_again_when_another_server_answers_it() -> None:
+async def test_actions_of_a_turn_are_not_repeated_when_another_server_answers_it() -> None:
     handler, database = Counted(), MemoryDatabase()
     book = make_action("book", handler)
 

@@ -1,4 +1,4 @@
-"""Answers that are cut on their way to a listener, at any moment, and go on with the same server or another."""
+"""Answers cut by a disconnect at any moment, and continued by the same server or another."""
 
 import asyncio
 from pathlib import Path
@@ -28,5 +28,5 @@ async def run_cuts(folder: Path, count: int, seed: int, at_once: int = 20) -> li
 
 
 @pytest.mark.timeout(120)
-async def test_an_answer_that_is_cut_is_told_and_heard_once(tmp_path: Path) -> None:
+async def test_an_answer_cut_by_a_disconnect_is_sent_and_heard_once(tmp_path: Path) -> None:
     assert await run_cuts(tmp_path, 30, seed=5) == []

@@ -1,4 +1,4 @@
-"""A server is told to stop while many people are talking to it, and another one goes on."""
+"""A server is stopped while many people are talking to it, and another one takes over."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ CLIENTS = 50
 
 
 async def begin(client: Client, served: Served, number: int) -> str:
-    """A session that rests, or one that is in an answer which ends in time, or in one which is too long."""
+    """Starts a session that is idle, in an answer that ends in time, or in one that is too long."""
     await client.connect(served)
     await client.ask(f"tell first{number} 1")
     asked = ["", f"tell short{number} 8", f"tell long{number} 40"][number % 3]
@@ -25,14 +25,16 @@ async def begin(client: Client, served: Served, number: int) -> str:
     return asked
 
 
-async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_of_a_turn(tmp_path: Path) -> None:
+async def test_fifty_drained_clients_continue_on_another_server_without_losing_a_turn(tmp_path: Path) -> None:
     clients = [Client() for _ in range(CLIENTS)]
     async with servers_in(tmp_path) as servers, leaving(clients):
         old, new = await asyncio.gather(servers.start(drain_s=DRAIN_S), servers.start())
         asked = await asyncio.gather(*(begin(client, old, number) for number, client in enumerate(clients)))
         old.terminate()
         assert await asyncio.gather(*(client.hear_out() for client in clients)) == [1012] * CLIENTS
-        assert [[told["reason"] for told in client.every("go_away")] for client in clients] == [[RESTARTING]] * CLIENTS
+        assert [[received["reason"] for received in client.every("go_away")] for client in clients] == [
+            [RESTARTING]
+        ] * CLIENTS
         seen = [list(client.shown) for client in clients]
         stored = [servers.words(client.conversation_id) for client in clients]
         assert stored == seen
@@ -53,7 +55,7 @@ async def test_fifty_clients_are_sent_away_and_go_on_elsewhere_without_the_loss_
             assert len(client.numbers) == len(set(client.numbers))
 
 
-async def test_whoever_is_sent_away_is_given_the_handle_to_come_back_with(tmp_path: Path) -> None:
+async def test_a_drained_client_gets_a_resume_handle(tmp_path: Path) -> None:
     async with servers_in(tmp_path) as servers:
         old, new = await asyncio.gather(servers.start(), servers.start())
         client = await Client().connect(old)
@@ -68,7 +70,7 @@ async def test_whoever_is_sent_away_is_given_the_handle_to_come_back_with(tmp_pa
             assert client.session["resumed"] is True
 
 
-async def test_whoever_comes_while_a_server_stops_is_sent_away_too(tmp_path: Path) -> None:
+async def test_a_client_that_connects_during_a_drain_is_sent_away_too(tmp_path: Path) -> None:
     async with servers_in(tmp_path) as servers:
         old, new = await asyncio.gather(servers.start(drain_s=4.0), servers.start())
         busy = await Client().connect(old)

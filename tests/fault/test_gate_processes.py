@@ -22,7 +22,7 @@ CHILD = Path(__file__).with_name("gate_child.py")
 
 
 class Aftermath:
-    """What a killed process leaves: a database, and the traces of the action."""
+    """What a killed process leaves behind: a database, and the traces of the action."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.ledger = folder / "a.db", folder / "ledger"
@@ -66,14 +66,14 @@ async def aftermath(tmp_path: Path) -> AsyncIterator[Aftermath]:
 
 
 @pytest.mark.parametrize("id", ["call_0123456789", "call_abcdefghi", None])
-async def test_a_redelivery_is_told_that_the_outcome_is_unknown(aftermath: Aftermath, id: str | None) -> None:
+async def test_a_redelivered_call_reports_an_unknown_outcome(aftermath: Aftermath, id: str | None) -> None:
     result = await aftermath.redeliver(seconds_later=3600, id=id)
     assert result.error is not None
     assert result.error.type is ErrorType.CONFLICT
     assert result.error.details == {"outcome": "unknown"}
 
 
-async def test_a_redelivery_right_after_the_death_is_told_so_when_nobody_has_renewed_the_run(
+async def test_a_redelivered_call_right_after_the_crash_reports_an_unknown_outcome_once_the_lease_expires(
     aftermath: Aftermath,
 ) -> None:
     result = await aftermath.redeliver(seconds_later=0)

@@ -1,4 +1,4 @@
-"""Typed messages that wait for the answer under way."""
+"""Typed messages that are queued behind the current answer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def type_three(client: Client) -> None:
         await client.hear()
 
 
-async def test_what_is_typed_during_an_answer_is_answered_after_it_in_order(servers: Servers) -> None:
+async def test_messages_typed_during_an_answer_are_answered_after_it_in_order(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
@@ -36,7 +36,7 @@ async def test_what_is_typed_during_an_answer_is_answered_after_it_in_order(serv
         assert not client.every("error")
 
 
-async def test_a_message_that_waits_is_taken_back(servers: Servers) -> None:
+async def test_a_queued_message_can_be_withdrawn(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
@@ -46,7 +46,7 @@ async def test_a_message_that_waits_is_taken_back(servers: Servers) -> None:
         assert [text for role, text in client.shown if role == "user"] == ["tell a 5", "tell c 1"]
 
 
-async def test_an_interruption_gives_up_what_waits(servers: Servers) -> None:
+async def test_an_interruption_empties_the_queue(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await type_three(client)
@@ -56,7 +56,7 @@ async def test_an_interruption_gives_up_what_waits(servers: Servers) -> None:
         assert [text for role, text in client.shown if role == "user"] == ["tell a 5"]
 
 
-async def test_more_than_a_few_messages_are_refused_and_the_others_kept(servers: Servers) -> None:
+async def test_messages_beyond_the_queue_limit_are_refused_and_the_others_kept(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         for number in range(8):
@@ -66,7 +66,7 @@ async def test_more_than_a_few_messages_are_refused_and_the_others_kept(servers:
         assert [text for role, text in client.shown if role == "user"] == [f"tell s{number} 3" for number in range(6)]
 
 
-async def test_what_waits_outlives_the_server(servers: Servers) -> None:
+async def test_queued_messages_survive_a_server_crash(servers: Servers) -> None:
     victim, heir = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(victim)
     async with leaving([client]):
@@ -80,7 +80,7 @@ async def test_what_waits_outlives_the_server(servers: Servers) -> None:
         assert client.shown == [pair for text in asked for pair in (("user", text), ("assistant", story(text)))]
 
 
-async def test_in_a_call_what_waits_is_answered_when_the_answer_was_heard(servers: Servers) -> None:
+async def test_in_a_call_queued_messages_are_answered_once_the_answer_was_heard(servers: Servers) -> None:
     listener = await Listener().open(await servers.start())
     async with leaving([listener]):
         await listener.send("text_message", text="recite 5")

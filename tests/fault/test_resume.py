@@ -1,4 +1,4 @@
-"""A client loses its connection in the middle of an answer and comes back, to the same server or to another."""
+"""A client loses its connection in the middle of an answer, and resumes on the same server or another."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ def clients(count: int) -> list[Client]:
     return [Client() for _ in range(count)]
 
 
-async def test_a_connection_cut_anywhere_in_an_answer_loses_and_doubles_nothing(servers: Servers) -> None:
+async def test_a_connection_cut_anywhere_in_an_answer_loses_and_repeats_nothing(servers: Servers) -> None:
     served = await servers.start()
     rng = Random(7)
 
@@ -47,7 +47,7 @@ async def test_a_connection_cut_anywhere_in_an_answer_loses_and_doubles_nothing(
         await asyncio.gather(*(lose_and_come_back(each, f"s{number}") for number, each in enumerate(talking)))
 
 
-async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(servers: Servers) -> None:
+async def test_messages_produced_while_disconnected_are_sent_by_another_server(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -56,11 +56,11 @@ async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(serv
         client.cut()
         await asyncio.sleep(1.5)
         seen_n = client.last_n
-        before = len(client.told)
+        before = len(client.received)
         await client.resume(two)
         await client.until("history")
         await client.until("state", state="idle")
-        session, *repeated, history, _ = client.told[before:]
+        session, *repeated, history, _ = client.received[before:]
         assert session["resumed"] is True
         assert [message["n"] for message in repeated] == list(range(seen_n + 1, session["n"]))
         assert [message["text"] for message in repeated if message["type"] == "response"] == [story("tell s 5")]
@@ -71,7 +71,7 @@ async def test_what_is_said_while_nobody_is_there_is_told_by_another_server(serv
         assert len(client.shown) == 4
 
 
-async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(servers: Servers) -> None:
+async def test_another_server_continues_the_answer_and_the_first_one_is_fenced(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     rng = Random(11)
 
@@ -84,9 +84,9 @@ async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(se
         second = await first.twin().resume(two)
         async with leaving([second]):
             assert second.session["resumed"] is True
-            begun = len(second.told)
+            begun = len(second.received)
             await second.rest()
-            assert next(each for each in second.told[begun:] if each["type"] == "response_chunk")["is_first"]
+            assert next(each for each in second.received[begun:] if each["type"] == "response_chunk")["is_first"]
             assert second.shown[-2:] == [("user", asked), ("assistant", story(asked))]
             closed = await first.hear_out()
             assert second.shown == servers.words(second.conversation_id)
@@ -99,7 +99,7 @@ async def test_another_server_takes_up_the_answer_and_the_first_one_is_fenced(se
     assert closed == [4409] * 6
 
 
-async def test_a_turn_that_the_user_gave_up_is_not_answered_by_another_server(servers: Servers) -> None:
+async def test_a_turn_interrupted_by_the_user_is_not_answered_by_another_server(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -115,7 +115,7 @@ async def test_a_turn_that_the_user_gave_up_is_not_answered_by_another_server(se
         assert story("tell s 9") not in [text for _, text in servers.words(client.conversation_id)]
 
 
-async def test_of_two_clients_with_one_handle_exactly_one_keeps_the_session(servers: Servers) -> None:
+async def test_exactly_one_of_two_clients_with_one_handle_keeps_the_session(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
 
     async def contend(number: int) -> list[bool]:
@@ -136,7 +136,7 @@ async def test_of_two_clients_with_one_handle_exactly_one_keeps_the_session(serv
     assert [sum(answered) for answered in contests] == [1] * 16
 
 
-async def test_a_session_may_go_to_and_fro_between_servers(servers: Servers) -> None:
+async def test_a_session_can_move_back_and_forth_between_servers(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -148,7 +148,7 @@ async def test_a_session_may_go_to_and_fro_between_servers(servers: Servers) -> 
             await client.ask(f"tell b{place} 1")
         assert client.shown == servers.words(client.conversation_id)
         assert len(client.shown) == 10
-        # Whatever the servers had of it before, they have let go of it without harm to what they have now.
+        # The servers have released all earlier state of the session without harm to the current one.
         await asyncio.sleep(0.5)
         await client.ask("tell c 1")
         assert len(servers.words(client.conversation_id)) == 12

@@ -1,4 +1,4 @@
-"""One database, several processes, and some of them die."""
+"""Several processes share one database, and some of them are killed."""
 
 import asyncio
 import sqlite3
@@ -32,7 +32,7 @@ class Child:
         self._stdin.write(b"go\n")
 
     async def hear_all(self) -> list[str]:
-        """All it says until it ends, which it must do by itself and without an error."""
+        """Everything it prints until it exits, on its own and without an error."""
         words = (await self._stdout.read()).decode().split()
         assert await self._process.wait() == 0
         return words
@@ -48,7 +48,7 @@ class Child:
 
 @asynccontextmanager
 async def children(database: Path, task: str, count: int) -> AsyncIterator[list[Child]]:
-    """So many processes, all loaded and waiting for the word, then let go at once."""
+    """Starts this many processes, and lets them go at once when all are loaded."""
     pipe = asyncio.subprocess.PIPE
     started = [
         Child(
@@ -71,7 +71,7 @@ async def children(database: Path, task: str, count: int) -> AsyncIterator[list[
 
 @asynccontextmanager
 async def session_of_ann(path: Path) -> AsyncIterator[Database]:
-    """The session s1 on the conversation c1, in this process."""
+    """Begins the session s1 of the conversation c1, in this process."""
     database = await open_database(path)
     try:
         await database.conversations.create(Conversation("c1", "ann", "", 1_000, 1_000))
@@ -85,7 +85,7 @@ def session(id: str, handle_hash: str) -> SessionRecord:
     return SessionRecord(id, "ann", "c1", "text", "v1", 0, b"{}", handle_hash, 9_000, "test", 1, 5_000, 1_000)
 
 
-async def test_two_processes_win_each_key_once_between_them(tmp_path: Path) -> None:
+async def test_each_key_is_won_by_exactly_one_of_two_processes(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await (await open_database(path)).aclose()
     async with children(path, "start_200", 2) as racers:
@@ -93,7 +93,7 @@ async def test_two_processes_win_each_key_once_between_them(tmp_path: Path) -> N
     assert sorted(int(key) for keys in won for key in keys) == list(range(100))
 
 
-async def test_two_processes_open_a_fresh_database_at_once(tmp_path: Path) -> None:
+async def test_two_processes_can_open_a_fresh_database_at_once(tmp_path: Path) -> None:
     for attempt in range(3):
         path = tmp_path / f"{attempt}.db"
         async with children(path, "open_only", 2) as racers:
@@ -111,23 +111,24 @@ async def test_heavy_writing_from_two_processes_loses_nothing(tmp_path: Path) ->
         assert connection.execute("SELECT count(*) FROM audit").fetchone() == (2 * 16 * 25 * 3,)
 
 
-async def test_every_start_that_was_told_survives_a_kill(tmp_path: Path) -> None:
+async def test_every_acknowledged_start_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with children(path, "start_for_ever", 1) as (victim,):
-        for told in range(50):
-            assert await victim.hear() == str(told)
+        for number in range(50):
+            assert await victim.hear() == str(number)
         await victim.kill()
     database = await open_database(path)
     try:
-        found = [await database.calls.find("s1", f"p{told}", None) for told in range(50)]
+        found = [await database.calls.find("s1", f"p{number}", None) for number in range(50)]
     finally:
         await database.aclose()
     assert found == [
-        CallRecord(f"child0-{told}", "s1", f"p{told}", None, "f", "set_reminder", 1, told, 9) for told in range(50)
+        CallRecord(f"child0-{number}", "s1", f"p{number}", None, "f", "set_reminder", 1, number, 9)
+        for number in range(50)
     ]
 
 
-async def test_a_call_that_a_killed_process_left_can_be_restarted_by_the_next(tmp_path: Path) -> None:
+async def test_a_call_left_by_a_killed_process_can_be_restarted_by_the_next(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with children(path, "start_for_ever", 1) as (victim,):
         assert await victim.hear() == "0"
@@ -157,12 +158,12 @@ async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(tmp_path
         assert [each.text for each in await database.conversations.turns("c1")] == ["By child0.", "By test."]
 
 
-async def test_no_turn_comes_after_a_takeover_in_the_middle_of_writing(tmp_path: Path) -> None:
+async def test_no_turn_is_written_by_the_old_owner_after_a_takeover(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (earlier,):
         assert await earlier.hear() == "leased"
-        for told in range(1, 30):
-            assert await earlier.hear() == str(told)
+        for number in range(1, 30):
+            assert await earlier.hear() == str(number)
         await database.sessions.take_lease("s1", "test", 3_000, 7_000)
         seen = [each.seq for each in await database.conversations.turns("c1")]
         rest = await earlier.hear_all()
@@ -170,19 +171,19 @@ async def test_no_turn_comes_after_a_takeover_in_the_middle_of_writing(tmp_path:
         assert [each.seq for each in await database.conversations.turns("c1")] == seen
 
 
-async def test_every_turn_that_was_told_survives_a_kill(tmp_path: Path) -> None:
+async def test_every_acknowledged_turn_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (victim,):
         assert await victim.hear() == "leased"
-        for told in range(1, 51):
-            assert await victim.hear() == str(told)
+        for number in range(1, 51):
+            assert await victim.hear() == str(number)
         await victim.kill()
         seen = [each.seq for each in await database.conversations.turns("c1")]
         assert seen == list(range(1, len(seen) + 1))
         assert len(seen) >= 50
 
 
-async def test_of_two_processes_that_resume_a_session_one_has_its_newest_handle(tmp_path: Path) -> None:
+async def test_only_one_of_two_processes_resuming_a_session_has_its_newest_handle(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     database = await open_database(path)
     try:

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of an action: whoever comes back is told within seconds that its outcome is unknown, once."""
+"""kill -9 during an action: a reconnecting client learns once, within seconds, that the outcome is unknown."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 class Bank:
-    """A folder of servers with an action that goes on until it is let finish."""
+    """A folder of servers with an action that runs until it is allowed to finish."""
 
     def __init__(self, folder: Path, *, asks: bool = False) -> None:
         self.home = write_tool(
@@ -87,7 +87,7 @@ async def start(servers: Servers) -> tuple[Served, Served]:
 
 
 async def transfer_and_die(servers: Servers, bank: Bank) -> tuple[Client, Served]:
-    """A client whose server was killed in the middle of the action, and a server to come back to."""
+    """A client whose server was killed in the middle of the action, and a server to resume on."""
     victim, heir = await start(servers)
     client = await Client().connect(victim, mode="text")
     await client.send("text_message", text=WISH)
@@ -102,11 +102,11 @@ def unknown_in(client: Client) -> list[str]:
     return [message["text"] for message in client.every("response") if UNKNOWN in message["text"]]
 
 
-async def test_who_waits_is_told_at_once_that_the_outcome_is_unknown(servers: Servers, bank: Bank) -> None:
+async def test_a_waiting_client_learns_at_once_that_the_outcome_is_unknown(servers: Servers, bank: Bank) -> None:
     client, heir = await transfer_and_die(servers, bank)
     async with leaving([client]):
         await client.resume(heir)
-        # The lease of the run is over within three seconds. The patience of this client has room for a busy machine.
+        # The lease of the run expires within three seconds. The client's timeout allows for a busy machine.
         result = await client.until("tool_result")
         assert (result["ok"], result["result"]["error"]["details"]) == (False, {"outcome": "unknown"})
         answer = (await client.until("response"))["text"]
@@ -118,7 +118,7 @@ async def test_who_waits_is_told_at_once_that_the_outcome_is_unknown(servers: Se
         assert (len(unknown_in(client)), bank.transfers) == (1, 1)
 
 
-async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank: Bank) -> None:
+async def test_a_client_that_changes_the_subject_is_told_once(servers: Servers, bank: Bank) -> None:
     client, heir = await transfer_and_die(servers, bank)
     third = await servers.start(model="builtin")
     async with leaving([client]):
@@ -137,11 +137,11 @@ async def test_who_goes_on_to_something_else_is_told_once(servers: Servers, bank
         await client.ask("what is 4 plus 5")
         assert client.shown[-1] == ("assistant", "4 plus 5 is 9.")
         assert (len(unknown_in(client)), bank.transfers) == (1, 1)
-        told = [turn for turn in servers.turns(client.conversation_id) if turn["role"] == "tool"]
-        assert [turn["name"] for turn in told].count("transfer_money") == 1
+        received = [turn for turn in servers.turns(client.conversation_id) if turn["role"] == "tool"]
+        assert [turn["name"] for turn in received].count("transfer_money") == 1
 
 
-async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(servers: Servers, bank: Bank) -> None:
+async def test_a_client_that_returns_while_the_action_still_runs_gets_its_result(servers: Servers, bank: Bank) -> None:
     one, two = await start(servers)
     client = await Client().connect(one, mode="text")
     async with leaving([client]):
@@ -150,14 +150,14 @@ async def test_who_comes_back_while_it_still_runs_elsewhere_gets_its_result(serv
         client.cut()
         await client.resume(two)
         await client.until("state", state="processing")
-        # Longer than the lease of a run that nobody renews.
+        # Longer than the lease of a run that is not renewed.
         await asyncio.sleep(4)
         (bank.home / "done").touch()
         assert (await client.until("response"))["text"].strip() == "The money has been transferred."
         assert (unknown_in(client), bank.transfers) == ([], 1)
 
 
-async def test_who_had_approved_it_by_a_button_is_told_without_asking(servers: Servers) -> None:
+async def test_a_client_that_approved_by_button_is_told_without_asking(servers: Servers) -> None:
     bank = Bank(servers.folder, asks=True)
     victim, heir = await start(servers)
     client = await Client().connect(victim, mode="text")
@@ -179,11 +179,11 @@ async def chat(served: WholeServer, **body: Any) -> dict[str, Any]:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{served.port}", timeout=PATIENCE_S) as http:
         answer = await http.post("/api/chat", json=body)
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        received: dict[str, Any] = answer.json()
+        return received
 
 
-async def test_over_http_the_next_message_is_told(tmp_path: Path, bank: Bank) -> None:
+async def test_over_http_the_next_message_reports_the_unknown_outcome(tmp_path: Path, bank: Bank) -> None:
     with serve(tmp_path) as victim, serve(tmp_path) as heir:
         id = (await chat(victim, message="what is 2 plus 3"))["conversationId"]
         lost = asyncio.create_task(chat(victim, message=WISH, conversation_id=id))

@@ -33,7 +33,7 @@ def adapt_for_gemini(parameters: dict[str, Any]) -> dict[str, Any]:
 
 @fuzz
 @given(tool_parameters())
-def test_openai_and_mcp_get_the_parameters_as_they_are(parameters: dict[str, Any]) -> None:
+def test_openai_and_mcp_get_the_parameters_unchanged(parameters: dict[str, Any]) -> None:
     before = copy.deepcopy(parameters)
     spec = make_spec(parameters)
     assert ADAPTERS["openai_chat"](spec)["function"]["parameters"] == before
@@ -43,7 +43,7 @@ def test_openai_and_mcp_get_the_parameters_as_they_are(parameters: dict[str, Any
 
 @fuzz
 @given(tool_parameters())
-def test_adapting_changes_nothing_and_gives_the_same_twice(parameters: dict[str, Any]) -> None:
+def test_adapting_is_deterministic_and_does_not_change_its_input(parameters: dict[str, Any]) -> None:
     before = msgspec.json.encode(parameters)
     first = {name: msgspec.json.encode(adapt(make_spec(parameters))) for name, adapt in ADAPTERS.items()}
     second = {name: msgspec.json.encode(adapt(make_spec(parameters))) for name, adapt in ADAPTERS.items()}
@@ -53,14 +53,14 @@ def test_adapting_changes_nothing_and_gives_the_same_twice(parameters: dict[str,
 
 @fuzz
 @given(tool_parameters())
-def test_googles_sdk_takes_every_gemini_declaration(parameters: dict[str, Any]) -> None:
+def test_googles_sdk_accepts_every_gemini_declaration(parameters: dict[str, Any]) -> None:
     declaration = ADAPTERS["gemini"](make_spec(parameters))
     assert genai.FunctionDeclaration(**declaration).model_dump(exclude_none=True, by_alias=True) == declaration
 
 
 @fuzz
 @given(tool_parameters())
-def test_gemini_gets_only_what_its_server_takes(parameters: dict[str, Any]) -> None:
+def test_gemini_gets_only_what_its_server_accepts(parameters: dict[str, Any]) -> None:
     adapted = adapt_for_gemini(parameters)
     assert not adapted or (adapted["type"] == "OBJECT" and adapted["properties"])
     for nodes in collect_adapted(adapted).values():

@@ -128,7 +128,7 @@ def fill(beginning: str, piece: str, end: str = "") -> str:
     ],
     ids=lambda frame: ascii(frame)[:40],
 )
-def test_the_worst_frames_do_not_hold_up_the_loop(frame: str) -> None:
+def test_the_worst_frames_do_not_block_the_loop(frame: str) -> None:
     # The time of this thread alone: other programs on the machine do not count.
     before = time.thread_time()
     assert isinstance(answer(decode, frame), ClientMessage | ProtocolError)
@@ -173,7 +173,7 @@ def structs_of(kind: type[S]) -> st.SearchStrategy[S]:
 @pytest.mark.parametrize("kind", SERVER_MESSAGES, ids=tag_of)
 @given(data=st.data(), n=st.integers(1, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_a_server_message_arrives_as_it_was_sent(kind: type[ServerMessage], data: st.DataObject, n: int) -> None:
+def test_a_server_message_arrives_unchanged(kind: type[ServerMessage], data: st.DataObject, n: int) -> None:
     message = data.draw(structs_of(kind))
     assert decode_server(encode(message, n)) == replace(message, n=n)
 

@@ -56,7 +56,7 @@ class AnythingGoes(RuleBasedStateMachine):
         super().__init__()
         self.state = SessionState()
         self.now_ms = 0
-        self.told = Phase.IDLE
+        self.client_phase = Phase.IDLE
         self.interrupted: set[int] = set()
         self.answered: set[int] = set()
         self.timer_at_ms: int | None = None
@@ -77,7 +77,7 @@ class AnythingGoes(RuleBasedStateMachine):
     def check(self, effect: Effect, before: SessionState) -> None:
         match effect:
             case Send(message=s.StateChanged(state=state)):
-                self.told = Phase(state)
+                self.client_phase = Phase(state)
             case InterruptModel(turn=turn) if before.turn is not None and before.turn.id == turn:
                 self.interrupted.add(before.turn.number)
             case SendAudio(number=number):
@@ -85,7 +85,7 @@ class AnythingGoes(RuleBasedStateMachine):
                 assert number not in self.interrupted, "audio after an interruption"
             case StoreAnswer(number=number, is_whole=is_whole):
                 assert number <= self.state.turns
-                assert not (is_whole and number in self.answered), "an answer told twice"
+                assert not (is_whole and number in self.answered), "an answer sent twice"
                 self.answered |= {number} if is_whole else set()
             case StoreUser(turn=turn, number=number):
                 assert (turn, number) in self.state.recent, "words of an unknown turn"
@@ -94,10 +94,10 @@ class AnythingGoes(RuleBasedStateMachine):
 
     @invariant()
     def the_client_knows_the_state(self) -> None:
-        assert self.told is self.state.phase
+        assert self.client_phase is self.state.phase
 
     @invariant()
-    def nobody_is_stuck_in_speaking(self) -> None:
+    def the_session_is_not_stuck_in_speaking(self) -> None:
         turn = self.state.turn
         if self.state.phase is Phase.SPEAKING and turn is not None and turn.complete:
             assert self.timer_at_ms == turn.deadline_ms
@@ -109,7 +109,7 @@ class AnythingGoes(RuleBasedStateMachine):
         assert len(self.state.queue) <= MAX_QUEUED + 1
 
     @invariant()
-    def a_turn_is_under_way_or_the_session_rests(self) -> None:
+    def a_turn_is_active_or_the_session_is_idle(self) -> None:
         assert self.state.resting in RESTING
         assert (self.state.turn is None) == (self.state.phase in RESTING)
         assert (self.state.turn is not None) == (self.state.phase in BUSY)

@@ -39,13 +39,13 @@ def test_the_file_of_the_current_folder_is_read(tmp_path: Path) -> None:
     assert settings.tools.build is False
 
 
-def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
+def test_a_named_file_is_read_instead(tmp_path: Path) -> None:
     write(tmp_path, "[audit]\narguments = false")
     named = write(tmp_path, "[audit]\narguments = true", "other.toml")
     assert load(named, {}, tmp_path).audit.arguments is True
 
 
-def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_named_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no settings file .*missing\.toml"):
         load(Path("missing.toml"), {}, tmp_path)
 
@@ -89,7 +89,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ("tools = 3", "antiphon.toml: tools is 3; it must be a table, which starts with [tools]."),
     ],
 )
-def test_an_unknown_key_of_the_file_names_the_nearest(tmp_path: Path, toml: str, told: str) -> None:
+def test_the_error_for_an_unknown_key_names_the_nearest(tmp_path: Path, toml: str, told: str) -> None:
     assert problems(tmp_path, toml) == (told,)
 
 
@@ -102,13 +102,13 @@ def test_an_unknown_key_of_the_file_names_the_nearest(tmp_path: Path, toml: str,
         ("ANTIPHON_SERVER_ENVIRONMENT", "ANTIPHON_SERVER__ENVIRONMENT"),
     ],
 )
-def test_an_unknown_variable_names_the_nearest(tmp_path: Path, variable: str, nearest: str) -> None:
+def test_the_error_for_an_unknown_variable_names_the_nearest(tmp_path: Path, variable: str, nearest: str) -> None:
     assert problems(tmp_path, **{variable: "x"}) == (
         f"{variable}: there is no such setting. The nearest is {nearest}.",
     )
 
 
-def test_other_programs_variables_are_left_alone(tmp_path: Path) -> None:
+def test_variables_of_other_programs_are_ignored(tmp_path: Path) -> None:
     assert load(None, {"PATH": "/bin", "ANTIPHONAL": "1"}, tmp_path).given == {}
 
 
@@ -125,11 +125,11 @@ def test_other_programs_variables_are_left_alone(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_value_of_the_file_tells_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
+def test_the_error_for_a_wrong_value_in_the_file_lists_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
     assert problems(tmp_path, toml) == (f"antiphon.toml: {told}",)
 
 
-def test_a_wrong_value_of_a_variable_names_the_variable(tmp_path: Path) -> None:
+def test_the_error_for_a_wrong_value_in_a_variable_names_it(tmp_path: Path) -> None:
     assert problems(tmp_path, "[tools]\nbuild = true", ANTIPHON_TOOLS__BUILD="maybe") == (
         'ANTIPHON_TOOLS__BUILD is "maybe"; it must be true or false.',
     )
@@ -140,7 +140,7 @@ def test_a_list_in_a_variable_that_is_broken_json_is_an_error(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("url", ["postgres://h/db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///a?b"])
-def test_a_storage_that_does_not_work_today_is_refused(tmp_path: Path, url: str) -> None:
+def test_an_unsupported_storage_is_refused(tmp_path: Path, url: str) -> None:
     (problem,) = problems(tmp_path, f'[storage]\nurl = "{url}"')
     assert problem.endswith('it must be "sqlite", "memory", or "sqlite:///" followed by the path of a file.')
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     assert "is not UTF-8 text" in problems(tmp_path)[0]
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     toml = '[tools]\nbuild = 2\nbild = 1\n[sever]\n[storage]\nurl = "x"'
     told = problems(tmp_path, toml, ANTIPHON_AUDIT__ARGUMENTS="perhaps", ANTIPHON_X="1")
     assert [re.split(r"; |\. ", problem)[0] for problem in told] == [
@@ -212,15 +212,15 @@ def test_without_a_file_the_project_is_the_current_folder(tmp_path: Path) -> Non
     assert load(None, {}, tmp_path).project_dir == tmp_path
 
 
-def test_the_data_folder_is_the_platforms(tmp_path: Path) -> None:
+def test_the_data_folder_follows_the_platform(tmp_path: Path) -> None:
     assert load(None, {}, tmp_path).data_dir == user_data_path("antiphon", appauthor=False)
 
 
-def test_a_variable_moves_the_data_folder(tmp_path: Path) -> None:
+def test_a_variable_changes_the_data_folder(tmp_path: Path) -> None:
     assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).data_dir == tmp_path / "data"
 
 
-def test_the_artifact_of_a_project_lies_beside_its_file(tmp_path: Path) -> None:
+def test_the_artifact_of_a_project_is_beside_its_file(tmp_path: Path) -> None:
     write(tmp_path, "")
     assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).artifact_path == tmp_path / "tool_registry.json"
 
@@ -230,7 +230,7 @@ def test_a_tools_folder_makes_a_project_too(tmp_path: Path) -> None:
     assert load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path).artifact_path == tmp_path / "tool_registry.json"
 
 
-def test_without_a_project_the_artifact_lies_in_the_data_folder(tmp_path: Path) -> None:
+def test_without_a_project_the_artifact_is_in_the_data_folder(tmp_path: Path) -> None:
     settings = load(None, {"ANTIPHON_DATA_DIR": "data"}, tmp_path)
     assert settings.artifact_path == tmp_path / "data" / "tool_registry.json"
 
@@ -257,7 +257,7 @@ def test_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
             load(None, {"ANTIPHON_SERVER__PROXIES": wrong}, tmp_path)
 
 
-def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
+def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
     write(tmp_path, '[tools]\npaths = ["tools"]\nbuild = true')
     env = {"ANTIPHON_TOOLS__BUILD": "true", "ANTIPHON_DATA_DIR": "data"}
     assert load(None, env, tmp_path).origins() == {
@@ -292,7 +292,7 @@ def test_origins_tell_where_every_value_came_from(tmp_path: Path) -> None:
     }
 
 
-def test_the_assistant_can_be_given_by_the_file_and_by_the_environment(tmp_path: Path) -> None:
+def test_the_assistant_can_be_set_by_the_file_and_by_the_environment(tmp_path: Path) -> None:
     write(tmp_path, '[assistant]\nname = "Ada"\ninstructions = """\nBe brief.\nBe kind."""\ngreeting = ""')
     assistant = load(None, {"ANTIPHON_ASSISTANT__NAME": "Bob"}, tmp_path).assistant
     assert (assistant.name, assistant.instructions, assistant.greeting) == ("Bob", "Be brief.\nBe kind.", "")
@@ -320,7 +320,7 @@ def test_instructions_are_read_from_a_file_beside_the_settings(tmp_path: Path) -
         ('instructions = "a"\ninstructions_file = "long.md"', "and assistant.instructions are both set."),
     ],
 )
-def test_an_assistant_that_cannot_be_is_one_clear_sentence(tmp_path: Path, toml: str, problem: str) -> None:
+def test_an_invalid_assistant_is_reported_in_one_clear_sentence(tmp_path: Path, toml: str, problem: str) -> None:
     write(tmp_path, "x" * 20_001, "long.md")
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     (told,) = problems(tmp_path, f"[assistant]\n{toml}")
@@ -346,7 +346,7 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
         ("middle_silence_ms = 300", (225, 300, 900)),
     ],
 )
-def test_whoever_sets_the_outer_silences_need_not_think_of_the_middle_one(
+def test_the_middle_silence_adapts_to_the_outer_ones(
     tmp_path: Path, text: str, silences_ms: tuple[int, int, int]
 ) -> None:
     write(tmp_path, f"[speech]\n{text}")

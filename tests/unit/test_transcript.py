@@ -49,13 +49,13 @@ def test_a_conversation_can_be_stored_and_read_again() -> None:
 # The user's words.
 
 
-def test_words_that_are_not_known_yet_are_no_message() -> None:
+def test_a_turn_without_words_yet_is_not_a_message() -> None:
     transcript = make_transcript()
     assert list(transcript.messages) == [*ONE, AssistantMessage("Sunny.")]
     assert transcript.user_entry("two") is not None
 
 
-def test_words_that_come_late_take_the_place_that_was_kept_for_them() -> None:
+def test_late_words_take_their_reserved_place() -> None:
     transcript = make_transcript()
     transcript.set_user("three", "thanks")
     entry = transcript.set_user("two", "and the weather", spoken=False, at_ms=99)
@@ -68,7 +68,7 @@ def test_words_that_come_late_take_the_place_that_was_kept_for_them() -> None:
     assert (entry.spoken, entry.at_ms) == (True, 3), "the turn began when it began"
 
 
-def test_words_that_come_late_come_first_in_their_turn() -> None:
+def test_late_words_come_first_in_their_turn() -> None:
     transcript = Transcript()
     transcript.add(Entry("one", CALL))
     transcript.add(Entry("one", RESULT))
@@ -90,14 +90,14 @@ def test_later_words_of_a_turn_replace_earlier_ones() -> None:
 # The answer.
 
 
-def test_an_answer_is_cut_where_it_stands() -> None:
+def test_an_answer_is_truncated_in_place() -> None:
     transcript = make_transcript()
     entry = transcript.set_answer("one", "It's", spoken=True, at_ms=99)
     assert list(transcript.messages) == [*ONE[:-1], AssistantMessage("It's"), AssistantMessage("Sunny.")]
     assert (entry.spoken, entry.at_ms) == (False, 2)
 
 
-def test_an_answer_of_which_nothing_was_heard_is_no_message_and_what_tools_did_stays() -> None:
+def test_an_unheard_answer_is_removed_but_its_tool_calls_stay() -> None:
     transcript = make_transcript()
     transcript.set_answer("one", "")
     assert list(transcript.messages) == [*ONE[:-1], AssistantMessage("Sunny.")]
@@ -110,7 +110,7 @@ def test_a_message_with_calls_is_not_the_answer() -> None:
     assert list(transcript.messages) == [CALL, RESULT, AssistantMessage("It's noon.")]
 
 
-def test_what_is_added_to_an_earlier_turn_comes_at_its_end() -> None:
+def test_additions_to_an_earlier_turn_come_at_its_end() -> None:
     transcript = Transcript()
     transcript.set_user("one", "book it")
     transcript.set_user("two", "hello")
@@ -138,7 +138,7 @@ def test_a_message_is_blank_if_it_says_and_does_nothing(message: Message, blank:
 # A turn that goes on under another id.
 
 
-def test_a_turn_that_goes_on_keeps_its_place_and_its_time() -> None:
+def test_a_continued_turn_keeps_its_place_and_time() -> None:
     transcript = make_transcript()
     transcript.rename("one", "three")
     entry = transcript.set_user("three", "what time is it in Tokyo")
@@ -148,7 +148,7 @@ def test_a_turn_that_goes_on_keeps_its_place_and_its_time() -> None:
     assert transcript.user_entry("one") is None
 
 
-def test_a_turn_that_is_not_there_cannot_be_renamed() -> None:
+def test_a_missing_turn_cannot_be_renamed() -> None:
     transcript = make_transcript()
     transcript.rename("unknown", "three")
     assert transcript.entries == make_transcript().entries
@@ -158,7 +158,7 @@ def test_a_turn_that_is_not_there_cannot_be_renamed() -> None:
 
 
 @pytest.mark.parametrize(("turn", "text"), [("one", "really?"), ("two", "and the weather"), ("new", "hello")])
-def test_the_conversation_with_these_words_is_the_one_that_comes_of_them(turn: str, text: str) -> None:
+def test_a_preview_with_these_words_equals_the_later_conversation(turn: str, text: str) -> None:
     transcript = make_transcript()
     expected = transcript.with_user(turn, text)
     assert transcript.entries == make_transcript().entries, "nothing has changed yet"
@@ -175,7 +175,7 @@ def test_the_conversation_with_these_words_is_the_one_that_comes_of_them(turn: s
         (None, [*ONE, AssistantMessage("Sunny.")]),
     ],
 )
-def test_the_conversation_before_a_turn(turn: str | None, expected: list[Message]) -> None:
+def test_the_conversation_before_a_turn_excludes_it(turn: str | None, expected: list[Message]) -> None:
     assert list(make_transcript().before(turn)) == expected
 
 
@@ -187,7 +187,7 @@ def test_the_conversation_before_a_turn(turn: str | None, expected: list[Message
         lambda transcript: transcript.add(Entry("one", RESULT)),
     ],
 )
-def test_messages_that_were_read_do_not_change(change: Callable[[Transcript], object]) -> None:
+def test_messages_already_read_do_not_change(change: Callable[[Transcript], object]) -> None:
     transcript = make_transcript()
     read = transcript.messages
     before = list(read)

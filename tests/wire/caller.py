@@ -1,4 +1,4 @@
-"""A client for tests, made of JSON and nothing else: what it sends, and all that it is told."""
+"""A client for tests that uses plain JSON, and records all messages that it receives."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ Message = dict[str, Any]
 class Caller:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
-        self.told: list[Message] = []
+        self.received: list[Message] = []
         self.audio: list[bytes] = []
         """Binary frames."""
 
@@ -33,32 +33,32 @@ class Caller:
             self.audio.append(frame)
             return frame
         message: Message = json.loads(frame)
-        self.told.append(message)
+        self.received.append(message)
         return message
 
     async def until(self, type: str, **fields: Any) -> Message:
-        """The next message of this type that has these fields; what comes before it is kept in `told`."""
+        """The next message of this type with these fields. Messages before it are kept in `received`."""
         while True:
             message = await self.hear()
             if isinstance(message, dict) and message["type"] == type and fields.items() <= message.items():
                 return message
 
     async def ask(self, text: str) -> str:
-        """A typed turn: the answer to it."""
+        """Sends a typed turn, and returns the answer."""
         await self.send("text_message", text=text)
         answer: str = (await self.until("response"))["text"]
         await self.until("state")
         return answer
 
     async def is_answered(self) -> bool:
-        """Whether the session still takes messages, and has said all that it had to say before."""
-        mark = len(self.told)
+        """Whether the session still accepts messages, once everything before was received."""
+        mark = len(self.received)
         await self.send("ping", t=mark)
         await self.until("pong", t=mark)
         return True
 
     async def closing(self) -> Close:
-        """How the server closes, after what it still has to say."""
+        """Reads the remaining messages, and returns how the server closed."""
 
         async def hear_on() -> None:
             while True:
@@ -70,7 +70,7 @@ class Caller:
         return closed.value.rcvd
 
     def every(self, type: str) -> list[Message]:
-        return [message for message in self.told if message["type"] == type]
+        return [message for message in self.received if message["type"] == type]
 
     @property
     def states(self) -> list[str]:
@@ -78,13 +78,13 @@ class Caller:
 
     @property
     def session(self) -> Message:
-        """What the server has said of the session, the last time."""
+        """The last `session` message of the server."""
         return self.every("session")[-1]
 
 
 @asynccontextmanager
 async def call(url: str, hello: Message | None = None, **options: Any) -> AsyncIterator[Caller]:
-    """A client that has said hello, if it is given one, and knows its session. It leaves with a goodbye."""
+    """A client that has sent the hello, if one is given, and received its session. It leaves with a goodbye."""
     async with connect(url, max_size=None, **options) as socket:
         caller = Caller(socket)
         if hello is not None:
@@ -97,7 +97,7 @@ async def closing_after(url: str, *frames: str | bytes, **options: Any) -> tuple
     """The code with which the server closes after these frames, and the client that has sent them."""
     async with connect(url, **options) as socket:
         caller = Caller(socket)
-        # It may close before it has read them all, or any.
+        # The server may close before it has read all of them, or any.
         with suppress(ConnectionClosed):
             for frame in frames:
                 await socket.send(frame)

@@ -1,4 +1,4 @@
-"""The whole server in a process of its own, with a voice model that a test writes beside its data before each call."""
+"""The whole server in its own process, with a voice model scripted by the test before each call."""
 
 import asyncio
 import pickle
@@ -26,7 +26,7 @@ class Models:
 
     script: Sequence[Step] = ()
     waits: bool = False
-    """Whether the voice is of the flavour that waits to answer. This is read once, when the server starts."""
+    """Whether the voice model waits to be asked for an answer. It is read once, when the server starts."""
     latency_ms: int = 0
     voice_connect_s: float = 0.0
     text_connect_s: float = 0.0

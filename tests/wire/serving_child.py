@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests that send it signals. Its first line of output is its port."""
+"""A server in its own process, for tests that send it signals. Its first line of output is its port."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from antiphon.server.guard import Guard
 from antiphon.server.serving import Server, listen, run_loop
 
 
-class House:
+class EchoApp:
     def __init__(self, drain_s: float) -> None:
         self.drain_s = drain_s
         self.callers: set[WebSocket] = set()
@@ -43,15 +43,15 @@ class House:
 
 
 async def main(drain_s: float) -> None:
-    house = House(drain_s)
+    echo = EchoApp(drain_s)
     sockets = listen("127.0.0.1", 0)
     port = sockets[0].getsockname()[1]
-    app = Starlette(routes=[Route("/ready", house.ready), WebSocketRoute("/ws", house.call)])
+    app = Starlette(routes=[Route("/ready", echo.ready), WebSocketRoute("/ws", echo.call)])
     server = Server(
         Guard(app, origins=own_origins("127.0.0.1", port)),
         host="127.0.0.1",
         port=port,
-        on_drain=house.drain,
+        on_drain=echo.drain,
         drain_s=60,
         on_started=lambda: print(port, flush=True),
     )

@@ -1,4 +1,4 @@
-"""What the wire has beyond its first version: hello, binary audio, settings that are told back, every other message."""
+"""Additions to the first protocol version: hello, binary audio, confirmed settings and all other messages."""
 
 import json
 import time
@@ -17,7 +17,7 @@ QUESTION: Final = "What's the weather?"
 AUDIO_MS: Final = 700
 VOICE: Final = (Hear(QUESTION), Say("It's 65 degrees, and sunny.", audio_ms=AUDIO_MS))
 SPEECH: Final = b"\x00" + bytes(2 * 16 * 20)
-"""A frame of twenty milliseconds from a microphone."""
+"""Twenty milliseconds of microphone audio."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ async def speak(caller: Caller) -> None:
         await caller.socket.send(SPEECH)
 
 
-async def test_audio_comes_in_binary_frames_for_a_client_that_wants_them(voice_url: str) -> None:
+async def test_audio_comes_in_binary_frames_for_a_client_that_asks_for_them(voice_url: str) -> None:
     async with call(voice_url, {"audio": "binary"}) as caller:
         await speak(caller)
         await caller.until("response")
@@ -42,11 +42,11 @@ async def test_audio_comes_in_binary_frames_for_a_client_that_wants_them(voice_u
     assert not caller.every("audio")
     heads = [(frame[0], *(int.from_bytes(frame[at : at + 4]) for at in (1, 5, 9))) for frame in caller.audio]
     assert [(kind, turn, seq) for kind, _, turn, seq in heads] == [(1, 1, seq) for seq in range(len(heads))]
-    numbers = [n for _, n, _, _ in heads] + [message["n"] for message in caller.told]
+    numbers = [n for _, n, _, _ in heads] + [message["n"] for message in caller.received]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
-async def test_a_session_in_text_becomes_one_of_voice_and_back(voice_url: str) -> None:
+async def test_a_session_can_switch_from_text_to_voice_and_back(voice_url: str) -> None:
     async with call(voice_url, {"mode": "text", "client": "a test/1"}) as caller:
         assert caller.session["mode"] == "text"
         await caller.send("start_voice", pending_request=QUESTION)
@@ -57,7 +57,7 @@ async def test_a_session_in_text_becomes_one_of_voice_and_back(voice_url: str) -
         assert await caller.ask("What is 2 plus 3?") == "2 plus 3 is 5."
 
 
-async def test_where_there_is_a_voice_a_session_begins_in_it(voice_url: str) -> None:
+async def test_a_session_begins_in_voice_where_voice_is_available(voice_url: str) -> None:
     async with call(voice_url) as caller:
         assert caller.session["mode"] == "voice"
         await caller.send("text_message", text=QUESTION)
@@ -65,14 +65,14 @@ async def test_where_there_is_a_voice_a_session_begins_in_it(voice_url: str) -> 
         assert caller.states == ["idle", "processing", "speaking"]
 
 
-async def test_where_there_is_none_it_begins_in_text(url: str) -> None:
+async def test_a_session_begins_in_text_where_voice_is_unavailable(url: str) -> None:
     async with call(url, {"mode": "voice"}) as caller:
         assert caller.session["mode"] == "text"
         await caller.send("start_voice")
         assert (await caller.until("notice"))["code"] == "voice_unavailable"
 
 
-async def test_what_is_said_right_behind_the_start_is_heard(voice_url: str) -> None:
+async def test_speech_right_after_start_listening_is_heard(voice_url: str) -> None:
     async with call(voice_url) as caller:
         await caller.send("start_listening")
         for _ in range(40):
@@ -81,14 +81,14 @@ async def test_what_is_said_right_behind_the_start_is_heard(voice_url: str) -> N
         assert transcript["text"] == QUESTION
 
 
-async def test_what_a_client_brings_along_is_history(url: str) -> None:
+async def test_messages_supplied_by_a_client_become_history(url: str) -> None:
     brought = [{"role": "user", "content": "I am Ann."}, {"role": "assistant", "content": "Hello, Ann."}]
     async with call(url, {"mode": "text", "initial_messages": brought}) as caller:
         turns = (await caller.until("history"))["turns"]
     assert [{"role": turn["role"], "content": turn["content"]} for turn in turns] == brought
 
 
-async def test_a_conversation_goes_on_in_another_session(url: str) -> None:
+async def test_a_conversation_continues_in_another_session(url: str) -> None:
     async with call(url, {"mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         conversation_id = caller.session["conversation_id"]
@@ -98,7 +98,7 @@ async def test_a_conversation_goes_on_in_another_session(url: str) -> None:
         assert [turn["role"] for turn in history["turns"]] == ["user", "assistant"]
 
 
-async def test_what_was_called_is_in_the_history(url: str) -> None:
+async def test_tool_calls_are_in_the_history(url: str) -> None:
     async with call(url, {"mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         called, finished = caller.every("tool_call")[-1], caller.every("tool_result")[-1]
@@ -117,21 +117,21 @@ async def test_hello_comes_first_or_not_at_all(url: str) -> None:
         assert (await caller.until("error"))["code"] == "hello_late"
 
 
-async def test_settings_are_told_back(url: str) -> None:
+async def test_settings_are_confirmed(url: str) -> None:
     async with call(url) as caller:
         await caller.send("settings", theme="midnight", voice_speed=150, volume=0)
-        told = await caller.until("settings_updated")
-        assert (told["theme"], told["voice_speed"], told["volume"]) == ("midnight", 150, 0)
+        received = await caller.until("settings_updated")
+        assert (received["theme"], received["voice_speed"], received["volume"]) == ("midnight", 150, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"voice_speed": 49}, {"voice_speed": 201}, {"volume": 101}, {"theme": 7}])
-async def test_wrong_settings_change_nothing(url: str, wrong: dict[str, Any]) -> None:
+async def test_invalid_settings_change_nothing(url: str, wrong: dict[str, Any]) -> None:
     async with call(url) as caller:
         await caller.send("settings", **{"theme": "dawn", "volume": 50, **wrong})
         assert (await caller.until("error"))["code"] == "bad_settings"
         await caller.send("settings", voice_speed=100)
-        told = await caller.until("settings_updated")
-        assert (told["theme"], told["volume"]) == (None, 80)
+        received = await caller.until("settings_updated")
+        assert (received["theme"], received["volume"]) == (None, 80)
 
 
 async def test_a_cleared_conversation_is_empty_and_the_state_stays(url: str) -> None:
@@ -144,15 +144,15 @@ async def test_a_cleared_conversation_is_empty_and_the_state_stays(url: str) -> 
         assert len(caller.states) == before
 
 
-async def test_a_sample_of_the_voice_changes_no_state(voice_url: str) -> None:
+async def test_a_voice_sample_changes_no_state(voice_url: str) -> None:
     async with call(voice_url) as caller:
         await caller.send("test_audio")
         assert await caller.is_answered()
-        assert caller.told[-2]["type"] in ("audio", "notice")
+        assert caller.received[-2]["type"] in ("audio", "notice")
         assert caller.states == ["idle"]
 
 
-async def test_a_message_does_not_wait_until_the_one_before_it_is_acknowledged(url: str) -> None:
+async def test_a_message_does_not_wait_for_the_previous_acknowledgement(url: str) -> None:
     gaps_s: list[float] = []
     async with call(url, {"mode": "text"}) as caller:
         for _ in range(10):
@@ -184,7 +184,7 @@ EVERY_MESSAGE: Final[tuple[Message, ...]] = (
 )
 
 
-async def test_every_message_is_understood_whatever_goes_before_it(url: str) -> None:
+async def test_every_message_is_understood_regardless_of_what_precedes_it(url: str) -> None:
     async with call(url) as caller:
         for first in EVERY_MESSAGE:
             for message in (first, *EVERY_MESSAGE):

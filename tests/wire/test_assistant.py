@@ -1,4 +1,4 @@
-"""Who the assistant is, as the settings say, is known to its model and to its callers."""
+"""The assistant's identity from the settings reaches its model and its callers."""
 
 from pathlib import Path
 

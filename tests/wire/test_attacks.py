@@ -51,7 +51,7 @@ async def test_a_page_of_another_origin_is_refused_at_the_handshake(url: str, or
     assert await refusal(url, origin=origin.format(port=port)) == 403
 
 
-async def test_the_servers_own_page_is_let_in(url: str) -> None:
+async def test_the_servers_own_page_is_accepted(url: str) -> None:
     async with call(url, origin=url.replace("ws://", "http://").removesuffix("/ws")) as caller:
         assert await caller.is_answered()
 
@@ -97,7 +97,7 @@ async def test_a_token_in_the_header_is_accepted(locked: Served, tokens: dict[st
 async def test_a_wrong_token_is_closed_with_4401(locked: Served, hello: dict[str, Any]) -> None:
     code, caller = await closing_after(locked.url, json.dumps({"type": "hello", **hello}))
     assert code == 4401
-    assert [message["code"] for message in caller.told] == ["unauthenticated"]
+    assert [message["code"] for message in caller.received] == ["unauthenticated"]
 
 
 @pytest.mark.parametrize("first", ['{"type": "ping", "t": 1}', "garbage", b"\x00\x00\x00"], ids=str)
@@ -198,7 +198,7 @@ BOMBS: Final[dict[str, tuple[str | bytes, str]]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-async def test_a_bad_message_gets_a_typed_error_and_the_session_lives(url: str, name: str) -> None:
+async def test_a_bad_message_gets_a_typed_error_and_the_session_continues(url: str, name: str) -> None:
     frame, code = BOMBS[name]
     async with call(url) as caller:
         await caller.socket.send(frame)
@@ -221,16 +221,16 @@ async def test_unknown_fields_of_a_message_are_ignored(url: str, frame: str) -> 
         assert not caller.every("error")
 
 
-async def test_a_bad_hello_is_an_error_and_the_session_goes_on(url: str) -> None:
+async def test_a_bad_hello_is_an_error_and_the_session_continues(url: str) -> None:
     async with connect(url) as socket:
         caller = Caller(socket)
         await caller.send("hello", mode="telepathy")
         assert (await caller.until("error"))["code"] == "bad_message"
-        assert caller.told[0]["state"] == "idle"
+        assert caller.received[0]["state"] == "idle"
         assert await caller.is_answered()
 
 
-async def test_strange_characters_are_text_like_any_other(url: str) -> None:
+async def test_unusual_characters_are_treated_as_ordinary_text(url: str) -> None:
     text = "\u0000 \u202e \ufeff \U0001f600 </script> '; DROP TABLE turns; --"
     async with call(url, {"mode": "text"}) as caller:
         await caller.ask(text)
@@ -250,7 +250,7 @@ async def test_thirty_seconds_of_audio_may_be_sent_at_once(served: Served) -> No
         assert not caller.every("error")
 
 
-async def test_audio_faster_than_speech_is_an_error_and_then_closes_the_session(served: Served) -> None:
+async def test_audio_faster_than_real_time_is_an_error_and_then_closes_the_session(served: Served) -> None:
     async with call(served.url) as caller:
         await caller.send("start_listening")
         with suppress(ConnectionClosed):
@@ -272,7 +272,7 @@ async def test_a_flood_of_messages_is_an_error_and_then_closes_the_session(serve
     assert closing.code == 4429
 
 
-async def test_connections_that_come_too_fast_are_turned_away(locked_folder: Path, tokens: dict[str, str]) -> None:
+async def test_connections_that_come_too_fast_are_refused(locked_folder: Path, tokens: dict[str, str]) -> None:
     few = {Kind.CONNECTION: Limit(user=Rate(per_s=0.1, burst=2))}
     with serve(locked_folder, limits=few, server={"auth": "required"}) as strict:
         for _ in range(2):
@@ -291,13 +291,13 @@ async def test_wrong_tokens_are_counted_against_the_address(locked_folder: Path,
         assert codes == [4401, 4401, 4401, 1013]
 
 
-async def test_what_one_client_does_too_fast_is_not_counted_against_the_session_of_another(served: Served) -> None:
+async def test_one_clients_rate_is_not_counted_against_another_session(served: Served) -> None:
     async with call(served.url) as other:
-        await test_audio_faster_than_speech_is_an_error_and_then_closes_the_session(served)
+        await test_audio_faster_than_real_time_is_an_error_and_then_closes_the_session(served)
         assert await other.is_answered()
         assert not other.every("error")
 
 
-def test_nothing_failed_in_the_servers(served: Served, locked: Served) -> None:
+def test_the_servers_logged_no_failure(served: Served, locked: Served) -> None:
     """Runs last: none of the tests before has left an exception in the log."""
     assert served.failures + locked.failures == []

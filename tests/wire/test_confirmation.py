@@ -1,4 +1,4 @@
-"""A call that waits for the person's yes: the states of one card, told once, and no token on disk."""
+"""A call that waits for confirmation: its states are reported once, and its token is never on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,20 +78,20 @@ def served(garden: Path) -> Iterator[Served]:
 
 
 async def ask_to_water(caller: Caller) -> Message:
-    """The question that the person is shown."""
+    """The question shown to the user."""
     assert await caller.ask(WISH) == QUESTION
     assert await caller.is_answered()
     return caller.every("confirmation_request")[-1]
 
 
 async def press(caller: Caller, question: Message, *, approved: bool) -> list[Message]:
-    """All that is told after the button, until the session is at rest again."""
-    mark = len(caller.told)
+    """All messages after the button was pressed, until the session is idle again."""
+    mark = len(caller.received)
     await caller.send("confirm", confirmation_token=question["confirmation_token"], approved=approved)
     await caller.until("confirmation_resolved")
     await caller.until("state", state="idle")
     assert await caller.is_answered()
-    return caller.told[mark:]
+    return caller.received[mark:]
 
 
 def of_type(messages: list[Message], type: str) -> list[Message]:
@@ -102,14 +102,14 @@ def said(messages: list[Message]) -> list[str]:
     return [message["text"].strip() for message in of_type(messages, "response")]
 
 
-async def test_a_call_its_question_and_its_result_have_one_id(served: Served) -> None:
+async def test_a_call_its_question_and_its_result_share_one_id(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
         [made] = caller.every("tool_call")
         [waiting] = caller.every("tool_result")
         assert waiting["result"]["error"]["type"] == "CONFIRMATION_REQUIRED"
-        told = await press(caller, question, approved=True)
-    [result] = of_type(told, "tool_result")
+        received = await press(caller, question, approved=True)
+    [result] = of_type(received, "tool_result")
     assert made["id"] is not None
     assert {made["id"], waiting["id"], question["id"], result["id"]} == {made["id"]}
     assert (question["args"], made["args"]) == (ARGS, ARGS)
@@ -122,23 +122,23 @@ async def test_calls_of_different_turns_have_different_ids(served: Served) -> No
     assert first["id"] != second["id"]
 
 
-async def test_what_came_of_an_approval_is_said_once_and_nothing_else_is(served: Served) -> None:
+async def test_only_the_outcome_of_an_approval_is_spoken_and_only_once(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
-        told = await press(caller, await ask_to_water(caller), approved=True)
-        assert said(told) == [DONE]
-        assert [message["outcome"] for message in of_type(told, "confirmation_resolved")] == ["approved"]
+        received = await press(caller, await ask_to_water(caller), approved=True)
+        assert said(received) == [DONE]
+        assert [message["outcome"] for message in of_type(received, "confirmation_resolved")] == ["approved"]
         assert await caller.ask("what is 2 plus 3") == "2 plus 3 is 5."
 
 
-async def test_a_typed_yes_settles_the_question_and_its_outcome_is_said_once(served: Served) -> None:
+async def test_a_typed_yes_settles_the_question_and_the_outcome_is_spoken_once(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
-        mark = len(caller.told)
+        mark = len(caller.received)
         assert await caller.ask("yes please") == DONE
-        told = caller.told[mark:]
-    [result] = of_type(told, "tool_result")
+        received = caller.received[mark:]
+    [result] = of_type(received, "tool_result")
     assert result["id"] == question["id"]
-    kinds = [message["type"] for message in told]
+    kinds = [message["type"] for message in received]
     assert kinds.index("confirmation_resolved") < kinds.index("tool_result")
 
 
@@ -146,24 +146,24 @@ async def test_a_declined_call_gets_one_friendly_sentence_and_no_second_result(s
     watered = garden / "watered"
     before = watered.read_text() if watered.exists() else ""
     async with call(served.url, {"mode": "text"}) as caller:
-        told = await press(caller, await ask_to_water(caller), approved=False)
-    assert said(told) == [DECLINED]
-    assert [message["outcome"] for message in of_type(told, "confirmation_resolved")] == ["denied"]
-    assert of_type(told, "tool_result") == []
+        received = await press(caller, await ask_to_water(caller), approved=False)
+    assert said(received) == [DECLINED]
+    assert [message["outcome"] for message in of_type(received, "confirmation_resolved")] == ["denied"]
+    assert of_type(received, "tool_result") == []
     assert (watered.read_text() if watered.exists() else "") == before
 
 
 async def test_a_typed_no_gets_the_same_sentence(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         await ask_to_water(caller)
-        mark = len(caller.told)
+        mark = len(caller.received)
         assert await caller.ask("no thanks") == DECLINED
-        told = caller.told[mark:]
-    assert [message["outcome"] for message in of_type(told, "confirmation_resolved")] == ["denied"]
-    assert of_type(told, "tool_result") == []
+        received = caller.received[mark:]
+    assert [message["outcome"] for message in of_type(received, "confirmation_resolved")] == ["denied"]
+    assert of_type(received, "tool_result") == []
 
 
-async def test_a_declined_token_that_was_used_before_is_told_as_expired(served: Served) -> None:
+async def test_declining_a_used_token_is_reported_as_expired(served: Served) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
         await press(caller, question, approved=True)
@@ -174,14 +174,14 @@ async def test_a_declined_token_that_was_used_before_is_told_as_expired(served: 
 async def test_a_client_is_answered_while_an_approved_call_runs(served: Served, garden: Path) -> None:
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
-        mark = len(caller.told)
+        mark = len(caller.received)
         gate = garden / "closed"
         gate.touch()
         try:
             await caller.send("confirm", confirmation_token=question["confirmation_token"], approved=True)
             await caller.until("confirmation_resolved", outcome="approved")
             assert await caller.is_answered()
-            assert of_type(caller.told[mark:], "tool_result") == []
+            assert of_type(caller.received[mark:], "tool_result") == []
         finally:
             gate.unlink()
         assert (await caller.until("response"))["text"] == DONE
@@ -191,8 +191,8 @@ async def chat(served: Served, **body: Any) -> dict[str, Any]:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{served.port}") as http:
         answer = await http.post("/api/chat", json=body)
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        received: dict[str, Any] = answer.json()
+        return received
 
 
 async def answer_over_http(served: Served, approved: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -201,7 +201,7 @@ async def answer_over_http(served: Served, approved: bool) -> tuple[dict[str, An
     return asked, await chat(served, conversation_id=asked["conversationId"], confirm=confirm)
 
 
-async def test_over_http_an_approved_call_is_told_once_with_its_arguments(served: Served) -> None:
+async def test_over_http_an_approved_call_is_reported_once_with_its_arguments(served: Served) -> None:
     asked, answer = await answer_over_http(served, approved=True)
     assert (asked["message"], answer["message"]) == (QUESTION, DONE)
     [waiting], [ran] = asked["toolCalls"], answer["toolCalls"]
@@ -216,13 +216,13 @@ async def test_over_http_a_declined_call_gets_one_friendly_sentence(served: Serv
 
 
 def files_with(folder: Path, secret: str) -> list[str]:
-    """The files of a server's data, the log of its database included, that have these words in them."""
+    """The data files of a server, including the database log, that contain these words."""
     return [
         path.name for path in (folder / "data").rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
     ]
 
 
-async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(served: Served, garden: Path) -> None:
+async def test_a_pending_token_is_not_on_disk_even_after_the_socket_is_lost(served: Served, garden: Path) -> None:
     folder = garden.parents[1]
     async with call(served.url, {"mode": "text"}) as caller:
         question = await ask_to_water(caller)
@@ -232,7 +232,7 @@ async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(
         again = await back.until("confirmation_request")
         assert again["confirmation_token"] == question["confirmation_token"], "the process still has the question"
         assert await back.is_answered()
-        # When this turn is over, all that was said before it is stored.
+        # Once this turn is over, everything before it is stored.
         assert await back.ask("what is 2 plus 3") == "2 plus 3 is 5."
         assert await back.is_answered()
         assert files_with(folder, question["preview"])
@@ -240,7 +240,7 @@ async def test_no_token_is_on_disk_while_it_waits_even_after_the_socket_is_lost(
         assert said(await press(back, again, approved=True)) == [DONE]
 
 
-async def test_a_token_that_is_sent_to_another_session_is_not_stored_by_it(served: Served, garden: Path) -> None:
+async def test_a_token_sent_to_another_session_is_not_stored_by_it(served: Served, garden: Path) -> None:
     folder = garden.parents[1]
     async with call(served.url, {"mode": "text"}) as caller, call(served.url, {"mode": "text"}) as other:
         question = await ask_to_water(caller)
@@ -253,13 +253,13 @@ async def test_a_token_that_is_sent_to_another_session_is_not_stored_by_it(serve
         assert said(await press(caller, question, approved=True)) == [DONE]
 
 
-async def test_another_process_asks_anew_with_a_token_of_its_own(tmp_path: Path) -> None:
+async def test_another_process_asks_again_with_its_own_token(tmp_path: Path) -> None:
     garden = write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         async with call(one.url, {"mode": "text"}) as caller:
             question = await ask_to_water(caller)
             caller.socket.transport.abort()
-        hello = {"resume": caller.session["resume"], "last_n": caller.told[-1]["n"]}
+        hello = {"resume": caller.session["resume"], "last_n": caller.received[-1]["n"]}
         async with call(two.url, hello) as back:
             again = await back.until("confirmation_request")
             assert back.every("history"), "a client that begins anew with the history still shows the question"
@@ -269,26 +269,26 @@ async def test_another_process_asks_anew_with_a_token_of_its_own(tmp_path: Path)
                 assert files_with(tmp_path, token) == []
             await back.send("confirm", confirmation_token=question["confirmation_token"], approved=True)
             assert (await back.until("confirmation_resolved"))["outcome"] == "expired"
-            told = await press(back, again, approved=True)
-            assert said(told) == [DONE]
-            assert [result["id"] for result in of_type(told, "tool_result")] == [question["id"]]
+            received = await press(back, again, approved=True)
+            assert said(received) == [DONE]
+            assert [result["id"] for result in of_type(received, "tool_result")] == [question["id"]]
     assert (garden / "watered").read_text() == "garden\n"
 
 
-async def test_a_yes_in_words_reaches_a_question_that_another_process_put(tmp_path: Path) -> None:
+async def test_a_typed_yes_settles_a_question_asked_by_another_process(tmp_path: Path) -> None:
     write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         async with call(one.url, {"mode": "text"}) as caller:
             question = await ask_to_water(caller)
             caller.socket.transport.abort()
-        async with call(two.url, {"resume": caller.session["resume"], "last_n": caller.told[-1]["n"]}) as back:
+        async with call(two.url, {"resume": caller.session["resume"], "last_n": caller.received[-1]["n"]}) as back:
             again = await back.until("confirmation_request", id=question["id"])
             assert await back.ask("yes") == DONE
             [settled] = back.every("confirmation_resolved")
             assert (settled["confirmation_token"], settled["outcome"]) == (again["confirmation_token"], "approved")
 
 
-async def test_over_http_the_next_process_takes_the_token_of_the_first(tmp_path: Path) -> None:
+async def test_over_http_the_next_process_accepts_the_token_of_the_first(tmp_path: Path) -> None:
     garden = write_garden(tmp_path)
     with serve(tmp_path) as one, serve(tmp_path) as two:
         asked = await chat(one, message=WISH)

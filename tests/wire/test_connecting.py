@@ -1,4 +1,4 @@
-"""Models that take long to connect, or for ever: everything else is answered at once meanwhile."""
+"""Models that are slow to connect or never do: everything else is still answered at once."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_time
 
 SLOW_S: Final = 3.0
 AT_ONCE_S: Final = 1.5
-"""How long an answer that waits for no model may take on a busy machine."""
+"""How long a reply that needs no model may take on a busy machine."""
 SUM: Final = "What is 2 plus 3?"
 FIVE: Final = "2 plus 3 is 5."
 VOICE: Final = (Hear("hello", after_ms=500), Say("Hello.", audio_ms=300))
@@ -66,7 +66,7 @@ async def type_while_connecting(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize(("mode", "answer"), [("text", FIVE), ("voice", "Hello.")])
-async def test_a_typed_message_waits_for_a_slow_model_and_nothing_else_does(
+async def test_only_the_typed_message_waits_for_a_slow_model(
     served: Served, folder: Path, mode: str, answer: str
 ) -> None:
     Models(VOICE, voice_connect_s=SLOW_S, text_connect_s=SLOW_S).write(folder)
@@ -81,7 +81,7 @@ async def test_a_typed_message_waits_for_a_slow_model_and_nothing_else_does(
 
 
 @pytest.mark.parametrize(("mode", "connect_s"), [("text", inf), ("text", SLOW_S), ("voice", SLOW_S)])
-async def test_a_message_that_waits_for_its_model_can_be_interrupted(
+async def test_a_message_waiting_for_its_model_can_be_interrupted(
     served: Served, folder: Path, mode: str, connect_s: float
 ) -> None:
     Models(VOICE, voice_connect_s=connect_s, text_connect_s=connect_s).write(folder)
@@ -98,7 +98,7 @@ async def test_a_message_that_waits_for_its_model_can_be_interrupted(
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-async def test_a_model_that_never_connects_is_given_up_and_the_user_is_told(
+async def test_a_model_that_never_connects_is_abandoned_and_the_user_is_told(
     served: Served, folder: Path, mode: str
 ) -> None:
     Models(VOICE, voice_connect_s=inf, text_connect_s=inf).write(folder)
@@ -115,7 +115,9 @@ async def test_a_model_that_never_connects_is_given_up_and_the_user_is_told(
         assert await caller.ask(SUM) == FIVE, "the next try has a model"
 
 
-async def test_a_call_begins_when_its_model_is_there_and_what_was_said_is_heard(served: Served, folder: Path) -> None:
+async def test_a_call_begins_once_its_model_is_connected_and_earlier_speech_is_heard(
+    served: Served, folder: Path
+) -> None:
     Models(VOICE, voice_connect_s=SLOW_S).write(folder)
     async with call(served.url) as caller:
         await caller.send("start_listening")
@@ -127,7 +129,9 @@ async def test_a_call_begins_when_its_model_is_there_and_what_was_said_is_heard(
         assert (await caller.until("response"))["text"] == "Hello."
 
 
-async def test_while_a_call_waits_for_its_model_the_conversation_goes_on_in_text(served: Served, folder: Path) -> None:
+async def test_the_conversation_continues_in_text_while_a_call_waits_for_its_model(
+    served: Served, folder: Path
+) -> None:
     Models(VOICE, voice_connect_s=SLOW_S).write(folder)
     async with call(served.url, {"mode": "text"}) as caller:
         await caller.send("start_voice", pending_request="hi")
@@ -138,7 +142,7 @@ async def test_while_a_call_waits_for_its_model_the_conversation_goes_on_in_text
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-async def test_a_call_whose_model_never_connects_is_refused_and_text_goes_on(
+async def test_a_call_whose_model_never_connects_is_refused_and_text_continues(
     served: Served, folder: Path, mode: str
 ) -> None:
     Models(VOICE, voice_connect_s=inf).write(folder)

@@ -1,4 +1,4 @@
-"""SIGTERM, as an orchestrator sends it: callers are sent away before their sockets are closed."""
+"""SIGTERM from an orchestrator: callers are told to leave before their sockets are closed."""
 
 import asyncio
 import signal
@@ -54,7 +54,7 @@ async def call(child: Child) -> ClientConnection:
     return caller
 
 
-async def test_a_caller_is_told_to_go_before_the_socket_is_closed_with_1012() -> None:
+async def test_a_caller_gets_go_away_before_the_socket_is_closed_with_1012() -> None:
     async with serving(drain_s=0.3) as child:
         caller = await call(child)
         child.process.send_signal(signal.SIGTERM)
@@ -66,14 +66,14 @@ async def test_a_caller_is_told_to_go_before_the_socket_is_closed_with_1012() ->
         assert await child.rest() == ["drained", "socket closed with 1012", "stores closed"]
 
 
-async def test_after_draining_the_process_ends_well() -> None:
+async def test_the_process_exits_cleanly_after_draining() -> None:
     async with serving(drain_s=0) as child:
         child.process.send_signal(signal.SIGTERM)
         assert (await child.rest())[-1] == "stores closed"
         assert child.process.returncode == 0
 
 
-async def test_while_it_drains_it_says_that_it_is_not_ready() -> None:
+async def test_a_draining_server_is_not_ready() -> None:
     async with serving(drain_s=2) as child:
         caller = await call(child)
         assert await child.readiness() == 200
@@ -83,7 +83,7 @@ async def test_while_it_drains_it_says_that_it_is_not_ready() -> None:
         await caller.close()
 
 
-async def test_a_call_goes_on_while_the_server_drains() -> None:
+async def test_a_call_continues_while_the_server_drains() -> None:
     async with serving(drain_s=2) as child:
         caller = await call(child)
         child.process.send_signal(signal.SIGTERM)

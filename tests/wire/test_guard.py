@@ -1,4 +1,4 @@
-"""A real server on loopback, and everything that a hostile network sends it."""
+"""A real server on loopback, and everything that a hostile network may send to it."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Site:
         return f"ws://127.0.0.1:{self.port}/ws"
 
     async def send(self, request: bytes) -> bytes:
-        """What the server answers to these bytes until it closes, or has nothing more to say for a moment."""
+        """The server's response to these bytes, until it closes or pauses."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(request)
         answer = b""
@@ -117,7 +117,7 @@ def site() -> Iterator[Site]:
     thread.join()
 
 
-# Who may come in
+# Who may connect
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_a_handshake_from_a_program_is_accepted(site: Site) -> None:
     assert status(await site.handshake()) == 101
 
 
-async def test_two_origins_are_no_handshake(site: Site) -> None:
+async def test_a_handshake_with_two_origins_is_refused(site: Site) -> None:
     own = f"http://localhost:{site.port}"
     assert status(await site.handshake(origins=(own, own))) == 400
 
@@ -162,17 +162,17 @@ async def test_a_post_from_another_page_is_refused(site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost.", "127.0.0.2", "[::2]", "[::]"])
-async def test_a_name_that_was_rebound_to_us_is_refused(site: Site, host: str) -> None:
+async def test_a_dns_rebound_host_name_is_refused(site: Site, host: str) -> None:
     assert status(await site.get(host=f"{host}:{site.port}")) == 421
 
 
-async def test_a_rebound_name_cannot_shake_hands_either(site: Site) -> None:
+async def test_a_handshake_with_a_dns_rebound_host_name_is_refused(site: Site) -> None:
     host = f"evil.example:{site.port}"
     assert status(await site.handshake(host=host, origins=(f"http://{host}",))) == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
-async def test_our_own_names_are_answered(site: Site, host: str) -> None:
+async def test_our_own_host_names_are_accepted(site: Site, host: str) -> None:
     assert status(await site.get(host=f"{host}:{site.port}")) == 200
 
 
@@ -184,7 +184,7 @@ async def test_our_own_names_are_answered(site: Site, host: str) -> None:
         (f"host: localhost\r\ncontent-length: {MAX_BODY_BYTES + 1}", "too_large"),
     ],
 )
-async def test_a_refusal_is_json_like_every_other(site: Site, headers: str, code: str) -> None:
+async def test_a_refusal_is_json(site: Site, headers: str, code: str) -> None:
     answer = await site.send(f"POST /api/echo HTTP/1.1\r\n{headers}\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-type: application/json" in head
@@ -197,7 +197,7 @@ async def test_a_refused_handshake_says_what_to_do(site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "evil.example"])
-async def test_every_answer_has_the_headers(site: Site, host: str) -> None:
+async def test_every_response_has_the_security_headers(site: Site, host: str) -> None:
     answer = await site.get(host=host)
     assert b"content-security-policy: default-src 'none';" in answer
     assert b"x-content-type-options: nosniff" in answer
@@ -207,7 +207,7 @@ async def test_every_answer_has_the_headers(site: Site, host: str) -> None:
 # How much they may send
 
 
-async def test_a_body_of_a_mebibyte_is_read(site: Site) -> None:
+async def test_a_body_of_one_mebibyte_is_accepted(site: Site) -> None:
     answer = await site.post(b"x" * MAX_BODY_BYTES, f"content-length: {MAX_BODY_BYTES}")
     assert answer.endswith(b"1048576")
 
@@ -220,7 +220,7 @@ async def test_a_body_of_a_mebibyte_is_read(site: Site) -> None:
         "POST /api/echo HTTP/1.0\r\ntransfer-encoding: chunked",
     ],
 )
-async def test_a_body_whose_end_can_be_read_in_two_ways_closes_the_connection(site: Site, header: str) -> None:
+async def test_a_body_of_ambiguous_length_closes_the_connection(site: Site, header: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     smuggled = b"0\r\n\r\nGET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
     writer.write(f"{header}\r\nhost: localhost\r\n\r\n".encode() + smuggled)
@@ -239,13 +239,13 @@ async def test_a_chunked_body_over_a_mebibyte_is_refused(site: Site) -> None:
     assert status(await site.post(chunk * 17 + b"0\r\n\r\n", "transfer-encoding: chunked")) == 413
 
 
-async def test_a_header_without_end_is_refused(site: Site) -> None:
+async def test_an_endless_header_is_refused(site: Site) -> None:
     answer = await site.get(host="localhost", extra=f"x: {'y' * MAX_HEADER_BYTES}")
     assert status(answer) == 400
 
 
 async def closing(caller: ClientConnection) -> Close:
-    """How the server closes, after what it still had to say."""
+    """Reads the remaining messages, and returns how the server closed."""
 
     async def listen_on() -> None:
         while True:
@@ -257,7 +257,7 @@ async def closing(caller: ClientConnection) -> Close:
     return closed.value.rcvd
 
 
-async def test_a_frame_of_64_kib_is_read(site: Site) -> None:
+async def test_a_frame_of_64_kib_is_accepted(site: Site) -> None:
     async with connect(site.url) as caller:
         await caller.send(bytes(65_536))
         assert await caller.recv() == "65536"
@@ -266,7 +266,7 @@ async def test_a_frame_of_64_kib_is_read(site: Site) -> None:
 @pytest.mark.parametrize("size", [65_537, 1_000_000])
 async def test_a_longer_frame_is_closed_with_1009(site: Site, size: int) -> None:
     async with connect(site.url) as caller:
-        with suppress(ConnectionClosed):  # the server may be quicker than the sender
+        with suppress(ConnectionClosed):  # The server may close before everything was sent.
             await caller.send(bytes(size))
         assert (await closing(caller)).code == 1009
 
@@ -277,25 +277,25 @@ async def test_fragments_are_counted_together(site: Site) -> None:
         assert (await closing(caller)).code == 1009
 
 
-async def test_a_message_in_a_few_fragments_is_read(site: Site) -> None:
+async def test_a_message_in_a_few_fragments_is_accepted(site: Site) -> None:
     async with connect(site.url) as caller:
         await caller.send([b"ab", b"", b"cd"])
         assert await caller.recv() == "4"
 
 
-async def test_empty_fragments_do_not_go_on_for_ever(site: Site) -> None:
+async def test_endless_empty_fragments_are_refused(site: Site) -> None:
     async with connect(site.url) as caller:
         await caller.send([b""] * (MAX_FRAGMENTS + 1))
         assert (await closing(caller)).code == 1009
 
 
-async def test_compression_is_not_agreed_to(site: Site) -> None:
+async def test_compression_is_not_negotiated(site: Site) -> None:
     answer = await site.handshake(extra="sec-websocket-extensions: permessage-deflate\r\n")
     assert status(answer) == 101
     assert b"sec-websocket-extensions" not in answer.lower()
 
 
-async def test_a_compressed_frame_is_an_error_of_the_protocol(site: Site) -> None:
+async def test_a_compressed_frame_is_a_protocol_error(site: Site) -> None:
     async with connect(site.url, compression=None) as caller:
         caller.transport.write(b"\xc1\x81" + b"\0\0\0\0" + b"x")
         assert (await closing(caller)).code == 1002
@@ -308,7 +308,7 @@ async def test_text_that_is_not_utf_8_is_closed_with_1007(site: Site, text: byte
         assert (await closing(caller)).code == 1007
 
 
-async def test_text_that_is_not_utf_8_is_one_line_in_the_log(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+async def test_text_that_is_not_utf_8_is_logged_as_one_line(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         async with connect(site.url) as caller:
             await caller.send(b"secret \xff", text=True)
@@ -317,7 +317,7 @@ async def test_text_that_is_not_utf_8_is_one_line_in_the_log(site: Site, caplog:
     assert "secret" not in caplog.text
 
 
-async def test_what_others_do_wrong_does_not_disturb_a_call(site: Site) -> None:
+async def test_misbehaving_clients_do_not_disturb_a_call(site: Site) -> None:
     async with connect(site.url) as caller, connect(site.url) as other:
         await other.send(bytes(1_000_000))
         await closing(other)
@@ -329,7 +329,7 @@ async def test_what_others_do_wrong_does_not_disturb_a_call(site: Site) -> None:
 
 
 async def seconds_until_cut(site: Site, start: bytes, drip: bytes) -> float:
-    """Sends the start, then a drip ten times a second, until the server has had enough."""
+    """Sends the start, then a little data ten times a second, until the server disconnects."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     writer.write(start)
     begun_s = time.monotonic()
@@ -364,18 +364,18 @@ async def seconds_until_cut(site: Site, start: bytes, drip: bytes) -> float:
     ],
     ids=["silent", "first letter", "slow header", "second header", "slow body", "refused body"],
 )
-async def test_a_client_that_takes_too_long_is_cut(site: Site, start: bytes, drip: bytes) -> None:
+async def test_a_client_that_takes_too_long_is_disconnected(site: Site, start: bytes, drip: bytes) -> None:
     assert 0.4 < await seconds_until_cut(site, start, drip) < 2
 
 
-async def test_a_socket_outlives_the_deadlines_of_requests(site: Site) -> None:
+async def test_a_websocket_outlives_the_request_deadlines(site: Site) -> None:
     async with connect(site.url) as caller:
         await asyncio.sleep(2 * DEADLINES.header_s)
         await caller.send("late")
         assert await caller.recv() == "4"
 
 
-async def test_a_client_that_never_reads_is_cut_and_others_are_not_disturbed(site: Site) -> None:
+async def test_a_client_that_never_reads_is_disconnected_and_others_are_not_disturbed(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port)) as stuck:
         stuck.sendall(f"GET /flood HTTP/1.1\r\nhost: localhost\r\n{UPGRADE}\r\n".encode())
         async with connect(site.url) as caller:

@@ -1,4 +1,4 @@
-"""The handle of a session: it works once, for its owner, and is told to nobody else."""
+"""A resume handle works once, only for its owner, and is never disclosed."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ async def test_a_session_is_resumed_with_its_handle(locked: Served, tokens: dict
     async with call(locked.url, {"token": tokens["ann"], "mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         before = caller.session
-        seen = [message for message in caller.told if message["n"] <= 5]
+        seen = [message for message in caller.received if message["n"] <= 5]
         await leave_without_goodbye(caller)
     hello = {"token": tokens["ann"], "resume": before["resume"], "last_n": 5}
     async with call(locked.url, hello) as again:
@@ -31,7 +31,7 @@ async def test_a_session_is_resumed_with_its_handle(locked: Served, tokens: dict
         assert again.session["session_id"] == before["session_id"]
         assert again.session["resume"] != before["resume"]
         assert await again.is_answered()
-    replayed = {message["n"] for message in again.told} | {message["n"] for message in seen}
+    replayed = {message["n"] for message in again.received} | {message["n"] for message in seen}
     assert replayed == set(range(1, max(replayed) + 1))
 
 
@@ -47,7 +47,7 @@ async def is_resumed(locked: Served, token: str, handle: str) -> bool:
 
 
 async def parked_handle(locked: Served, token: str) -> str:
-    """Of a session with one turn, whose client is gone."""
+    """The handle of a session with one turn, whose client has disconnected."""
     async with call(locked.url, {"token": token, "mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
         await leave_without_goodbye(caller)
@@ -55,13 +55,13 @@ async def parked_handle(locked: Served, token: str) -> str:
     return handle
 
 
-async def test_a_handle_is_used_up_when_the_client_has_sent_something(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_handle_is_invalid_once_the_client_has_sent_something(locked: Served, tokens: dict[str, str]) -> None:
     handle = await parked_handle(locked, tokens["ann"])
     assert await is_resumed(locked, tokens["ann"], handle)
     assert not await is_resumed(locked, tokens["ann"], handle)
 
 
-async def test_a_client_whose_socket_breaks_before_its_new_handle_has_come_returns_with_the_old_one(
+async def test_a_client_disconnected_before_its_new_handle_arrived_can_use_the_old_one(
     locked: Served, tokens: dict[str, str]
 ) -> None:
     handle = await parked_handle(locked, tokens["ann"])
@@ -74,7 +74,7 @@ async def test_a_client_whose_socket_breaks_before_its_new_handle_has_come_retur
     assert await is_resumed(locked, tokens["ann"], handle)
 
 
-async def test_a_handle_is_used_up_when_the_next_one_was_used(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_handle_is_invalid_once_the_next_one_was_used(locked: Served, tokens: dict[str, str]) -> None:
     handle = await parked_handle(locked, tokens["ann"])
     async with call(locked.url, {"token": tokens["ann"], "resume": handle}) as caller:
         caller.socket.transport.abort()
@@ -84,7 +84,7 @@ async def test_a_handle_is_used_up_when_the_next_one_was_used(locked: Served, to
     assert not await is_resumed(locked, tokens["ann"], handle)
 
 
-async def test_of_clients_with_one_handle_the_last_one_has_the_session_and_the_others_are_told(
+async def test_the_last_of_several_clients_with_one_handle_gets_the_session_and_the_others_are_notified(
     locked: Served, tokens: dict[str, str]
 ) -> None:
     handle = await parked_handle(locked, tokens["ann"])
@@ -114,13 +114,13 @@ async def test_a_made_up_handle_is_refused(locked: Served, tokens: dict[str, str
     assert not await is_resumed(locked, tokens["ann"], handle)
 
 
-async def test_a_session_that_was_left_with_a_goodbye_is_over(locked: Served, tokens: dict[str, str]) -> None:
+async def test_a_session_left_with_a_goodbye_cannot_be_resumed(locked: Served, tokens: dict[str, str]) -> None:
     async with call(locked.url, {"token": tokens["ann"], "mode": "text"}) as caller:
         await caller.ask("What is 2 plus 3?")
     assert not await is_resumed(locked, tokens["ann"], caller.session["resume"])
 
 
-async def test_a_second_client_with_the_handle_takes_over_and_the_first_is_told(
+async def test_a_second_client_with_the_handle_takes_over_and_the_first_is_notified(
     locked: Served, tokens: dict[str, str]
 ) -> None:
     async with call(locked.url, {"token": tokens["ann"], "mode": "text"}) as first:
@@ -142,7 +142,7 @@ async def test_a_conversation_of_another_user_cannot_be_loaded(locked: Served, t
         assert not bob.every("history")
 
 
-async def test_no_secret_is_in_the_log_and_no_words(locked: Served, tokens: dict[str, str]) -> None:
+async def test_the_log_contains_no_secrets_and_no_words_spoken(locked: Served, tokens: dict[str, str]) -> None:
     words = "a sentence that nobody else writes"
     async with call(locked.url, {"token": tokens["ann"], "mode": "text"}) as caller:
         await caller.ask(words)

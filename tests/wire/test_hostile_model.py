@@ -1,4 +1,4 @@
-"""A model's server that misbehaves: the user is told what happened, and nobody else notices."""
+"""A model server that misbehaves: the user learns what happened, and other sessions are unaffected."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ FAILURES: Final = {
     Mode.ERROR_429: ("rate_limited", "no more requests"),
     Mode.HANG_UP: ("unreachable", "cannot be reached"),
 }
-"""Each with the kind of its failure in the log, and words that the user is told."""
+"""Each mode with the kind of failure in the log, and words of the message to the user."""
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +54,20 @@ def served(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 
 async def say(caller: Caller, mode: Mode) -> list[Message]:
-    """A turn: all that is told of it, until the session is at rest."""
-    mark = len(caller.told)
+    """Runs a turn, and returns all its messages until the session is idle."""
+    mark = len(caller.received)
     await caller.send("text_message", text=mode)
     await caller.until("state", state="idle")
-    return caller.told[mark:]
+    return caller.received[mark:]
 
 
-def only(told: list[Message], type: str) -> Message:
-    (message,) = [message for message in told if message["type"] == type]
+def only(received: list[Message], type: str) -> Message:
+    (message,) = [message for message in received if message["type"] == type]
     return message
 
 
-def types(told: list[Message]) -> list[str]:
-    return [message["type"] for message in told]
+def types(received: list[Message]) -> list[str]:
+    return [message["type"] for message in received]
 
 
 def failures(served: Served) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def failures(served: Served) -> list[dict[str, Any]]:
 
 
 async def request(served: Served, path: str, body: Any = None) -> tuple[int, Any]:
-    """The status and the JSON of an HTTP request."""
+    """The status and the JSON of an HTTP response."""
 
     def send() -> tuple[int, Any]:
         url = f"http://127.0.0.1:{served.port}{path}"
@@ -92,19 +92,19 @@ async def request(served: Served, path: str, body: Any = None) -> tuple[int, Any
 
 
 @pytest.mark.parametrize("mode", FAILURES)
-async def test_a_failing_model_is_told_in_words_and_the_session_goes_on(served: Served, mode: Mode) -> None:
+async def test_a_model_failure_is_reported_in_words_and_the_session_continues(served: Served, mode: Mode) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, mode)
-        error = only(told, "error")
+        received = await say(caller, mode)
+        error = only(received, "error")
         assert error["code"] == "model_failed"
         assert FAILURES[mode][1] in error["message"]
-        assert all(message["text"].strip() for message in told if message["type"] == "response")
+        assert all(message["text"].strip() for message in received if message["type"] == "response")
         assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
     assert served.failures == []
 
 
 @pytest.mark.parametrize("mode", FAILURES)
-async def test_a_failing_model_is_told_over_http_too(served: Served, mode: Mode) -> None:
+async def test_a_model_failure_is_reported_over_http_too(served: Served, mode: Mode) -> None:
     status, body = await request(served, "/api/chat", {"message": mode})
     assert (status, body["error"]["code"]) == (502, "model_failed")
     assert FAILURES[mode][1] in body["error"]["message"]
@@ -136,7 +136,7 @@ async def test_a_failure_of_the_model_leaves_one_line_in_the_log(served: Served,
         Mode.SAME_SENTENCE,
     ],
 )
-async def test_what_has_no_end_takes_little_memory(served: Served, mode: Mode) -> None:
+async def test_endless_output_takes_little_memory(served: Served, mode: Mode) -> None:
     async with call(served.url, TEXT) as caller:
         await say(caller, Mode.GOOD)
         before = served.resident_bytes
@@ -144,17 +144,17 @@ async def test_what_has_no_end_takes_little_memory(served: Served, mode: Mode) -
         assert served.resident_bytes - before < MAX_GROWTH_BYTES
 
 
-async def test_a_drip_does_not_keep_a_turn_open_for_ever(model: str, tmp_path: Path) -> None:
+async def test_a_slow_drip_does_not_keep_a_turn_open_forever(model: str, tmp_path: Path) -> None:
     with serve(tmp_path, turn_s=1.0, model={"text": model}) as served:
         async with call(served.url, TEXT) as caller:
-            told = await say(caller, Mode.DRIP)
-            assert "took longer than" in only(told, "error")["message"]
-            assert only(told, "response")["text"] == "One moment. "
+            received = await say(caller, Mode.DRIP)
+            assert "took longer than" in only(received, "error")["message"]
+            assert only(received, "response")["text"] == "One moment. "
         assert (await request(served, "/api/chat", {"message": Mode.DRIP}))[0] == 502
         assert [line["kind"] for line in failures(served)] == ["timeout", "timeout"]
 
 
-async def test_what_was_said_before_an_answer_failed_stays(served: Served) -> None:
+async def test_text_sent_before_a_failure_is_kept(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
         assert only(await say(caller, Mode.CUT_STREAM), "response")["text"] == "Your balance is 1"
         assert only(await say(caller, Mode.ENDLESS_ANSWER), "response")["text"].startswith("word0 word1 word2 ")
@@ -166,20 +166,22 @@ async def test_calls_of_a_message_that_failed_do_not_run(served: Served, mode: M
         assert "tool_call" not in types(await say(caller, mode))
 
 
-async def test_an_emoji_that_is_split_over_two_chunks_arrives_whole(served: Served) -> None:
+async def test_an_emoji_split_across_two_chunks_arrives_whole(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, Mode.SPLIT_EMOJI)
-        assert only(told, "response")["text"] == "Fine \U0001f600 indeed."
-        assert "".join(each["text"] for each in told if each["type"] == "response_chunk") == "Fine \U0001f600 indeed."
+        received = await say(caller, Mode.SPLIT_EMOJI)
+        assert only(received, "response")["text"] == "Fine \U0001f600 indeed."
+        assert (
+            "".join(each["text"] for each in received if each["type"] == "response_chunk") == "Fine \U0001f600 indeed."
+        )
 
 
 async def test_half_characters_in_text_and_calls_are_replaced(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
-        told = await say(caller, Mode.LONE_HALVES)
-        assert only(told, "response")["text"] == "Well \ufffdthen \ufffd."
-        called = only(told, "tool_call")
+        received = await say(caller, Mode.LONE_HALVES)
+        assert only(received, "response")["text"] == "Well \ufffdthen \ufffd."
+        called = only(received, "tool_call")
         assert (called["name"], called["args"]) == ("show_\ufffd", {"code": "\ufffd \ufffd"})
-        handle, last_n = caller.session["resume"], caller.told[-1]["n"]
+        handle, last_n = caller.session["resume"], caller.received[-1]["n"]
     async with call(served.url, {**TEXT, "resume": handle, "last_n": last_n}) as caller:
         assert only(await say(caller, Mode.GOOD), "response")["text"] == "All is well."
 
@@ -195,7 +197,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 """
 
 
-async def test_half_characters_in_what_a_tool_gives_back_are_replaced(tmp_path: Path) -> None:
+async def test_half_characters_in_a_tool_result_are_replaced(tmp_path: Path) -> None:
     (create(tmp_path / "tools", "echo_it") / "handler.py").write_text(HANDLER)
     with serve(tmp_path) as served:
         async with call(served.url, TEXT) as caller:
@@ -206,21 +208,21 @@ async def test_half_characters_in_what_a_tool_gives_back_are_replaced(tmp_path: 
         assert served.failures == []
 
 
-async def test_a_model_that_is_silent_after_its_tools_is_replaced_by_their_results(served: Served) -> None:
+async def test_tool_results_are_spoken_when_the_model_is_silent_after_them(served: Served) -> None:
     async with call(served.url, TEXT) as caller:
         assert only(await say(caller, Mode.SILENCE_AFTER_TOOLS), "response")["text"].startswith("It's ")
 
 
-async def test_the_log_of_failures_holds_no_words_of_people(served: Served) -> None:
+async def test_logged_failures_contain_no_user_words(served: Served) -> None:
     words = "my secret is tulip"
     async with call(served.url, TEXT) as caller:
-        # No mode of that name: the server breaks off.
+        # There is no mode of that name, so the server breaks off.
         await caller.send("text_message", text=words)
         await caller.until("error")
     assert "tulip" not in served.log
 
 
-async def test_readiness_tells_of_the_model_and_of_its_last_failure(served: Served) -> None:
+async def test_readiness_reports_the_model_and_its_last_failure(served: Served) -> None:
     await request(served, "/api/chat", {"message": Mode.GOOD})
     status, body = await request(served, "/ready")
     assert (status, body["status"], body["model"]) == (200, "ok", {"name": "openai:x", "last_failure": None})

@@ -1,4 +1,4 @@
-"""What a developer who is new to the HTTP interface gets wrong, and is told."""
+"""Common mistakes of developers new to the HTTP API, and the errors that explain them."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -24,7 +24,7 @@ async def client(served: Served) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.mark.parametrize("spelling", ["conversationId", "conversation_id"])
-async def test_a_conversation_goes_on_with_the_id_that_was_returned(client: httpx2.AsyncClient, spelling: str) -> None:
+async def test_a_conversation_continues_with_the_returned_id(client: httpx2.AsyncClient, spelling: str) -> None:
     first = (await client.post("/api/chat", json={"message": "What is 2 plus 3?"})).json()
     again = {"message": "What is 3 plus 4?", spelling: first["conversationId"]}
     second = (await client.post("/api/chat", json=again)).json()
@@ -34,7 +34,7 @@ async def test_a_conversation_goes_on_with_the_id_that_was_returned(client: http
     assert said == ["What is 2 plus 3?", "What is 3 plus 4?"]
 
 
-async def test_both_spellings_may_be_sent_if_they_agree(client: httpx2.AsyncClient) -> None:
+async def test_both_spellings_may_be_sent_if_they_match(client: httpx2.AsyncClient) -> None:
     first = (await client.post("/api/chat", json={"message": "What is 2 plus 3?"})).json()
     id = first["conversationId"]
     both: dict[str, Any] = {"message": "What is 3 plus 4?", "conversationId": id}
@@ -61,19 +61,21 @@ async def test_both_spellings_may_be_sent_if_they_agree(client: httpx2.AsyncClie
         ),
     ],
 )
-async def test_an_unknown_field_names_the_nearest(client: httpx2.AsyncClient, body: Any, says: str) -> None:
+async def test_the_refusal_of_an_unknown_field_names_the_nearest(
+    client: httpx2.AsyncClient, body: Any, says: str
+) -> None:
     refused = await client.post("/api/chat", json=body)
     assert (refused.status_code, refused.json()["error"]["message"]) == (400, says)
 
 
-async def test_an_unknown_parameter_names_the_nearest(client: httpx2.AsyncClient) -> None:
+async def test_the_refusal_of_an_unknown_parameter_names_the_nearest(client: httpx2.AsyncClient) -> None:
     refused = await client.get("/api/conversations?limits=3")
     assert refused.status_code == 400
     assert refused.json()["error"]["message"].endswith("Unknown field `limits`. Did you mean `limit`?")
 
 
 @pytest.mark.parametrize("path", ["/api/chats", "/nothing", "/api/conversations/x/y"])
-async def test_a_path_that_is_not_there_is_refused_in_json(client: httpx2.AsyncClient, path: str) -> None:
+async def test_an_unknown_path_is_refused_in_json(client: httpx2.AsyncClient, path: str) -> None:
     refused = await client.get(path)
     assert (refused.status_code, refused.headers["content-type"]) == (404, "application/json")
     assert refused.json()["error"]["code"] == "not_found"
@@ -88,7 +90,7 @@ async def test_a_path_that_is_not_there_is_refused_in_json(client: httpx2.AsyncC
         ("POST", "/", "GET, HEAD"),
     ],
 )
-async def test_a_wrong_method_is_refused_in_json_with_all_that_are_allowed(
+async def test_a_wrong_method_is_refused_in_json_with_the_allowed_ones(
     client: httpx2.AsyncClient, method: str, path: str, allowed: str
 ) -> None:
     refused = await client.request(method, path)

@@ -1,4 +1,4 @@
-"""A user whom the model has had enough of: refused by the server, whatever the client does, until the time is over."""
+"""A user blocked by the model is refused by the server, whatever the client does, until the block ends."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ SPEECH: Final = b"\x00" + bytes(2 * 16 * 900)
 
 
 def answer(request: Request) -> Answer:
-    """A model that does not let itself be called a fool."""
+    """A model that blocks users who insult it."""
     last = request.messages[-1]
     if last["role"] == "user" and "fool" in last["content"]:
         call = {"index": 0, "id": "call_1", "type": "function"}
@@ -56,22 +56,22 @@ async def database_of(folder: Path) -> AsyncIterator[Database]:
 
 
 async def insult(url: str, hello: Message | None = None) -> Caller:
-    """A user who is blocked, and who has left."""
+    """A user who is blocked and has disconnected."""
     async with call(url, {"mode": "text", **(hello or {})}) as caller:
         await caller.send("text_message", text="You fool.")
         await caller.until("timeout")
     return caller
 
 
-async def how_it_is_refused(url: str, hello: Message | None = None) -> tuple[int, list[str]]:
-    """The code of the close, and the types of what is told before it."""
+async def refusal_on_connect(url: str, hello: Message | None = None) -> tuple[int, list[str]]:
+    """The close code, and the types of the messages before it."""
     async with connect(url) as socket:
         caller = Caller(socket)
         await caller.send("hello", **(hello or {}))
-        return (await caller.closing()).code, [message["type"] for message in caller.told]
+        return (await caller.closing()).code, [message["type"] for message in caller.received]
 
 
-async def is_let_in(url: str, hello: Message | None = None) -> bool:
+async def is_accepted(url: str, hello: Message | None = None) -> bool:
     async with call(url, {"mode": "text", **(hello or {})}) as caller:
         return (await caller.ask("Hello?")).strip() == "Hello."
 
@@ -79,12 +79,12 @@ async def is_let_in(url: str, hello: Message | None = None) -> bool:
 async def test_the_farewell_comes_before_the_end(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         caller = await insult(served.url)
-    told = [message["type"] for message in caller.told]
-    assert told.index("tool_result") < told.index("response") < told.index("timeout")
+    received = [message["type"] for message in caller.received]
+    assert received.index("tool_result") < received.index("response") < received.index("timeout")
     assert caller.every("response")[0]["text"].strip() == FAREWELL
 
 
-async def test_the_client_is_told_until_when(tmp_path: Path) -> None:
+async def test_the_client_learns_when_the_block_ends(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         (timeout,) = (await insult(served.url)).every("timeout")
     assert timeout["duration_seconds"] == 3600
@@ -102,51 +102,51 @@ async def test_the_client_is_told_until_when(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-async def test_nothing_is_answered_on_the_open_socket_either(tmp_path: Path, message: Message) -> None:
+async def test_messages_on_the_open_socket_are_not_answered_either(tmp_path: Path, message: Message) -> None:
     async with serving(tmp_path, voice=VOICE[3:]) as served, call(served.url, {"mode": "text"}) as caller:
         await caller.send("text_message", text="You fool.")
         await caller.until("timeout")
-        mark = len(caller.told)
+        mark = len(caller.received)
         await caller.send(**message)
         assert (await caller.until("error"))["code"] == "blocked"
-        told = {each["type"] for each in caller.told[mark:]}
-        assert not told & {"response_chunk", "response", "audio", "transcript"}
+        received = {each["type"] for each in caller.received[mark:]}
+        assert not received & {"response_chunk", "response", "audio", "transcript"}
         assert "listening" not in caller.states
 
 
 async def test_a_reconnect_is_refused_with_the_time(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         caller = await insult(served.url)
-        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
-        assert await how_it_is_refused(served.url, {"resume": caller.session["resume"]}) == (4403, ["timeout"])
+        assert await refusal_on_connect(served.url) == (4403, ["timeout"])
+        assert await refusal_on_connect(served.url, {"resume": caller.session["resume"]}) == (4403, ["timeout"])
 
 
-async def test_a_restart_of_the_server_does_not_help(tmp_path: Path) -> None:
+async def test_a_server_restart_does_not_lift_the_block(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         await insult(served.url)
         served.stop()
     async with serving(tmp_path) as served:
-        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
+        assert await refusal_on_connect(served.url) == (4403, ["timeout"])
 
 
-async def test_not_even_one_that_is_killed(tmp_path: Path) -> None:
+async def test_a_server_crash_does_not_lift_the_block(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         await insult(served.url)
         served.process.kill()
     async with serving(tmp_path) as served:
-        assert await how_it_is_refused(served.url) == (4403, ["timeout"])
+        assert await refusal_on_connect(served.url) == (4403, ["timeout"])
 
 
-async def test_when_the_time_is_over_the_user_is_let_in_again(tmp_path: Path) -> None:
+async def test_the_user_is_accepted_again_when_the_block_expires(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         await insult(served.url)
         async with database_of(tmp_path) as database:
-            # The tool blocks for half a minute at least; the rest of this test is not worth that.
+            # The tool blocks for at least half a minute, which is too long to wait for here.
             await database.blocks.unblock("local")
             await database.blocks.block("local", int(time.time() * 1000) + 1_500, FAREWELL)
-        assert (await how_it_is_refused(served.url))[0] == 4403
+        assert (await refusal_on_connect(served.url))[0] == 4403
         await asyncio.sleep(1.6)
-        assert await is_let_in(served.url)
+        assert await is_accepted(served.url)
 
 
 async def test_a_block_can_be_lifted_while_the_server_runs(tmp_path: Path) -> None:
@@ -154,15 +154,15 @@ async def test_a_block_can_be_lifted_while_the_server_runs(tmp_path: Path) -> No
         await insult(served.url)
         async with database_of(tmp_path) as database:
             assert await database.blocks.unblock("local")
-        assert await is_let_in(served.url)
+        assert await is_accepted(served.url)
 
 
-async def test_others_are_not_blocked(tmp_path: Path) -> None:
+async def test_other_users_are_not_blocked(tmp_path: Path) -> None:
     ann, bob = await asyncio.to_thread(lambda: [add_token(tmp_path, user) for user in ("ann", "bob")])
     async with serving(tmp_path, server={"auth": "required"}) as served:
         await insult(served.url, {"token": ann})
-        assert (await how_it_is_refused(served.url, {"token": ann}))[0] == 4403
-        assert await is_let_in(served.url, {"token": bob})
+        assert (await refusal_on_connect(served.url, {"token": ann}))[0] == 4403
+        assert await is_accepted(served.url, {"token": bob})
 
 
 async def test_in_voice_the_farewell_is_heard_and_the_call_ends(tmp_path: Path) -> None:
@@ -174,11 +174,11 @@ async def test_in_voice_the_farewell_is_heard_and_the_call_ends(tmp_path: Path) 
         await asyncio.sleep(0.5)
         await caller.send("playback_done")
         await caller.until("end_voice_session")
-        told = [message["type"] for message in caller.told]
-        assert told.index("audio") < told.index("timeout") < told.index("end_voice_session")
+        received = [message["type"] for message in caller.received]
+        assert received.index("audio") < received.index("timeout") < received.index("end_voice_session")
 
 
-async def test_another_call_of_the_same_user_is_not_answered_any_more(tmp_path: Path) -> None:
+async def test_another_call_of_the_same_user_is_no_longer_answered(tmp_path: Path) -> None:
     async with serving(tmp_path, voice=VOICE[3:]) as served, call(served.url) as caller:
         await caller.send("start_listening")
         await caller.until("state", state="listening")
@@ -189,7 +189,7 @@ async def test_another_call_of_the_same_user_is_not_answered_any_more(tmp_path: 
         assert [error["code"] for error in caller.every("error")] == ["blocked"]
 
 
-async def test_after_the_time_is_over_the_model_is_told_once_that_it_is_settled(tmp_path: Path) -> None:
+async def test_the_model_is_told_once_that_an_expired_block_is_settled(tmp_path: Path) -> None:
     prompts: list[str] = []
 
     def note(request: Request) -> Answer:
@@ -204,8 +204,8 @@ async def test_after_the_time_is_over_the_model_is_told_once_that_it_is_settled(
                 await database.blocks.block("local", int(time.time() * 1000) + 300, FAREWELL)
             await asyncio.sleep(0.4)
             prompts.clear()
-            assert await is_let_in(served.url)
-            assert await is_let_in(served.url)
+            assert await is_accepted(served.url)
+            assert await is_accepted(served.url)
     assert [TIMEOUT_SETTLED in prompt for prompt in prompts] == [True, False]
 
 

@@ -1,4 +1,4 @@
-"""The log after every kind of failure: it says what failed, and holds no word that was said, no token and no handle."""
+"""After every kind of failure, the log says what failed, and contains no spoken words, tokens or handles."""
 
 import json
 import sqlite3
@@ -39,7 +39,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 class Person:
-    """Somebody who talks to the server while it fails, and knows the secrets that must stay out of its log."""
+    """A user who talks to the failing server, with the secrets that must stay out of its log."""
 
     def __init__(self, served: Served, token: str) -> None:
         self.served = served
@@ -62,19 +62,19 @@ class Person:
             self.secrets |= {session["resume"], hash_token(session["resume"])}
 
     async def say(self, *texts: str) -> Caller:
-        """Over the socket, one after the other, each until its answer or an error; or until the connection ends."""
+        """Sends texts over the socket one by one, each until its answer, an error, or the end of the connection."""
         async with self.call() as caller:
             with suppress(ConnectionClosed):
                 for text in texts:
                     await caller.send("text_message", text=text)
-                    told: Any = {}
-                    while told.get("type") not in ("response", "error"):
-                        told = json.loads(await caller.socket.recv())
-                        caller.told.append(told)
+                    received: Any = {}
+                    while received.get("type") not in ("response", "error"):
+                        received = json.loads(await caller.socket.recv())
+                        caller.received.append(received)
         return caller
 
-    def look_into_the_log(self) -> list[str]:
-        """The warnings and errors in it. Fails if it holds a secret, or a word."""
+    def check_log(self) -> list[str]:
+        """The warnings and errors in the log. Fails if it contains a secret or a spoken word."""
         log = self.served.log
         assert SAID not in log
         assert [secret for secret in self.secrets if secret in log] == []
@@ -94,7 +94,7 @@ def stored(folder: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-async def test_after_the_store_was_locked(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_store_was_locked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token) as person:
         async with person.call() as caller:
@@ -106,24 +106,24 @@ async def test_after_the_store_was_locked(tmp_path: Path) -> None:
             await person.say(f"The {SAID} is lost.")
             async with person.call(resume=caller.session["resume"]) as again:
                 await again.until("error")
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
-async def test_after_the_disk_was_full(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_disk_was_full(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token, max_file_bytes=1 << 20) as person:
         while (answer := await person.post(f"The {SAID} is {'very ' * 1_000} big.")).status_code == 200:
             pass
         assert answer.status_code == 503
         await person.say(f"The {SAID} is {'very ' * 1_000} big.")
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
-async def test_after_tables_were_deleted(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_tables_were_deleted(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     with served_to(tmp_path, token) as person:
         await person.say(f"The {SAID} is in tune.")
-        # In this order each is missed at another place: the later ones are needed earlier.
+        # In this order, each deletion is noticed in a different place: later tables are used earlier.
         for table in ("audit", "calls", "messages", "turns", "sessions", "conversations", "blocks"):
             with stored(tmp_path) as connection:
                 connection.execute(f"DROP TABLE {table}")
@@ -131,16 +131,16 @@ async def test_after_tables_were_deleted(tmp_path: Path) -> None:
                 await person.post(text)
                 await person.say(text, text)
         person.served.stop()
-        assert person.look_into_the_log() != []
+        assert person.check_log() != []
 
 
 def quote(request: Request) -> str:
-    """What a model says that repeats in its refusal what it was asked."""
+    """The reply of a model that repeats its prompt in an error message."""
     return f"I do not like: {request.messages[-1]['content']}"
 
 
 def calling(name: str, arguments: str) -> Callable[[Request], Answer]:
-    """A model that calls a tool, and is content with whatever comes of it."""
+    """A model that calls a tool, and accepts any result."""
     wanted = call_delta({"index": 0, "id": "1", "function": {"name": name, "arguments": arguments}})
     return lambda request: (
         words("Well.") if request.messages[-1]["role"] == "tool" else stream(wanted, delta("tool_calls"))
@@ -161,7 +161,7 @@ MODEL_FAILURES: Final[dict[str, Callable[[Request], Answer]]] = {
 }
 
 
-async def test_after_the_model_has_failed(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_the_model_failed(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
 
     def fail(request: Request) -> Answer:
@@ -174,11 +174,11 @@ async def test_after_the_model_has_failed(tmp_path: Path) -> None:
                 await person.post(f"{kind} and a {SAID}")
                 await person.say(f"{kind} and a {SAID}")
             person.served.stop()
-            person.look_into_the_log()
+            person.check_log()
     assert len(model.requests) >= 2 * len(MODEL_FAILURES)
 
 
-async def test_after_a_tool_has_failed(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_a_tool_failed(tmp_path: Path) -> None:
     write_tool(tmp_path / "tools", "greet", files={"handler.py": FAILING_HANDLER})
     token = await make_known(tmp_path, "ann")
     async with ChatServer(calling("greet", json.dumps({"name": f"the {SAID}"}))) as model:
@@ -186,10 +186,10 @@ async def test_after_a_tool_has_failed(tmp_path: Path) -> None:
             answered = await person.post(f"Greet the {SAID}.")
             assert [run["ok"] for run in answered.json()["toolCalls"]] == [False]
             await person.say(f"Greet the {SAID}.")
-            assert "handler_failed" in person.look_into_the_log()
+            assert "handler_failed" in person.check_log()
 
 
-async def test_after_frames_and_requests_that_mean_nothing(tmp_path: Path) -> None:
+async def test_the_log_is_private_after_meaningless_frames_and_requests(tmp_path: Path) -> None:
     token, wrong = await make_known(tmp_path, "ann"), make_token()
     with served_to(tmp_path, token) as person:
         person.secrets |= {wrong, hash_token(wrong)}
@@ -214,4 +214,4 @@ async def test_after_frames_and_requests_that_mean_nothing(tmp_path: Path) -> No
             headers = {"Authorization": f"Bearer {wrong}"}
             await client.get(f"{person.served.http}/api/tools", params={"q": SAID}, headers=headers)
             await client.get(f"{person.served.http}/{token}", headers={"Origin": "https://evil.example"})
-        assert person.look_into_the_log().count("request_refused") == 2
+        assert person.check_log().count("request_refused") == 2

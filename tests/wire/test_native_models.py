@@ -22,9 +22,9 @@ from tests.wire.test_confirmation import DONE, QUESTION, write_garden
 pytestmark = pytest.mark.real_time
 
 FRAME: Final = b"\x00" + bytes(2 * 16 * 120)
-"""More audio than a `Hear` of these tests needs."""
+"""More audio than any `Hear` of these tests needs."""
 LONG_FRAME: Final = b"\x00" + bytes(2 * 16 * 400)
-"""As much audio as may be speech for `stop_listening`."""
+"""Enough audio to count as speech for `stop_listening`."""
 TIME: Final = "What time is it?"
 NOON: Final = "It's noon, sir. And sunny."
 STORY: Final = (
@@ -77,7 +77,7 @@ class Voice:
     waits: bool
 
     def write(self, *script: Step, latency_ms: int = 0) -> None:
-        """What the model of the next call hears and says."""
+        """Writes the script of the next call's model."""
         Models(script, latency_ms=latency_ms).write(self.folder)
 
     def tool_file(self, tool: str, name: str) -> Path:
@@ -148,16 +148,16 @@ async def play(caller: Caller) -> None:
 
 async def speak(caller: Caller) -> str:
     """A spoken turn and its answer, which is played to the end."""
-    mark = len(caller.told)
+    mark = len(caller.received)
     await caller.socket.send(FRAME)
     await play(caller)
     assert await caller.is_answered()
-    return " ".join(message["text"] for message in caller.told[mark:] if message["type"] == "response")
+    return " ".join(message["text"] for message in caller.received[mark:] if message["type"] == "response")
 
 
 def place(caller: Caller, type: str, **fields: object) -> int:
-    """Where the first such message came."""
-    for at, message in enumerate(caller.told):
+    """The position of the first such message."""
+    for at, message in enumerate(caller.received):
         if message["type"] == type and fields.items() <= message.items():
             return at
     raise AssertionError(f"there was no {type} with {fields}")
@@ -168,7 +168,7 @@ def finals(caller: Caller) -> list[Message]:
 
 
 async def read_back(served: Served, caller: Caller) -> list[tuple[str, str]]:
-    """Who said what, as it was stored: the same by every way of reading it, all of it spoken, and in order of time."""
+    """Who said what, as stored. Checks that every way of reading it agrees, and that it is all spoken and in order."""
     id = caller.session["conversation_id"]
     async with httpx2.AsyncClient(base_url=served.http) as http:
         record = (await http.get(f"/api/conversations/{id}")).json()
@@ -200,7 +200,7 @@ async def read_back(served: Served, caller: Caller) -> list[tuple[str, str]]:
     [("waiting", "before"), ("native", "before"), ("native", "late"), ("native", "after")],
     indirect=["voice"],
 )
-async def test_a_transcript_is_shown_and_stored_in_its_place(
+async def test_a_transcript_is_shown_and_stored_in_order(
     voice: Voice, when: Literal["before", "late", "after"]
 ) -> None:
     voice.write(hear(TIME, when), say(NOON), hear("Thanks.", when), say("You're welcome."))
@@ -231,7 +231,7 @@ async def test_a_transcript_is_shown_and_stored_in_its_place(
     ]
 
 
-async def test_a_transcript_may_come_when_the_next_turn_is_over(native: Voice) -> None:
+async def test_a_transcript_may_come_after_the_next_turn(native: Voice) -> None:
     late = Hear(TIME, after_ms=100, transcript="after", late_ms=1_500)
     native.write(late, say(NOON), hear("Thanks.", "before"), say("You're welcome."))
     async with call(native.served.url) as caller:
@@ -259,7 +259,7 @@ async def test_a_turn_without_a_transcript_is_answered_and_stored(native: Voice)
     ]
 
 
-async def test_a_user_who_goes_on_has_said_one_thing(voice: Voice) -> None:
+async def test_a_user_who_continues_speaking_has_one_turn(voice: Voice) -> None:
     # The transcript of the first part comes last, when the turn that replaces it is over.
     first = Hear("What time", after_ms=100, transcript="after", late_ms=0 if voice.waits else 1_500)
     voice.write(first, GoOn(50), Hear(TIME, after_ms=100, continues=True), say(NOON))
@@ -274,7 +274,7 @@ async def test_a_user_who_goes_on_has_said_one_thing(voice: Voice) -> None:
     assert await read_back(voice.served, caller) == [("user", TIME), ("assistant", NOON)]
 
 
-async def test_what_stop_listening_ends_is_a_turn_like_any_other(voice: Voice) -> None:
+async def test_a_turn_ended_by_stop_listening_is_an_ordinary_turn(voice: Voice) -> None:
     ring: list[Step] = [
         Hear("Ring the bell.", after_ms=60_000, transcript="late"),
         Call("ring_bell"),
@@ -322,7 +322,7 @@ async def test_a_call_before_the_transcript_belongs_to_the_new_turn(voice: Voice
     assert await read_back(voice.served, caller) == [("user", "Ring the bell."), ("assistant", "I have rung it.")] * 2
 
 
-async def test_a_call_that_the_model_cancels_is_stopped(voice: Voice) -> None:
+async def test_a_call_cancelled_by_the_model_is_stopped(voice: Voice) -> None:
     search = Call("search_attic", id="call_0123456789")
     voice.write(hear("Search the attic."), search, Cancel(after_ms=500), say("Never mind."))
     async with call(voice.served.url) as caller:
@@ -338,7 +338,7 @@ async def test_a_call_that_the_model_cancels_is_stopped(voice: Voice) -> None:
 # A spoken yes.
 
 
-async def test_a_spoken_yes_works_also_when_its_transcript_comes_late(voice: Voice) -> None:
+async def test_a_spoken_yes_works_even_when_its_transcript_comes_late(voice: Voice) -> None:
     wish: list[Step] = [hear("Water the garden."), Call("water_plants", {"place": "garden"}), say(QUESTION)]
     # A native model has begun to answer by itself before the words of the yes are known.
     own_words = [] if voice.waits else ["One moment."]
@@ -365,7 +365,7 @@ async def test_a_spoken_yes_works_also_when_its_transcript_comes_late(voice: Voi
     ]
 
 
-async def test_a_model_that_calls_again_when_it_hears_the_yes_does_not_make_it_run_twice(native: Voice) -> None:
+async def test_a_model_that_repeats_the_call_on_hearing_yes_does_not_run_it_twice(native: Voice) -> None:
     water = Call("water_plants", {"place": "shed"})
     native.write(
         *(hear("Water the shed."), water, say("Water the shed?")),
@@ -388,7 +388,7 @@ async def test_a_model_that_calls_again_when_it_hears_the_yes_does_not_make_it_r
 
 
 @pytest.mark.parametrize("by", ["the model", "the client"])
-async def test_an_interruption_while_two_answers_are_in_flight(voice: Voice, by: str) -> None:
+async def test_an_interruption_cancels_two_answers_in_flight(voice: Voice, by: str) -> None:
     story: list[Step] = [hear("Tell me a story."), say(STORY, audio_ms=12_000)]
     joke: list[Step] = [hear("And a joke.", over=True), say(JOKE, audio_ms=9_000)]
     barge = [Barge(after_ms=1_200)] if by == "the model" else []
@@ -407,7 +407,7 @@ async def test_an_interruption_while_two_answers_are_in_flight(voice: Voice, by:
         await caller.until("state", state="interrupted")
         await caller.until("state", state="listening")
         assert await speak(caller) == "Hello."
-    numbers = [m["turn"] for m in caller.told if m["type"] in ("response_chunk", "audio")]
+    numbers = [m["turn"] for m in caller.received if m["type"] in ("response_chunk", "audio")]
     assert numbers == sorted(numbers), "nothing of an answer comes after something of the next"
     said = await read_back(voice.served, caller)
     assert [role for role, _ in said] == ["user", "assistant"] * 3

@@ -68,13 +68,13 @@ async def ask_for_greeting(address: str) -> str:
 
 
 async def ask_again(session: Session) -> str:
-    async for told in session.type("please greet Ada"):
-        if isinstance(told, s.Response):
-            return told.text
+    async for received in session.type("please greet Ada"):
+        if isinstance(received, s.Response):
+            return received.text
     raise AssertionError("there was no answer")
 
 
-async def test_a_changed_tool_is_there_without_a_restart(tmp_path: Path) -> None:
+async def test_a_changed_tool_is_available_without_a_restart(tmp_path: Path) -> None:
     async with developing(tmp_path) as developer:
         assert await ask_for_greeting(developer.address) == "Hello, Ada."
         (developer.tools / "greet" / "handler.py").write_text(HANDLER.replace("Hello", "Good day"))
@@ -82,7 +82,7 @@ async def test_a_changed_tool_is_there_without_a_restart(tmp_path: Path) -> None
         assert await ask_for_greeting(developer.address) == "Good day, Ada."
 
 
-async def test_a_session_that_is_open_goes_on(tmp_path: Path) -> None:
+async def test_an_open_session_continues(tmp_path: Path) -> None:
     async with developing(tmp_path) as developer, connect(developer.address) as session:
         assert await ask_again(session) == "Hello, Ada."
         (developer.tools / "greet" / "handler.py").write_text(HANDLER.replace("Hello", "Good day"))
@@ -90,7 +90,7 @@ async def test_a_session_that_is_open_goes_on(tmp_path: Path) -> None:
         assert await ask_again(session) == "Good day, Ada."
 
 
-async def test_a_new_tool_is_there_and_a_deleted_one_is_gone(tmp_path: Path) -> None:
+async def test_a_new_tool_appears_and_a_deleted_one_disappears(tmp_path: Path) -> None:
     async with developing(tmp_path) as developer:
         write_tool(developer.tools, "wave")
         assert {"greet", "wave"} <= (await developer.wait_for_other_tools()).keys()

@@ -1,4 +1,4 @@
-"""A token that is revoked by another process, or expires, ends what it has opened."""
+"""A token that expires, or is revoked by another process, ends the connections that it opened."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ LOCKED = {"auth": "required"}
 
 
 async def revoke(folder: Path, token: str) -> None:
-    """With `antiphon token revoke`, in a process of its own."""
+    """Runs `antiphon token revoke` in its own process."""
     database = await open_database(folder / "data" / "antiphon.db")
     found = await database.tokens.find(hash_token(token), 0)
     await database.aclose()
@@ -68,7 +68,7 @@ async def test_a_token_that_expires_ends_its_sockets(tmp_path: Path) -> None:
             assert await is_ended(caller)
 
 
-async def test_an_answer_under_way_is_given_up_when_its_token_is_revoked(tmp_path: Path) -> None:
+async def test_the_current_answer_is_abandoned_when_its_token_is_revoked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     endless = stream(delta(content="Once upon a time "), done=False, end=End.STALL)
     async with ChatServer(lambda request: endless) as model:
@@ -81,7 +81,7 @@ async def test_an_answer_under_way_is_given_up_when_its_token_is_revoked(tmp_pat
             await asyncio.wait_for(model.left.wait(), 10)
 
 
-async def test_a_stream_of_events_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+async def test_an_event_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     token = await make_known(tmp_path, "ann")
     endless = stream(delta(content="Once upon a time "), done=False, end=End.STALL)
     headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}

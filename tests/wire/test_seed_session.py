@@ -1,4 +1,4 @@
-"""A client that knows only the first version of the wire: its session goes as that version's example does."""
+"""A client of the first protocol version: its session follows the example of that version."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ QUESTION: Final = "What's the weather?"
 ANSWER: Final = "Let me check. It's 65 degrees, and sunny."
 AUDIO_MS: Final = 300 + 700
 SPEECH: Final = bytes(2 * 16 * 20)
-"""Twenty milliseconds from a microphone."""
+"""Twenty milliseconds of microphone audio."""
 VOICE: Final = (
     *(Hear(QUESTION), Say("Let me check.", audio_ms=300, goes_on=True)),
     *(Call("get_weather", {"location": "here"}), Say(" It's 65 degrees, and sunny.", audio_ms=700)),
@@ -91,7 +91,7 @@ class SeedClient:
             await asyncio.sleep(0.005)
 
     async def play(self) -> None:
-        """Plays what has come, and says so: as long as the sound lasts, and not longer."""
+        """Plays the received audio in real time, and reports it as played."""
         await asyncio.sleep(sum(duration_s(message) for message in of(self.received, "audio")))
         await self.send("playback_done")
 
@@ -135,7 +135,7 @@ async def example(url: str) -> list[Message]:
 
 @pytest.fixture(scope="module")
 def received(voice_url: str) -> list[Message]:
-    """All that the client of the example is sent."""
+    """All messages sent to the client of the example."""
     return asyncio.run(example(voice_url))
 
 
@@ -147,7 +147,7 @@ def test_the_states_come_in_the_order_of_the_example(received: list[Message]) ->
     assert states(received) == ["idle", "listening", "processing", "speaking", "listening"]
 
 
-def test_every_field_of_the_first_version_is_there(received: list[Message]) -> None:
+def test_every_field_of_the_first_version_is_present(received: list[Message]) -> None:
     for type, fields in SHAPES.items():
         found = of(received, type)
         assert found, f"no {type} was sent"
@@ -156,7 +156,7 @@ def test_every_field_of_the_first_version_is_there(received: list[Message]) -> N
                 assert isinstance(message.get(field), kind), f"{field} of {message}"
 
 
-def test_messages_are_counted_from_one_without_a_gap(received: list[Message]) -> None:
+def test_messages_are_numbered_from_one_without_a_gap(received: list[Message]) -> None:
     assert [message["n"] for message in received] == list(range(1, len(received) + 1))
 
 
@@ -170,7 +170,7 @@ def test_interim_transcripts_come_before_the_final_one(received: list[Message]) 
     assert [message["is_final"] for message in of(received, "transcript")] == [False, True]
 
 
-def test_only_the_first_chunk_is_the_first(received: list[Message]) -> None:
+def test_only_the_first_chunk_is_marked_first(received: list[Message]) -> None:
     chunks = of(received, "response_chunk")
     assert [chunk["is_first"] for chunk in chunks] == [True] + [False] * (len(chunks) - 1)
     assert len(chunks) > 1
@@ -188,31 +188,31 @@ def test_a_tool_call_is_shown_before_its_result_and_between_the_chunks(received:
     assert chunks[0] < called < result < chunks[-1]
 
 
-def test_a_tool_call_has_its_arguments_and_its_result_the_data(received: list[Message]) -> None:
+def test_a_tool_call_has_its_arguments_and_a_tool_result_its_data(received: list[Message]) -> None:
     (called,), (result,) = of(received, "tool_call"), of(received, "tool_result")
     assert (called["name"], called["args"]) == ("get_weather", {"location": "here"})
     assert (result["name"], result["result"]) == ("get_weather", {"temperature": 65, "condition": "sunny"})
 
 
-def test_audio_comes_only_while_it_speaks(received: list[Message]) -> None:
+def test_audio_comes_only_in_the_speaking_state(received: list[Message]) -> None:
     speaking = received.index(next(m for m in received if m.get("state") == "speaking"))
     assert speaking < places(received, "audio")[0]
     assert places(received, "audio")[-1] < len(received) - 1
 
 
-def test_audio_is_a_wav_of_22050_hz_mono_16_bits(received: list[Message]) -> None:
+def test_audio_is_a_22050_hz_mono_16_bit_wav(received: list[Message]) -> None:
     for message in of(received, "audio"):
         with open_wav(message) as sound:
             assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (22_050, 1, 2)
             assert sound.getnframes() > 0
 
 
-def test_all_of_the_answer_is_heard(received: list[Message]) -> None:
+def test_the_whole_answer_is_audible(received: list[Message]) -> None:
     total_ms = 1000 * sum(duration_s(message) for message in of(received, "audio"))
     assert total_ms == pytest.approx(AUDIO_MS, abs=2)
 
 
-async def test_a_client_may_say_playback_done_after_every_clip(voice_url: str) -> None:
+async def test_a_client_may_send_playback_done_after_every_clip(voice_url: str) -> None:
     async with connect(voice_url) as socket:
         client = SeedClient(socket)
         await client.send("start_listening")
@@ -229,7 +229,7 @@ async def test_a_client_may_say_playback_done_after_every_clip(voice_url: str) -
         assert states(client.received) == ["idle", "listening", "processing", "speaking", "listening"]
 
 
-async def test_one_turn_follows_the_other(voice_url: str) -> None:
+async def test_one_turn_follows_another(voice_url: str) -> None:
     async with connect(voice_url) as socket:
         client = SeedClient(socket)
         await client.send("start_listening")
@@ -244,7 +244,7 @@ async def test_one_turn_follows_the_other(voice_url: str) -> None:
         assert states(client.received)[-1] == "listening"
 
 
-async def test_an_interrupt_is_told_and_the_microphone_is_open_again(voice_url: str) -> None:
+async def test_an_interrupt_is_acknowledged_and_listening_resumes(voice_url: str) -> None:
     async with connect(voice_url) as socket:
         client = SeedClient(socket)
         await client.send("start_listening")
@@ -256,7 +256,7 @@ async def test_an_interrupt_is_told_and_the_microphone_is_open_again(voice_url: 
         assert states(client.received)[-3:] == ["speaking", "interrupted", "listening"]
 
 
-async def test_stop_listening_without_speech_is_idle(voice_url: str) -> None:
+async def test_stop_listening_without_speech_leads_to_idle(voice_url: str) -> None:
     async with connect(voice_url) as socket:
         client = SeedClient(socket)
         await client.send("start_listening")

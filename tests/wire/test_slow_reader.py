@@ -129,7 +129,7 @@ def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("form", ["json", "binary"])
-async def test_to_a_slow_reader_speech_is_lost_before_words(talkative: Served, form: str) -> None:
+async def test_a_slow_reader_loses_speech_before_text(talkative: Served, form: str) -> None:
     async with call(talkative.url, {"audio": form}, max_queue=1, compression=None) as caller:
         await caller.send("text_message", text="Tell me everything.")
         await asyncio.sleep(2)
@@ -140,5 +140,5 @@ async def test_to_a_slow_reader_speech_is_lost_before_words(talkative: Served, f
         assert await caller.is_answered()
     heard = len(caller.every("audio")) + len(caller.audio)
     assert 0 < heard < PARTS
-    numbers = {message["n"] for message in caller.told} | {int.from_bytes(frame[1:5]) for frame in caller.audio}
+    numbers = {message["n"] for message in caller.received} | {int.from_bytes(frame[1:5]) for frame in caller.audio}
     assert max(numbers) - len(numbers) == PARTS - heard, "nothing but speech was lost"

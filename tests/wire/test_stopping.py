@@ -1,4 +1,4 @@
-"""SIGTERM while requests are being answered: each client is told in words, and may come back."""
+"""SIGTERM while requests are being answered: each client gets an explanation, and may retry."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def is_refused(answer: httpx2.Response) -> bool:
     return int(answer.headers["retry-after"]) > 0
 
 
-async def test_requests_that_are_cut_by_a_stop_and_those_that_come_during_it_are_told_to_come_back(
+async def test_requests_interrupted_by_a_stop_or_sent_during_it_are_told_to_retry(
     tmp_path: Path,
 ) -> None:
     endless = stream(delta(content="Once upon a time "), done=False, end=End.STALL)
@@ -51,7 +51,7 @@ async def test_requests_that_are_cut_by_a_stop_and_those_that_come_during_it_are
             assert served.failures == []
 
 
-async def test_a_socket_that_is_closed_by_a_stop_is_told_why(tmp_path: Path) -> None:
+async def test_a_socket_closed_by_a_stop_gets_the_reason(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         async with call(served.url, {"mode": "text"}) as caller:
             served.process.send_signal(signal.SIGTERM)

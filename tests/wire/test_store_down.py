@@ -1,4 +1,4 @@
-"""A store that is locked, full or damaged: every way in says so, in the same sentence, and afterwards all goes on."""
+"""A store that is locked, full or damaged: every entry point reports it in the same words, and recovers."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ LONG = "la " * 2_500
 
 @contextmanager
 def stored(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The database, as another program opens it."""
+    """The database, opened as by another program."""
     with closing(sqlite3.connect(folder / "data" / "antiphon.db", isolation_level=None)) as connection:
         yield connection
 
@@ -56,17 +56,17 @@ def is_refused(answer: httpx2.Response) -> bool:
 
 
 async def error_after(caller: Caller, text: str) -> dict[str, Any]:
-    """What the socket is told of a typed message. Other programs may have the machine's cores."""
+    """The error for a typed message. Other programs may be using all cores."""
     await caller.send("text_message", text=text)
     async with asyncio.timeout(PATIENCE_S):
         while not (errors := caller.every("error")):
             frame = await caller.socket.recv()
-            caller.told.append(json.loads(frame))
+            caller.received.append(json.loads(frame))
     return errors[0]
 
 
 async def until_ready(served: Served, status: int = 200) -> httpx2.Response:
-    """The outcome of a check holds for a moment, and the last page of a full disk may still be free."""
+    """A readiness result is cached for a moment, and the last page of a full disk may still be free."""
     for _ in range(50):
         ready = await get_ready(served)
         if ready.status_code == status:
@@ -75,7 +75,7 @@ async def until_ready(served: Served, status: int = 200) -> httpx2.Response:
     pytest.fail(f"/ready does not become {status}")
 
 
-async def test_under_a_lock_ready_says_so_while_a_message_still_waits_and_then_that_is_refused(tmp_path: Path) -> None:
+async def test_readiness_reports_a_locked_store_while_a_message_waits_and_is_then_refused(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         with locked(tmp_path):
             waiting = asyncio.create_task(post(served, SUM))
@@ -88,14 +88,14 @@ async def test_under_a_lock_ready_says_so_while_a_message_still_waits_and_then_t
         assert (await post(served, SUM)).status_code == 200
 
 
-async def test_messages_that_wait_for_a_locked_store_are_not_refused_one_after_the_other(tmp_path: Path) -> None:
+async def test_messages_waiting_for_a_locked_store_are_refused_together(tmp_path: Path) -> None:
     with serve(tmp_path) as served, locked(tmp_path):
         async with asyncio.timeout(PATIENCE_S):
             answers = await asyncio.gather(*(post(served, SUM) for _ in range(12)))
         assert all(map(is_refused, answers))
 
 
-async def test_a_socket_is_told_that_the_store_is_locked_and_its_message_is_taken_later(tmp_path: Path) -> None:
+async def test_a_socket_learns_that_the_store_is_locked_and_its_message_is_accepted_later(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         async with call(served.url, {"mode": "text"}) as caller:
             with locked(tmp_path):
@@ -105,12 +105,12 @@ async def test_a_socket_is_told_that_the_store_is_locked_and_its_message_is_take
             assert "5" in await again.ask(SUM)
 
 
-async def test_a_resume_that_meets_a_locked_store_is_told_to_come_back_and_then_succeeds(tmp_path: Path) -> None:
+async def test_a_resume_during_a_store_lock_is_told_to_retry_and_then_succeeds(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         async with call(served.url, {"mode": "text"}) as caller:
             await caller.ask(SUM)
             await caller.socket.close(1001)
-        hello = {"resume": caller.session["resume"], "last_n": caller.told[-1]["n"]}
+        hello = {"resume": caller.session["resume"], "last_n": caller.received[-1]["n"]}
         with locked(tmp_path):
             async with connect(served.url) as socket:
                 early = Caller(socket)
@@ -125,7 +125,7 @@ async def test_a_resume_that_meets_a_locked_store_is_told_to_come_back_and_then_
             assert again.session["session_id"] == caller.session["session_id"]
 
 
-async def test_a_full_disk_is_told_by_every_way_in(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_by_every_entry_point(tmp_path: Path) -> None:
     with serve(tmp_path, limits=UNLIMITED, max_file_bytes=1 << 20) as served:
         for message in (LONG, SUM):
             while (answer := await post(served, message)).status_code == 200:
@@ -137,7 +137,7 @@ async def test_a_full_disk_is_told_by_every_way_in(tmp_path: Path) -> None:
         assert (error["code"], error["message"]) == ("unavailable", STORE_UNAVAILABLE)
 
 
-async def test_a_damaged_store_is_told_as_well(tmp_path: Path) -> None:
+async def test_a_damaged_store_is_reported_too(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         with stored(tmp_path) as connection:
             connection.execute("DROP TABLE turns")

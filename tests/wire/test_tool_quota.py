@@ -1,4 +1,4 @@
-"""Tool calls beyond the pace of a user: refused one by one, while the conversation goes on."""
+"""Tool calls beyond a user's quota are refused one by one, while the conversation continues."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ async def results_of(caller: Caller) -> list[bool]:
     return [result["ok"] for result in caller.every("tool_result")]
 
 
-async def test_a_user_gets_no_more_tool_calls_than_the_limit_by_any_session(tmp_path: Path) -> None:
+async def test_a_users_tool_calls_are_limited_across_sessions(tmp_path: Path) -> None:
     with serve(tmp_path, limits=ONE) as served:
         async with call(served.url, {"mode": "text"}) as first:
             assert await results_of(first) == [True, False]
@@ -32,7 +32,7 @@ async def test_a_user_gets_no_more_tool_calls_than_the_limit_by_any_session(tmp_
             assert await second.is_answered()
 
 
-async def test_users_of_one_address_share_its_tool_calls_over_http(tmp_path: Path) -> None:
+async def test_users_of_one_address_share_a_tool_quota_over_http(tmp_path: Path) -> None:
     tokens = [await make_known(tmp_path, user) for user in ("ann", "bob")]
     limits: dict[Kind, Limit] = {Kind.TOOL_CALL: Limit(address=Rate(per_s=0.001, burst=1))}
     with serve(tmp_path, limits=limits, server={"auth": "required"}) as served:

@@ -53,7 +53,7 @@ async def test_after_a_few_wrong_tokens_the_address_must_wait_before_a_right_one
         assert (await get(served, right)).status_code == 200
 
 
-async def test_a_token_that_was_accepted_before_does_not_wait_for_wrong_ones_of_the_same_address(
+async def test_a_previously_accepted_token_is_not_delayed_by_wrong_ones_from_the_same_address(
     tmp_path: Path, right: str
 ) -> None:
     with serve(tmp_path, limits=LIMITS, server=LOCKED) as served:
@@ -64,7 +64,7 @@ async def test_a_token_that_was_accepted_before_does_not_wait_for_wrong_ones_of_
             assert await caller.is_answered()
 
 
-async def test_each_refusal_is_a_line_in_the_log_with_address_route_and_reason_but_without_the_token(
+async def test_each_refusal_is_logged_with_address_route_and_reason_but_without_the_token(
     tmp_path: Path, right: str
 ) -> None:
     token = make_token()
@@ -74,8 +74,8 @@ async def test_each_refusal_is_a_line_in_the_log_with_address_route_and_reason_b
         async with httpx2.AsyncClient() as client:
             await client.get(f"{served.http}/", headers={"Origin": "https://evil.example"})
             await client.get(f"{served.http}/", headers={"Host": "rebound.example"})
-        told = [(line["address"], line["route"], line["reason"].partition(".")[0]) for line in refusals(served)]
-        assert told == [
+        received = [(line["address"], line["route"], line["reason"].partition(".")[0]) for line in refusals(served)]
+        assert received == [
             ("127.0.0.1", "/api/tools", "wrong token"),
             ("127.0.0.1", "/ws", "wrong token"),
             ("127.0.0.1", "/", "Pages of this origin may not use this server"),

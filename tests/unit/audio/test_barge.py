@@ -87,7 +87,7 @@ def test_speech_interrupts_within_200_ms(vad: Vad, speaker: Speaker, dbfs: float
 
 
 @pytest.mark.parametrize("dbfs", [-15, -35])
-def test_somebody_else_interrupts_within_300_ms_while_the_client_plays(vad: Vad, speaker: Speaker, dbfs: float) -> None:
+def test_another_speaker_interrupts_within_300_ms_during_playback(vad: Vad, speaker: Speaker, dbfs: float) -> None:
     delays = delays_ms(vad, speaker, [0.87, 1.15], dbfs, plays=True)
     assert min(delays) > 0
     assert np.quantile(delays, 0.85, method="higher") <= 300
@@ -105,7 +105,9 @@ def test_the_assistant_does_not_interrupt_itself(vad: Vad, speaker: Speaker, gai
     assert hear(vad, playing(speaker), loudspeaker(speaker, gain_db, delay_s), playing=True) is None
 
 
-def test_nor_through_a_small_loudspeaker_in_a_bare_room(vad: Vad, speaker: Speaker) -> None:
+def test_the_assistant_does_not_interrupt_itself_through_a_small_loudspeaker_in_a_bare_room(
+    vad: Vad, speaker: Speaker
+) -> None:
     chance = np.random.default_rng(4)
     echoes = chance.normal(0, 1, round(0.3 * MICROPHONE_HZ)) * np.exp(
         -np.arange(round(0.3 * MICROPHONE_HZ)) / (0.05 * MICROPHONE_HZ)
@@ -119,11 +121,11 @@ def test_nor_through_a_small_loudspeaker_in_a_bare_room(vad: Vad, speaker: Speak
     assert hear(vad, playing(speaker), room, playing=True) is None
 
 
-def test_without_knowing_what_is_played_its_own_voice_would_interrupt(vad: Vad, speaker: Speaker) -> None:
+def test_the_assistants_own_voice_would_interrupt_without_the_playback_reference(vad: Vad, speaker: Speaker) -> None:
     assert hear(vad, BargeIn(), loudspeaker(speaker, -20, 0.13), playing=True) is not None
 
 
-def test_somebody_is_heard_over_the_loudspeaker(vad: Vad, speaker: Speaker) -> None:
+def test_a_speaker_is_heard_over_the_loudspeaker(vad: Vad, speaker: Speaker) -> None:
     speech = at_level(speaker.say(INTERRUPTIONS[0], 1.15), -20)
     microphone = loudspeaker(speaker, -20, 0.13)
     start = round(2.5 * MICROPHONE_HZ)
@@ -188,14 +190,14 @@ def test_a_moment_of_speech_is_not_enough(speaker: Speaker) -> None:
     ] == ([False] * 5)
 
 
-def test_what_goes_on_for_long_interrupts_whatever_it_sounds_like() -> None:
+def test_any_long_sound_interrupts() -> None:
     barge = BargeIn()
     drone = to_frames(np.tile(at_level(hum(110), -20), 10))
     at = next(count for count, frame in enumerate(drone) if barge.hear(0.95, frame, playing=False))
     assert 500 <= at * FRAME_MS <= 800
 
 
-def test_a_new_answer_begins_with_nothing(vad: Vad, speaker: Speaker) -> None:
+def test_a_new_answer_starts_without_evidence(vad: Vad, speaker: Speaker) -> None:
     barge = playing(speaker, "This is another answer, that has nothing to do with it.")
     hear(
         vad,
@@ -214,6 +216,6 @@ def test_a_frame_of_another_length_is_refused(frame: bytes) -> None:
         BargeIn().hear(0.9, frame, playing=False)
 
 
-def test_a_rate_of_nothing_is_refused() -> None:
+def test_a_sample_rate_of_zero_is_refused() -> None:
     with pytest.raises(AudioError, match="greater than 0"):
         BargeIn().played(bytes(100), 0)

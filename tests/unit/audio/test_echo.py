@@ -47,7 +47,7 @@ def test_a_quiet_person_is_heard_over_the_loudspeaker(vad: Vad, speaker: Speaker
     assert np.quantile(delays, 0.85, method="higher") <= 300
 
 
-def test_a_quiet_person_is_heard_when_the_client_has_learnt_to_take_the_echo_out(vad: Vad, speaker: Speaker) -> None:
+def test_a_quiet_person_is_heard_once_the_clients_echo_canceller_has_adapted(vad: Vad, speaker: Speaker) -> None:
     own = reverberate(loudspeaker(speaker, -20, 0.13), *FURNISHED, seed=1)
     own *= np.interp(np.arange(len(own)) / MICROPHONE_HZ, [0.9, 1.3], [1, 0.003]).astype(np.float32)
     delays = delays_ms(vad, speaker, own, -38)

@@ -24,13 +24,13 @@ def test_a_missing_file_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model" * 100])
-def test_a_broken_file_is_named_with_the_way_to_mend_it(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_file_is_named_with_the_way_to_repair_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ear.onnx"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=r"ear\.onnx cannot be loaded .* Remove it and get it again"):
         open_session(path)
 
 
-def test_a_folder_is_no_model(tmp_path: Path) -> None:
+def test_a_folder_is_refused_as_a_model(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="no model file"):
         open_session(tmp_path)

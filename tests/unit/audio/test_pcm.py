@@ -4,7 +4,7 @@ import pytest
 from antiphon.audio.pcm import SILENCE_DBFS, duration_ms, from_signal, level_dbfs, to_samples, to_signal
 
 
-def test_every_sample_survives_the_way_there_and_back() -> None:
+def test_every_sample_survives_the_round_trip() -> None:
     pcm = np.arange(-32_768, 32_768).astype(np.int16).tobytes()
     assert from_signal(to_signal(pcm)) == pcm
 
@@ -14,7 +14,7 @@ def test_a_signal_lies_between_minus_one_and_one() -> None:
     assert signal.tolist() == pytest.approx([-1, 0, 1], abs=1e-4)
 
 
-def test_what_is_too_loud_is_clipped_and_does_not_wrap_around() -> None:
+def test_values_out_of_range_are_clipped_and_do_not_wrap_around() -> None:
     clipped = np.frombuffer(from_signal(np.array([-3.0, 1.0, 3.0], np.float32)), np.int16)
     assert clipped.tolist() == [-32_768, 32_767, 32_767]
 
@@ -34,5 +34,5 @@ def test_a_full_square_wave_has_a_level_of_zero_and_half_of_it_six_less() -> Non
 
 
 @pytest.mark.parametrize("pcm", [b"", b"\0", bytes(1_000)])
-def test_silence_and_nothing_have_a_level_that_can_be_compared(pcm: bytes) -> None:
+def test_silence_and_empty_audio_have_a_comparable_level(pcm: bytes) -> None:
     assert level_dbfs(pcm) == SILENCE_DBFS

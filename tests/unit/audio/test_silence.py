@@ -14,25 +14,25 @@ def tone(level_db: float) -> bytes:
     return samples.tobytes()
 
 
-def test_it_is_silent_at_the_end_with_the_first_frame_that_is_much_quieter() -> None:
+def test_the_first_much_quieter_frame_counts_as_silence() -> None:
     detector = SilenceDetector()
     assert not detector.is_silent(tone(-10))
     assert detector.is_silent(tone(-10 - SILENCE_DROP_DB - 2))
 
 
-def test_what_is_only_softer_is_heard() -> None:
+def test_a_slightly_softer_frame_is_not_silence() -> None:
     detector = SilenceDetector()
     heard = [detector.is_silent(tone(level)) for level in (-10, -25, -40, -10, -40)]
     assert heard == [False] * 5
 
 
-def test_a_quiet_room_has_not_fallen_silent() -> None:
+def test_a_constantly_quiet_room_does_not_fall_silent() -> None:
     detector = SilenceDetector()
     assert not any(detector.is_silent(tone(-70)) for _ in range(50))
     assert not SilenceDetector().is_silent(bytes(FRAME_BYTES))
 
 
-def test_it_goes_by_the_voice_not_by_a_fixed_level() -> None:
+def test_the_threshold_follows_the_level_of_the_voice() -> None:
     detector = SilenceDetector()
     assert not detector.is_silent(tone(-45))
     assert not detector.is_silent(tone(-75))
@@ -40,7 +40,7 @@ def test_it_goes_by_the_voice_not_by_a_fixed_level() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_silent_at_the_end"), [(0.3, True), (3, False)])
-def test_who_speaks_softly_after_a_shout_is_heard_again_after_a_while(
+def test_soft_speech_after_a_shout_counts_as_speech_again_after_a_while(
     seconds: float, is_silent_at_the_end: bool
 ) -> None:
     detector = SilenceDetector()

@@ -8,7 +8,7 @@ from antiphon.audio.vad import Vad
 from tests.unit.audio.conftest import Speaker, at_level, silence, to_frames
 
 
-def test_it_hears_what_the_official_graph_hears(vad: Vad, speaker: Speaker, models_dir: Path) -> None:
+def test_probabilities_match_the_official_graph(vad: Vad, speaker: Speaker, models_dir: Path) -> None:
     official = open_session(models_dir / "silero-vad" / "silero_vad.onnx")
     words = at_level(speaker.say("Remind me to call my mother."), -25)
     heard_at_all = np.concatenate([silence(0.3), words, silence(0.3), 8 * words, silence(0.3)])
@@ -30,7 +30,7 @@ def test_a_model_of_something_else_is_refused(models_dir: Path) -> None:
         Vad(models_dir / "smart-turn" / "smart-turn-v3.2-cpu.onnx")
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "silero_vad.onnx"
     path.write_bytes(b"not a model" * 100)
     with pytest.raises(ModelFileError, match="Remove it and get it again"):

@@ -71,7 +71,7 @@ def judge_features(rewritten: Session, heard: Signal, places: NDArray[np.int64],
     return float(rewritten.run(None, {FEATURES: heard, PLACES: places, COUNTS: counts})[0].item())
 
 
-def test_over_all_places_it_judges_as_the_official_network(
+def test_with_all_positions_it_agrees_with_the_official_network(
     official: Session, rewritten: Session, turns: list[Signal]
 ) -> None:
     expected = np.array([judge_officially(official, turn) for turn in turns])
@@ -84,7 +84,7 @@ def test_over_all_places_it_judges_as_the_official_network(
     assert np.abs(found - expected).mean() < 0.04
 
 
-def test_over_few_places_it_takes_no_more_turns_for_whole_than_the_official_network(
+def test_with_few_positions_it_judges_no_more_turns_complete_than_the_official_network(
     official: Session, rewritten: Session, turns: list[Signal]
 ) -> None:
     expected = np.array([judge_officially(official, turn) for turn in turns])
@@ -94,9 +94,7 @@ def test_over_few_places_it_takes_no_more_turns_for_whole_than_the_official_netw
     assert (found - expected)[~whole].max() < 0.2
 
 
-def test_a_place_that_counts_many_times_is_as_if_it_were_there_many_times(
-    rewritten: Session, turns: list[Signal]
-) -> None:
+def test_a_weighted_position_equals_repeated_positions(rewritten: Session, turns: list[Signal]) -> None:
     many, spoken = 100, list(range(320, 400))
 
     def judge_after(silent: list[int], count: int) -> float:
@@ -115,7 +113,7 @@ def test_a_model_of_something_else_is_refused(models_dir: Path, another: str) ->
         TurnDetector(models_dir / another)
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "turn.onnx"
     path.write_bytes(b"not a model" * 100)
     with pytest.raises(ModelFileError, match="Remove it and get it again"):

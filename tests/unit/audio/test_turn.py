@@ -38,7 +38,7 @@ def turn(speech: Signal, part: float = 1.0) -> bytes:
     return from_signal(np.concatenate([silence(0.2), speech[: round(part * len(speech))], silence(0.15)]))
 
 
-def test_whole_sentences_are_told_from_those_cut_in_the_middle(detector: TurnDetector, speaker: Speaker) -> None:
+def test_complete_sentences_are_distinguished_from_truncated_ones(detector: TurnDetector, speaker: Speaker) -> None:
     spoken = [speaker.say(text, height) for text in SENTENCES for height in (0.87, 1.15)]
     whole = np.array([detector.completeness(turn(speech)) for speech in spoken])
     cut = np.array([detector.completeness(turn(speech, 0.5)) for speech in spoken])
@@ -83,7 +83,7 @@ def test_speech_has_the_features_of_the_recipe(speaker: Speaker) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 3.3, 4.2])
-def test_all_of_the_silence_before_a_turn_counts_in_few_places(seconds: float) -> None:
+def test_the_silence_before_a_turn_is_covered_by_few_positions(seconds: float) -> None:
     places, counts = choose_places(round(seconds * MICROPHONE_HZ))
     assert len(places) <= 50 * seconds + 15
     assert counts.sum() == 400
@@ -108,12 +108,12 @@ def test_threads_do_not_disturb_each_other(detector: TurnDetector, speaker: Spea
 
 
 @pytest.mark.parametrize("pcm", [b"", b"\1"])
-def test_without_sound_there_is_no_turn(detector: TurnDetector, pcm: bytes) -> None:
+def test_empty_audio_is_not_a_complete_turn(detector: TurnDetector, pcm: bytes) -> None:
     with pytest.raises(AudioError, match="no audio"):
         detector.completeness(pcm)
 
 
-def test_a_sound_of_one_sample_has_an_answer(detector: TurnDetector) -> None:
+def test_audio_of_one_sample_gets_a_judgement(detector: TurnDetector) -> None:
     assert 0 <= detector.completeness(b"\1\0") <= 1
 
 

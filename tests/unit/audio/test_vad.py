@@ -20,13 +20,13 @@ def speech(speaker: Speaker, text: str, height: float = 1.0, dbfs: float = -25) 
 
 @pytest.mark.parametrize("dbfs", [-15, -35])
 @pytest.mark.parametrize("height", [0.87, 1.0, 1.15])
-def test_speech_is_heard_at_any_height_and_level(vad: Vad, speaker: Speaker, height: float, dbfs: float) -> None:
+def test_speech_is_detected_at_any_pitch_and_level(vad: Vad, speaker: Speaker, height: float, dbfs: float) -> None:
     probabilities = listen(vad, speech(speaker, SENTENCES[0], height, dbfs))
     assert max(probabilities) > 0.9
     assert np.median(probabilities[15:40]) > 0.9
 
 
-def test_the_silence_around_speech_is_heard_too(vad: Vad, speaker: Speaker) -> None:
+def test_the_silence_around_speech_is_detected_too(vad: Vad, speaker: Speaker) -> None:
     probabilities = listen(vad, speech(speaker, SENTENCES[0]))
     assert max(probabilities[:8]) < 0.3
     assert probabilities[-1] < 0.3
@@ -46,11 +46,11 @@ def noise(kind: str) -> Signal:
 
 
 @pytest.mark.parametrize("kind", ["silence", "white noise", "faint noise", "a tone"])
-def test_what_is_no_speech_is_not_heard(vad: Vad, kind: str) -> None:
+def test_non_speech_is_not_detected(vad: Vad, kind: str) -> None:
     assert max(listen(vad, to_frames(noise(kind)))) < 0.3
 
 
-def test_a_batch_hears_what_each_would_hear_alone(vad: Vad, speaker: Speaker) -> None:
+def test_a_batch_gives_the_same_results_as_single_frames(vad: Vad, speaker: Speaker) -> None:
     recordings = [speech(speaker, text, height) for text in SENTENCES for height in (0.87, 1.15)]
     alone = [listen(vad, frames) for frames in recordings]
     streams = [vad.stream() for _ in recordings]
@@ -71,14 +71,14 @@ def first_heard(probabilities: list[float]) -> int:
     return next(at for at, probability in enumerate(probabilities) if probability >= 0.5)
 
 
-def test_a_still_room_is_no_speech_and_costs_no_thought(vad: Vad) -> None:
+def test_digital_silence_is_not_speech_and_skips_inference(vad: Vad) -> None:
     probabilities = listen(vad, to_frames(silence(3)))
     assert probabilities[STILL_FRAMES_BEFORE_SKIPPING:] == [0.0] * (len(probabilities) - STILL_FRAMES_BEFORE_SKIPPING)
     assert all(probabilities[:STILL_FRAMES_BEFORE_SKIPPING])
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_after_a_long_stillness_speech_is_heard_as_soon_as_after_a_short_one(
+def test_speech_is_detected_as_quickly_after_a_long_silence_as_after_a_short_one(
     vad: Vad, speaker: Speaker, sentence: str
 ) -> None:
     still_s = 20
@@ -88,13 +88,13 @@ def test_after_a_long_stillness_speech_is_heard_as_soon_as_after_a_short_one(
     assert abs(long - short - (still_s - 0.32) * MICROPHONE_HZ / FRAME_SAMPLES) <= 1
 
 
-def test_bytes_and_samples_are_the_same_to_it(vad: Vad, speaker: Speaker) -> None:
+def test_bytes_and_samples_give_the_same_result(vad: Vad, speaker: Speaker) -> None:
     frames = speech(speaker, SENTENCES[2])
     stream = vad.stream()
     assert [vad.run([(stream, frame.tobytes())])[0] for frame in frames] == listen(vad, frames)
 
 
-def test_an_empty_batch_has_an_empty_answer(vad: Vad) -> None:
+def test_an_empty_batch_gives_an_empty_result(vad: Vad) -> None:
     assert vad.run([]) == []
 
 
@@ -109,7 +109,7 @@ def test_samples_of_another_width_are_refused(vad: Vad) -> None:
         vad.run([(vad.stream(), np.zeros(512, np.float32))])
 
 
-def test_a_refused_frame_leaves_the_others_of_its_batch_as_they_were(vad: Vad, speaker: Speaker) -> None:
+def test_a_refused_frame_does_not_affect_the_others_in_its_batch(vad: Vad, speaker: Speaker) -> None:
     frames = speech(speaker, SENTENCES[2])
     expected = listen(vad, frames)
     stream = vad.stream()

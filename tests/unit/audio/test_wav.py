@@ -51,7 +51,7 @@ def test_every_common_kind_of_file_is_read(kind: str) -> None:
     assert np.frombuffer(pcm, np.int16) / 32_768 == pytest.approx(RAMP, abs=step)
 
 
-def test_both_sides_of_a_stereo_file_are_heard() -> None:
+def test_both_channels_of_a_stereo_file_are_mixed() -> None:
     left_only = np.stack([np.full(50, 8_000), np.zeros(50)], axis=1).astype("<i2").tobytes()
     pcm, _ = read_wav(make(describe(1, 16, channels=2), left_only))
     assert set(np.frombuffer(pcm, np.int16).tolist()) == {4_000}
@@ -74,13 +74,13 @@ def test_others_can_read_a_written_file() -> None:
 
 
 @pytest.mark.parametrize("missing", [1, 2, 101])
-def test_a_file_that_was_cut_short_is_read_as_far_as_it_is(missing: int) -> None:
+def test_a_truncated_file_is_read_as_far_as_it_goes(missing: int) -> None:
     pcm, _ = read_wav(FILES["16 bits"][:-missing])
     assert PCM.startswith(pcm)
     assert len(PCM) - len(pcm) <= missing + 1
 
 
-def test_a_float_that_is_no_number_is_silence() -> None:
+def test_a_nan_sample_is_read_as_silence() -> None:
     pcm, _ = read_wav(make(describe(3, 32), np.array([np.nan], "<f4").tobytes()))
     assert pcm == b"\0\0"
 
@@ -102,11 +102,11 @@ def test_a_float_that_is_no_number_is_silence() -> None:
         (make(describe(3, 64), PCM), "16-bit PCM"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_reason(file: bytes, complaint: str) -> None:
+def test_an_unreadable_file_is_refused_with_a_reason(file: bytes, complaint: str) -> None:
     with pytest.raises(AudioError, match=complaint):
         read_wav(file)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(AudioError, match=r"nothing\.wav cannot be read: No such file"):
         read_wav(tmp_path / "nothing.wav")

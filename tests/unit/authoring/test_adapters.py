@@ -13,17 +13,17 @@ from tests.fakes.schemas import KB_SEARCH_PARAMETERS, make_spec
 OUTPUTS = {"type": "object", "properties": {"results": {"type": "array"}}}
 
 
-def test_there_is_one_for_each_provider() -> None:
+def test_there_is_an_adapter_for_each_provider() -> None:
     assert set(ADAPTERS) == {"openai_chat", "openai_realtime", "gemini", "mcp"}
 
 
 @pytest.mark.parametrize("provider", sorted(ADAPTERS))
-def test_each_says_the_name_of_the_tool(provider: str) -> None:
+def test_each_adapter_includes_the_tool_name(provider: str) -> None:
     adapted = ADAPTERS[provider](make_spec())
     assert adapted.get("function", adapted)["name"] == "kb_search"
 
 
-def test_the_parameters_stand_in_the_function_as_they_are() -> None:
+def test_the_parameters_are_in_the_function_unchanged() -> None:
     assert adapt_for_openai_chat(make_spec()) == {
         "type": "function",
         "function": {
@@ -78,19 +78,19 @@ def test_a_reading_tool_says_that_it_changes_nothing() -> None:
     }
 
 
-def test_a_writing_tool_is_taken_for_destructive() -> None:
+def test_a_writing_tool_is_marked_destructive() -> None:
     spec = make_spec(category=Category.ACTION, side_effects=SideEffects.WRITES, idempotent=False)
     hints = adapt_for_mcp(spec)["annotations"]
     assert (hints["readOnlyHint"], hints["destructiveHint"], hints["idempotentHint"]) == (False, True, False)
 
 
 @pytest.mark.parametrize("changes", [{"uses": (Capability.FETCH,)}, {"tags": ("untrusted",)}])
-def test_a_tool_that_brings_strangers_words_is_open_to_the_world(changes: dict[str, Any]) -> None:
+def test_a_tool_with_untrusted_output_is_marked_open_world(changes: dict[str, Any]) -> None:
     assert adapt_for_mcp(make_spec(**changes))["annotations"]["openWorldHint"] is True
 
 
 @pytest.mark.parametrize("outputs", [None, {"type": "array"}, {"anyOf": [{"type": "object"}, {"type": "null"}]}])
-def test_outputs_that_are_no_object_are_left_out(outputs: dict[str, Any] | None) -> None:
+def test_outputs_that_are_not_an_object_are_omitted(outputs: dict[str, Any] | None) -> None:
     assert "outputSchema" not in adapt_for_mcp(make_spec(outputs=outputs))
 
 

@@ -43,7 +43,7 @@ def test_tools_are_ordered_by_id(tmp_path: Path) -> None:
     assert ids(build([tmp_path])) == ["a_tool", "b_tool", "c_tool"]
 
 
-def test_the_problems_of_all_tools_are_told_at_once(tmp_path: Path) -> None:
+def test_the_problems_of_all_tools_are_reported_at_once(tmp_path: Path) -> None:
     write_tool(tmp_path, "a_tool", category="magic", latencyBudgetMs=0)
     write_tool(tmp_path, "b_tool")
     write_tool(tmp_path, "c_tool", files={"handler.py": None})
@@ -64,7 +64,7 @@ def test_a_warning_does_not_stop_the_build(tmp_path: Path) -> None:
     assert [problem.severity for problem in built.problems] == [Severity.WARNING]
 
 
-def test_what_a_provider_cannot_be_told_is_a_problem(tmp_path: Path) -> None:
+def test_a_schema_a_provider_cannot_express_is_a_problem(tmp_path: Path) -> None:
     children = {"children": {"type": "array", "items": {"$ref": "#"}}}
     write_tool(tmp_path, parameters={**PARAMETERS, "properties": {**PARAMETERS["properties"], **children}})
     [problem] = build([tmp_path]).errors
@@ -81,7 +81,7 @@ def test_a_sentence_that_two_tools_claim_is_a_problem(tmp_path: Path) -> None:
 # Which directories are tools
 
 
-def test_hidden_private_and_empty_directories_are_no_tools(tmp_path: Path) -> None:
+def test_hidden_private_and_empty_directories_are_not_tools(tmp_path: Path) -> None:
     write_tool(tmp_path)
     for name in (".hidden", "_drafts", "__pycache__"):
         write_tool(tmp_path, "x", directory=name)
@@ -107,7 +107,7 @@ def test_two_spellings_of_one_id_in_one_path_are_an_error(tmp_path: Path) -> Non
     assert "kb_search/" in problem.message
 
 
-def test_an_own_tool_replaces_a_built_in_one_and_says_so(tmp_path: Path) -> None:
+def test_a_custom_tool_replaces_a_built_in_one_with_a_notice(tmp_path: Path) -> None:
     write_tool(tmp_path / "builtin")
     own = write_tool(tmp_path / "own", version="2.0.0")
     built = build([tmp_path / "builtin", tmp_path / "own"])
@@ -155,7 +155,7 @@ def test_a_disabled_tool_is_left_out_unread(tmp_path: Path) -> None:
     assert (ids(built), built.problems) == (["greet"], [])
 
 
-def test_disabling_what_is_not_there_is_a_warning(tmp_path: Path) -> None:
+def test_disabling_an_unknown_tool_is_a_warning(tmp_path: Path) -> None:
     write_tool(tmp_path)
     [problem] = build([tmp_path], disable=["great"]).problems
     assert problem.severity is Severity.WARNING
@@ -258,7 +258,7 @@ def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.Monk
 # Writing
 
 
-def test_the_artifact_is_json_in_the_words_of_its_readers(tmp_path: Path) -> None:
+def test_the_artifact_is_json_with_the_expected_keys(tmp_path: Path) -> None:
     write_tool(tmp_path / "tools")
     built = build([tmp_path / "tools"])
     write(built, tmp_path / "out" / "tool_registry.json")
@@ -311,7 +311,7 @@ def test_a_failed_write_leaves_the_old_artifact(tmp_path: Path, monkeypatch: pyt
     assert os.listdir(path.parent) == ["tool_registry.json"]
 
 
-def test_a_path_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_reported(tmp_path: Path) -> None:
     write_tool(tmp_path / "tools")
     (tmp_path / "file").write_text("x")
     with pytest.raises(BuildError, match="cannot be written"):

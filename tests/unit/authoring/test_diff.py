@@ -58,18 +58,18 @@ def test_one_broken_tool_breaks_the_registry() -> None:
     assert compare(old, new).breaking
 
 
-def test_tools_are_told_by_id() -> None:
+def test_changes_are_listed_by_tool_id() -> None:
     names = ["b", "c", "a"]
     comparison = compare(make_registry(), make_registry(*(make_schema(toolId=name) for name in names)))
     assert [tool.tool_id for tool in comparison.tools] == ["a", "b", "c"]
 
 
-def test_the_versions_are_told() -> None:
+def test_the_versions_are_reported() -> None:
     comparison = compare(make_registry(version="1.0.aaaa"), make_registry(version="1.0.bbbb"))
     assert (comparison.old_version, comparison.new_version) == ("1.0.aaaa", "1.0.bbbb")
 
 
-def test_another_handler_is_told_and_breaks_nothing() -> None:
+def test_a_changed_handler_is_reported_and_breaks_nothing() -> None:
     comparison = compare(make_registry(make_schema()), make_registry(make_schema(), digest="d2"))
     assert [(change.field, change.breaking) for change in comparison.tools[0].changes] == [("files", False)]
 
@@ -103,7 +103,7 @@ def test_a_narrower_parameter_breaks(old: Any, new: Any) -> None:
     assert told[0].sentence.startswith("p")
 
 
-def test_it_shows_a_parameter_as_it_was_and_as_it_is() -> None:
+def test_a_changed_parameter_is_shown_before_and_after() -> None:
     told = change_parameter({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 8})
     sentence = 'p is {"type":"integer","maximum":8}; it was {"type":"integer","maximum":10}.'
     assert told == [Change("parameters", True, sentence)]
@@ -127,7 +127,7 @@ def test_a_shifted_range_breaks() -> None:
     assert [change.breaking for change in told] == [True]
 
 
-def test_each_broken_parameter_of_a_tool_is_told() -> None:
+def test_every_broken_parameter_of_a_tool_is_reported() -> None:
     old = closed({"a": {"type": "integer"}, "b": STRING, "c": STRING})
     new = closed({"a": {"type": "integer", "minimum": 1}, "b": {"enum": ["x"]}, "c": STRING})
     told = [change.sentence for change in changes_of({"parameters": old}, {"parameters": new})]
@@ -155,7 +155,7 @@ def test_a_new_required_parameter_with_a_default_breaks_nothing(nest: Any) -> No
     assert [change.breaking for change in told] == [False]
 
 
-def test_other_words_for_the_same_schema_are_no_change() -> None:
+def test_an_equivalent_schema_is_not_a_change() -> None:
     old = {"type": "object", "properties": {"p": {"enum": ["a", "b"]}}, "additionalProperties": False}
     new = {
         "$defs": {"letter": {"anyOf": [{"const": "b"}, {"const": "a"}]}},
@@ -183,11 +183,11 @@ def test_a_default_of_a_nested_object_is_compared() -> None:
     assert told == [Change("parameters", True, "The default of p.n is 2; it was 1.")]
 
 
-def test_the_same_default_in_other_digits_is_no_change() -> None:
+def test_a_numerically_equal_default_is_not_a_change() -> None:
     assert change_parameter({"default": 1}, {"default": 1.0}) == []
 
 
-def test_what_cannot_be_told_counts_as_breaking() -> None:
+def test_an_undecidable_change_counts_as_breaking() -> None:
     told = change_parameter({"type": "array"}, {"type": "array", "contains": STRING, "maxContains": 3})
     assert told[0].breaking
     assert told[0].sentence.endswith(" It cannot be told whether that breaks anything.")
@@ -200,7 +200,7 @@ def test_a_rule_for_several_parameters_together_breaks_too() -> None:
     assert told == [Change("parameters", True, sentence)]
 
 
-def test_a_long_schema_is_cut() -> None:
+def test_a_long_schema_is_truncated() -> None:
     told = change_parameter({"enum": ["a" * 900]}, {"enum": ["b"]})
     assert told[0].sentence.endswith("aaa….")
 
@@ -275,7 +275,7 @@ def test_an_action_is_stopped_at_its_timeout_and_not_at_its_budget(field: str, b
         make_registry(make_schema(outputs={"$ref": "#/$defs/nothing"})),
     ],
 )
-def test_what_is_no_registry_is_refused(damaged: dict[str, Any]) -> None:
+def test_a_file_that_is_not_a_registry_is_refused(damaged: dict[str, Any]) -> None:
     with pytest.raises(RegistryError, match=r"^The new registry cannot be compared: .+\. Build it"):
         compare(make_registry(), damaged)
 

@@ -92,7 +92,9 @@ def test_a_tool_without_properties_has_no_parameters(parameters: dict[str, Any])
         ({"const": 1, "enum": [1.0, 2]}, {"type": "INTEGER", "description": "One of: 1."}),
     ],
 )
-def test_an_enum_is_of_strings_and_other_values_are_told(schema: dict[str, Any], adapted: dict[str, Any]) -> None:
+def test_an_enum_contains_strings_and_other_values_are_described(
+    schema: dict[str, Any], adapted: dict[str, Any]
+) -> None:
     assert adapt_property(schema) == adapted
 
 
@@ -109,7 +111,9 @@ def test_an_enum_is_of_strings_and_other_values_are_told(schema: dict[str, Any],
         ({"type": "string", "pattern": r"(a)\1"}, {"type": "STRING", "description": r"Pattern: `(a)\1`."}),
     ],
 )
-def test_formats_and_patterns_that_google_refuses_are_told(schema: dict[str, Any], adapted: dict[str, Any]) -> None:
+def test_formats_and_patterns_that_google_refuses_are_described(
+    schema: dict[str, Any], adapted: dict[str, Any]
+) -> None:
     assert adapt_property(schema) == adapted
 
 
@@ -131,11 +135,11 @@ def test_formats_and_patterns_that_google_refuses_are_told(schema: dict[str, Any
         ({"type": "integer", "multipleOf": 5}, {"type": "INTEGER", "description": "Must be a multiple of 5."}),
     ],
 )
-def test_bounds_are_as_tight_as_gemini_can_say(schema: dict[str, Any], adapted: dict[str, Any]) -> None:
+def test_bounds_are_as_tight_as_gemini_can_express(schema: dict[str, Any], adapted: dict[str, Any]) -> None:
     assert adapt_property(schema) == adapted
 
 
-def test_what_is_only_for_people_and_tools_is_dropped() -> None:
+def test_annotations_for_people_and_tools_are_dropped() -> None:
     annotations = {"title": "T", "$comment": "c", "readOnly": True, "deprecated": True, "x-order": 1, "$id": "urn:a"}
     assert adapt_property({"type": "string", **annotations}) == {"type": "STRING"}
 
@@ -156,12 +160,12 @@ def test_notes_follow_the_description_as_sentences() -> None:
     assert adapt_property(schema)["description"] == told
 
 
-def test_constraints_that_no_openapi_has_are_told_as_json_schema() -> None:
+def test_constraints_unknown_to_openapi_are_described_as_json_schema() -> None:
     told = 'Must also match the JSON Schema {"not":{"const":3}}.'
     assert adapt_property({"type": "integer", "not": {"const": 3}}) == {"type": "INTEGER", "description": told}
 
 
-def test_the_values_of_a_map_are_told() -> None:
+def test_the_values_of_a_map_are_described() -> None:
     told = 'Must also match the JSON Schema {"additionalProperties":{"type":"integer"}}.'
     schema = {"type": "object", "additionalProperties": {"type": "integer"}}
     assert adapt_property(schema) == {"type": "OBJECT", "description": told}
@@ -181,7 +185,7 @@ def test_one_of_becomes_any_of() -> None:
     assert adapt_property({"oneOf": branches}) == {"anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}]}
 
 
-def test_equal_branches_are_one() -> None:
+def test_equal_branches_are_merged() -> None:
     assert adapt_property({"anyOf": [{"type": "string"}, {"type": "string", "title": "Other"}]}) == {"type": "STRING"}
 
 
@@ -266,7 +270,7 @@ def test_merged_tuples_keep_what_each_says_of_a_place() -> None:
     assert adapted["items"] == {"type": "STRING", "minLength": 2}
 
 
-def test_choices_that_would_multiply_without_end_are_told() -> None:
+def test_choices_that_would_multiply_endlessly_are_described() -> None:
     choices = [{"anyOf": [{"minLength": n}, {"maxLength": n}]} for n in range(1, 9)]
     adapted = adapt_property({"type": "string", "allOf": choices})
     assert len(adapted["anyOf"]) <= 32
@@ -301,7 +305,7 @@ def test_an_array_that_must_be_empty_says_so() -> None:
     assert adapt_property({"type": "array", "items": False}) == {"type": "ARRAY", "items": {}, "maxItems": 0}
 
 
-def test_a_required_name_that_is_no_property_is_told() -> None:
+def test_a_required_name_that_is_not_a_property_is_described() -> None:
     told = 'Must also match the JSON Schema {"required":["b"]}.'
     schema = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a", "b"]}
     assert adapt_property(schema) == {

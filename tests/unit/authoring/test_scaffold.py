@@ -15,7 +15,7 @@ def test_a_new_tool_builds_without_a_problem(tmp_path: Path) -> None:
     assert [tool.tool_id for tool in built.artifact.tools] == ["roll_dice"]
 
 
-def test_new_tools_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+def test_new_tools_do_not_conflict_with_each_other(tmp_path: Path) -> None:
     for name in ("a", "b" * 64, "roll_dice", "roll_dice_twice"):
         create(tmp_path, name)
     assert build([tmp_path]).problems == []
@@ -34,7 +34,7 @@ def test_dashes_become_underscores(tmp_path: Path) -> None:
     assert create(tmp_path, "roll-dice") == tmp_path / "roll_dice"
 
 
-def test_the_folder_for_tools_is_made_if_need_be(tmp_path: Path) -> None:
+def test_the_tools_folder_is_created_if_needed(tmp_path: Path) -> None:
     assert create(tmp_path / "tools", "roll_dice").is_dir()
 
 
@@ -53,7 +53,7 @@ def test_an_existing_directory_is_left_alone(tmp_path: Path, taken: str) -> None
     assert list((tmp_path / taken).iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "tools").write_text("x")
     with pytest.raises(ScaffoldError, match="cannot be written"):
         create(tmp_path / "tools", "roll_dice")

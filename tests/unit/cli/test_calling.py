@@ -13,7 +13,7 @@ from antiphon.sound_format import write_wav
 LOUD = (8_000).to_bytes(2, "little")
 
 
-def test_any_wav_file_is_brought_to_the_rate_of_the_wire(tmp_path: Path) -> None:
+def test_any_wav_file_is_resampled_to_the_wire_rate(tmp_path: Path) -> None:
     file = tmp_path / "said.wav"
     with wave.open(str(file), "wb") as written:
         written.setnchannels(2)
@@ -23,7 +23,7 @@ def test_any_wav_file_is_brought_to_the_rate_of_the_wire(tmp_path: Path) -> None
     assert len(read_speech(file)) == pytest.approx(2 * MICROPHONE_HZ, abs=10)
 
 
-def test_a_minute_can_be_said(tmp_path: Path) -> None:
+def test_a_recording_of_a_minute_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "said.wav"
     file.write_bytes(write_wav(LOUD * 8_000 * MAX_FILE_S, 8_000))
     assert len(read_speech(file)) == 2 * MICROPHONE_HZ * MAX_FILE_S
@@ -41,9 +41,7 @@ def test_a_minute_can_be_said(tmp_path: Path) -> None:
         (write_wav(LOUD * 8_000 * (MAX_FILE_S + 1), 8_000), "61 seconds"),
     ],
 )
-def test_what_cannot_be_said_is_told_with_the_name_of_the_file(
-    tmp_path: Path, content: bytes | None, told: str
-) -> None:
+def test_an_unusable_recording_is_reported_with_its_file_name(tmp_path: Path, content: bytes | None, told: str) -> None:
     file = tmp_path / "said.wav"
     if content is not None:
         file.write_bytes(content)
@@ -52,6 +50,6 @@ def test_what_cannot_be_said_is_told_with_the_name_of_the_file(
     assert "said.wav" in str(refused.value)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_refused_as_a_recording(tmp_path: Path) -> None:
     with pytest.raises(AntiphonError, match="is a folder"):
         read_speech(tmp_path)

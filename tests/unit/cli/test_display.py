@@ -18,7 +18,7 @@ def shown(*incoming: Incoming) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_a_turn_is_shown_in_the_order_of_its_happening() -> None:
+def test_a_turn_is_shown_in_order() -> None:
     assert shown(
         s.Transcript("what", is_final=False),
         s.Transcript("what time", is_final=False),
@@ -42,17 +42,17 @@ def test_the_same_guess_is_shown_once() -> None:
     assert shown(s.Transcript("what", is_final=False), s.Transcript("what", is_final=False)) == ["you  what …"]
 
 
-def test_what_is_asked_first_is_shown() -> None:
+def test_a_confirmation_question_is_shown() -> None:
     question = s.ConfirmationRequest("token", "book", {}, "Book a table?", 0)
     assert shown(question) == ["Please confirm: Book a table?"]
 
 
-def test_an_answer_that_is_cut_off_ends_its_line() -> None:
+def test_an_interrupted_answer_ends_its_line() -> None:
     cut = [s.ResponseChunk("Once upon", is_first=True), s.StateChanged(s.State.INTERRUPTED)]
     assert shown(*cut, s.Transcript("stop", is_final=True)) == ["it   Once upon", "     (interrupted)", "you  stop"]
 
 
-def test_what_was_said_is_no_markup() -> None:
+def test_spoken_text_is_not_treated_as_markup() -> None:
     assert shown(s.Transcript("[bold]x[/]", is_final=True)) == ["you  [bold]x[/]"]
 
 
@@ -76,9 +76,9 @@ def test_what_was_said_is_no_markup() -> None:
         (NewSession("s2", "It was gone."), "A new session: It was gone."),
     ],
 )
-def test_what_happens_aside_is_one_line(incoming: Incoming, told: str) -> None:
+def test_side_events_are_shown_in_one_line(incoming: Incoming, told: str) -> None:
     assert shown(incoming) == [told]
 
 
-def test_what_nobody_needs_to_see_is_not_shown() -> None:
+def test_internal_events_are_not_shown() -> None:
     assert shown(s.Pong(1), s.StateChanged(s.State.LISTENING), s.EndVoiceSession("blocked", None)) == []

@@ -56,19 +56,19 @@ def furnish(folder: Path) -> None:
 # Files and packages.
 
 
-def test_an_installation_that_was_never_given_a_voice_is_well(examine: Examine) -> None:
+def test_an_installation_without_voice_is_healthy(examine: Examine) -> None:
     [finding] = examine()
     assert finding.ok
     assert "antiphon models pull" in finding.text
 
 
-def test_a_voice_that_was_switched_off_is_well(examine: Examine) -> None:
+def test_a_disabled_voice_is_healthy(examine: Examine) -> None:
     [finding] = examine(MODEL__VOICE="none")
     assert finding.ok
     assert "none" in finding.text
 
 
-def test_a_voice_with_all_of_its_files_is_well(examine: Examine, tmp_path: Path) -> None:
+def test_a_voice_with_all_its_files_is_healthy(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     [finding] = examine()
     assert finding == Finding(
@@ -76,14 +76,14 @@ def test_a_voice_with_all_of_its_files_is_well(examine: Examine, tmp_path: Path)
     )
 
 
-def test_a_voice_that_was_asked_for_and_has_no_files_is_a_problem(examine: Examine) -> None:
+def test_a_configured_voice_without_files_is_a_problem(examine: Examine) -> None:
     findings = examine(MODEL__VOICE="cascade")
     assert [finding.ok for finding in findings] == [False] * 4
     assert all("missing" in finding.text for finding in findings)
     assert all("antiphon models pull" in finding.text for finding in findings)
 
 
-def test_a_file_that_is_cut_short_is_a_problem(examine: Examine, tmp_path: Path) -> None:
+def test_a_truncated_file_is_a_problem(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     (tmp_path / "models" / "smart-turn" / "smart-turn-v3.2-cpu.onnx").write_bytes(b"x")
     [finding] = examine()
@@ -91,7 +91,7 @@ def test_a_file_that_is_cut_short_is_a_problem(examine: Examine, tmp_path: Path)
     assert "smart-turn is damaged" in finding.text
 
 
-def test_a_voice_of_ones_own_needs_its_folder(examine: Examine, tmp_path: Path) -> None:
+def test_a_custom_voice_needs_its_folder(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     [finding] = examine(SPEECH__VOICE="amy")
     assert not finding.ok
@@ -101,7 +101,7 @@ def test_a_voice_of_ones_own_needs_its_folder(examine: Examine, tmp_path: Path) 
     assert examine(SPEECH__VOICE="amy")[0].ok
 
 
-def test_who_speaks_nothing_needs_no_voice(examine: Examine, tmp_path: Path) -> None:
+def test_a_server_without_speech_output_needs_no_voice(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     (tmp_path / "models" / "joe" / "en_US-joe-medium.onnx").unlink()
     [finding] = examine(SPEECH__TTS="none")
@@ -109,9 +109,7 @@ def test_who_speaks_nothing_needs_no_voice(examine: Examine, tmp_path: Path) -> 
     assert "nothing speaks" in finding.text
 
 
-def test_a_package_that_is_missing_is_a_problem(
-    examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_a_problem(examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     furnish(tmp_path)
     monkeypatch.setattr("antiphon.cli.doctor_voice.find_spec", lambda name: None if name == "soxr" else object())
     [finding] = examine()
@@ -142,7 +140,7 @@ async def test_a_wyoming_server_is_asked_what_it_can_do(examine: Examine, tmp_pa
         ("openai:http://127.0.0.1:9/v1#whisper", "nothing answers at http://127.0.0.1:9/v1"),
     ],
 )
-def test_a_server_that_nobody_runs_is_a_problem(examine: Examine, tmp_path: Path, engine: str, told: str) -> None:
+def test_an_unreachable_server_is_a_problem(examine: Examine, tmp_path: Path, engine: str, told: str) -> None:
     furnish(tmp_path)
     finding = examine(SPEECH__STT=engine)[-1]
     assert not finding.ok
@@ -171,7 +169,7 @@ def noise(level: float) -> bytes:
     return np.random.default_rng(1).normal(0, level, 48_000).clip(-32_768, 32_767).astype(np.int16).tobytes()
 
 
-def test_a_microphone_that_hears_somebody_is_well() -> None:
+def test_a_microphone_that_picks_up_speech_is_healthy() -> None:
     findings = listen(noise(1_000), MICROPHONE, device("Webcam", 2, inputs=2))
     assert all(finding.ok for finding in findings)
     assert "Desk microphone (48000 Hz, default)" in findings[0].text
@@ -186,7 +184,7 @@ def test_a_microphone_that_cannot_be_used_is_a_problem(level: float, told: str) 
     assert told in finding.text
 
 
-def test_a_machine_without_a_microphone_is_told_so() -> None:
+def test_a_machine_without_a_microphone_is_reported() -> None:
     [finding] = listen(b"", SPEAKERS)
     assert not finding.ok
     assert "this machine has none" in finding.text

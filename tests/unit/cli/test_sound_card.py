@@ -22,7 +22,7 @@ def is_tone(pcm: bytes, hz: int) -> bool:
     return bool(abs(spectrum.argmax() * hz / samples.size - 440) < 10)
 
 
-def test_what_is_heard_is_passed_on_as_it_is() -> None:
+def test_recorded_audio_is_passed_on_unchanged() -> None:
     portaudio, heard = FakePortAudio(MICROPHONE, SPEAKERS), bytearray()
     with SystemSoundCard(portaudio).open(heard.extend, bytes):
         portaudio.streams["input"].hear(tone(0.02, 16_000))
@@ -30,7 +30,7 @@ def test_what_is_heard_is_passed_on_as_it_is() -> None:
     assert portaudio.streams["input"].rest["blocksize"] == 320
 
 
-def test_what_is_to_be_played_is_asked_for() -> None:
+def test_audio_to_play_is_requested() -> None:
     portaudio, speech = FakePortAudio(MICROPHONE, SPEAKERS), bytearray(tone(1, 22_050))
 
     def play(size_bytes: int) -> bytes:
@@ -43,7 +43,7 @@ def test_what_is_to_be_played_is_asked_for() -> None:
     assert played == tone(1, 22_050)[:10_000]
 
 
-def test_devices_with_one_rate_only_are_run_at_that() -> None:
+def test_devices_with_a_single_rate_run_at_that_rate() -> None:
     portaudio, heard = FakePortAudio(MICROPHONE, SPEAKERS, knows_rates=False), bytearray()
     speech = bytearray(tone(3, 22_050))
 
@@ -61,14 +61,14 @@ def test_devices_with_one_rate_only_are_run_at_that() -> None:
     assert is_tone(played, 48_000)
 
 
-def test_leaving_closes_both() -> None:
+def test_closing_closes_both_streams() -> None:
     portaudio = FakePortAudio(MICROPHONE, SPEAKERS)
     with pytest.raises(KeyboardInterrupt), SystemSoundCard(portaudio).open(lambda pcm: None, bytes):
         raise KeyboardInterrupt
     assert not any(stream.is_open for stream in portaudio.streams.values())
 
 
-def test_a_recording_is_as_long_as_it_took() -> None:
+def test_a_recording_has_the_requested_duration() -> None:
     portaudio = FakePortAudio(MICROPHONE)
 
     def sleep(seconds: float) -> None:
@@ -77,7 +77,7 @@ def test_a_recording_is_as_long_as_it_took() -> None:
     assert SystemSoundCard(portaudio, sleep).record(3) == tone(3, 16_000)
 
 
-def test_the_devices_that_hear_are_listed() -> None:
+def test_input_devices_are_listed() -> None:
     portaudio = FakePortAudio(MICROPHONE, SPEAKERS, device("Webcam", 2, inputs=2))
     assert SystemSoundCard(portaudio).inputs() == [
         Device("Desk microphone", 48_000, is_default=True),
@@ -93,7 +93,7 @@ def test_a_machine_without_devices_has_none() -> None:
     ("portaudio", "told"),
     [(FakePortAudio(SPEAKERS), "no microphone"), (FakePortAudio(MICROPHONE), "no loudspeaker")],
 )
-def test_a_device_that_is_missing_is_told(portaudio: FakePortAudio, told: str) -> None:
+def test_a_missing_device_is_reported(portaudio: FakePortAudio, told: str) -> None:
     card = SystemSoundCard(portaudio)
     with pytest.raises(SoundCardError, match=told):
         card.check()
@@ -102,7 +102,7 @@ def test_a_device_that_is_missing_is_told(portaudio: FakePortAudio, told: str) -
     assert not any(stream.is_open for stream in portaudio.streams.values())
 
 
-def test_without_the_package_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(SoundCardError, match=r"pip install 'antiphon\[mic\]'"):
         load_portaudio()
@@ -115,7 +115,7 @@ def test_without_the_package_it_is_told_how_to_get_it(monkeypatch: pytest.Monkey
         ("raise RuntimeError('Error initializing PortAudio')", "no sound system .* Error initializing"),
     ],
 )
-def test_a_package_that_finds_no_sound_is_told(
+def test_a_package_without_portaudio_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, source: str, told: str
 ) -> None:
     folder = tmp_path_factory.mktemp("packages")

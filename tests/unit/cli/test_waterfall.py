@@ -30,7 +30,7 @@ def test_each_bar_begins_where_the_last_has_ended() -> None:
     assert len(bars[-1]) == WIDTH
 
 
-def test_both_clocks_are_told() -> None:
+def test_both_clocks_are_shown() -> None:
     lines = list(draw(exchange(METRICS)))
     assert lines[-1] == "  you stopped → it spoke: 560 ms on the server, 600 ms on the client"
     assert "client: 360 ms" in lines[1]
@@ -38,7 +38,7 @@ def test_both_clocks_are_told() -> None:
 
 
 @pytest.mark.parametrize("metrics", [None, TurnMetrics(turn=1)])
-def test_a_turn_that_was_not_measured_has_no_drawing(metrics: TurnMetrics | None) -> None:
+def test_a_turn_that_was_not_measured_is_not_drawn(metrics: TurnMetrics | None) -> None:
     assert list(draw(exchange(metrics))) == []
 
 

@@ -1,4 +1,4 @@
-"""A server on a real socket that plays one scene for each connection, and remembers what it was told."""
+"""A server on a real socket that plays one script per connection, and records what it receives."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress

@@ -16,7 +16,7 @@ class ScriptedSession(Session):
         self._came: asyncio.Queue[Incoming | BaseException | None] = asyncio.Queue()
 
     def come(self, *incoming: Incoming, in_s: float = 0.0) -> None:
-        """Comes from the server; in one turn of the loop, unless a time is given."""
+        """Schedules messages from the server: in the next iteration of the loop, unless a time is given."""
         for each in incoming:
             asyncio.get_running_loop().call_later(in_s, self._came.put_nowait, each)
 

@@ -44,12 +44,12 @@ class FakeCard:
 
     @property
     def heard_s(self) -> float:
-        """Of speech; the rest is silence."""
+        """The seconds of speech heard; the rest is silence."""
         return len(bytes(self.played).replace(b"\0\0", b"")) / BYTES_PER_S
 
 
 class Person:
-    """Somebody in a call."""
+    """A person in a call."""
 
     def __init__(self) -> None:
         self.session = ScriptedSession()
@@ -81,7 +81,7 @@ def answer(seconds: int, turn: int = 1) -> list[Incoming]:
     return [s.SpeechFrame(0, turn, seq, SECOND) for seq in range(seconds)]
 
 
-async def test_what_the_microphone_hears_is_sent() -> None:
+async def test_microphone_audio_is_sent() -> None:
     async with calling() as person:
         await asyncio.sleep(1)
         assert len(person.session.audio) == pytest.approx(50, abs=10)
@@ -103,7 +103,7 @@ async def test_an_answer_that_comes_in_messages_is_played_too() -> None:
         assert person.card.heard_s == pytest.approx(1)
 
 
-async def test_an_answer_of_which_more_is_to_come_is_not_reported_as_played() -> None:
+async def test_an_unfinished_answer_is_not_reported_as_played() -> None:
     async with calling() as person:
         await person.hear(*answer(1), seconds=3)
         assert person.sent(c.PlaybackDone) == []
@@ -118,7 +118,7 @@ async def test_progress_is_reported_no_more_than_four_times_a_second() -> None:
         assert reports[-1].played_ms == pytest.approx(1_800, abs=400)
 
 
-async def test_the_server_is_told_while_the_loudspeaker_may_be_heard() -> None:
+async def test_the_playing_flag_is_sent_while_the_loudspeaker_is_audible() -> None:
     async with calling() as person:
         await person.hear(*answer(1), seconds=4)
         playing = [at_s for at_s, _, is_playing in person.session.audio if is_playing]

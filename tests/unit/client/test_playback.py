@@ -1,4 +1,4 @@
-"""What a loudspeaker is given, and what counts as played."""
+"""The audio that a loudspeaker gets, and the part that counts as played."""
 
 import pytest
 
@@ -18,14 +18,14 @@ def test_without_speech_there_is_silence(playback: Playback) -> None:
     assert not playback.is_playing
 
 
-def test_pieces_are_played_as_one(playback: Playback) -> None:
+def test_chunks_are_played_as_one_stream(playback: Playback) -> None:
     playback.add(1, SOUND[:300])
     playback.add(1, SOUND[300:])
     played = b"".join(playback.take(640) for _ in range(4))
     assert played == SOUND.ljust(2_560, b"\0")
 
 
-def test_what_was_played_is_counted_without_the_silence_after_it(playback: Playback) -> None:
+def test_played_audio_is_counted_without_the_silence_after_it(playback: Playback) -> None:
     playback.add(1, bytes(BYTES_PER_S))
     playback.take(TENTH)
     assert playback.played_ms == pytest.approx(100)
@@ -42,7 +42,7 @@ def test_another_answer_is_counted_from_its_beginning(playback: Playback) -> Non
     assert playback.played_ms == pytest.approx(100)
 
 
-def test_the_last_sound_is_heard_a_little_longer_than_it_is_taken(playback: Playback) -> None:
+def test_the_last_audio_is_audible_a_little_after_it_is_taken(playback: Playback) -> None:
     playback.add(1, bytes(TENTH))
     playback.take(TENTH)
     assert playback.is_playing
@@ -50,7 +50,7 @@ def test_the_last_sound_is_heard_a_little_longer_than_it_is_taken(playback: Play
     assert not playback.is_playing
 
 
-def test_what_is_cleared_is_not_heard(playback: Playback) -> None:
+def test_cleared_audio_is_not_played(playback: Playback) -> None:
     playback.add(1, SOUND)
     playback.take(200)
     playback.clear()

@@ -1,4 +1,4 @@
-"""What a client keeps in mind of its session, message by message."""
+"""The resume state that a client keeps, message by message."""
 
 from msgspec.structs import replace
 
@@ -49,7 +49,7 @@ def test_the_next_hello_has_the_handle_and_the_last_number() -> None:
     assert (hello.resume, hello.last_n) == ("h1", 4)
 
 
-def test_a_new_handle_takes_the_place_of_the_old_one() -> None:
+def test_a_new_handle_replaces_the_old_one() -> None:
     assert in_session(numbered(3, introduction("h2"))).handle == "h2"
 
 
@@ -57,14 +57,14 @@ def test_the_handle_of_a_go_away_is_the_newest() -> None:
     assert in_session(numbered(3, GoAway(1000, "restart", "h9"))).handle == "h9"
 
 
-def test_what_was_seen_is_not_told_again() -> None:
+def test_messages_already_seen_are_not_delivered_again() -> None:
     position = in_session(chunk(3), chunk(4))
     position.open()
     told = read(position, numbered(7, introduction("h2", resumed=True)), chunk(4), chunk(5), chunk(6))
     assert [each.n for each in told if isinstance(each, ServerMessage)] == [7, 5, 6]
 
 
-def test_the_introduction_does_not_count_before_what_it_announces_has_come() -> None:
+def test_the_introduction_is_not_counted_before_the_replayed_messages_arrive() -> None:
     position = in_session(chunk(3))
     position.open()
     read(position, numbered(9, introduction("h2", resumed=True)), chunk(4))
@@ -79,7 +79,7 @@ def test_the_handle_of_a_repeated_introduction_is_not_used() -> None:
     assert len(told) == 2
 
 
-def test_resuming_is_told_before_all_that_follows() -> None:
+def test_resuming_is_reported_before_everything_that_follows() -> None:
     position = in_session(chunk(3))
     position.open()
     told = read(position, numbered(4, StateChanged(State.IDLE)), numbered(5, introduction("h2", resumed=True)))
@@ -108,13 +108,13 @@ def test_the_numbers_of_a_new_session_start_again() -> None:
     assert position.last_n == 3
 
 
-def test_binary_speech_is_counted_as_any_message() -> None:
+def test_binary_speech_is_counted_like_any_message() -> None:
     position = in_session()
     read(position, SpeechFrame(3, 1, 0, b"\0\0"))
     assert position.last_n == 3
 
 
-def test_a_conversation_that_is_stored_is_asked_for_in_case_the_session_is_gone() -> None:
+def test_a_stored_conversation_is_requested_in_case_the_session_is_gone() -> None:
     brought = (InitialMessage(Role.USER, "earlier"),)
     position = ResumePosition(Hello(initial_messages=brought))
     position.open()
@@ -133,7 +133,7 @@ def test_a_server_without_introductions_is_understood() -> None:
     assert position.open().resume is None
 
 
-def test_what_was_held_back_is_told_when_the_connection_goes() -> None:
+def test_held_back_messages_are_delivered_when_the_connection_is_lost() -> None:
     position = in_session()
     position.open()
     error = numbered(1, Error("a valid token is required", ErrorCode.UNAUTHENTICATED))

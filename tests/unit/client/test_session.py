@@ -70,7 +70,7 @@ def kinds(told: list[Incoming]) -> list[str]:
 # A connection that holds.
 
 
-async def test_a_turn_ends_when_the_server_rests_again() -> None:
+async def test_a_turn_ends_when_the_server_is_idle_again() -> None:
     async with play(converse) as server, connect(server.url) as session:
         first = await one_turn(session, "one")
         second = await one_turn(session, "two")
@@ -88,7 +88,7 @@ async def test_a_turn_ends_when_the_server_rests_again() -> None:
     ],
     ids=["nothing", "mode", "hello", "both"],
 )
-async def test_a_session_is_one_of_text_unless_voice_is_wanted(wanted: dict[str, Any], mode: Mode) -> None:
+async def test_a_session_is_in_text_unless_voice_is_requested(wanted: dict[str, Any], mode: Mode) -> None:
     async with play(converse) as server:
         async with connect(server.url, **wanted) as session:
             await one_turn(session, "hi")
@@ -161,7 +161,7 @@ async def test_what_came_before_a_turn_does_not_end_it() -> None:
         assert answers(await one_turn(session, "hi")) == ["hi"]
 
 
-async def test_messages_of_unknown_types_are_passed_over() -> None:
+async def test_messages_of_unknown_types_are_skipped() -> None:
     async def surprise(caller: Caller) -> None:
         await caller.greet()
         await caller.connection.send('{"type":"hologram","n":3}')
@@ -206,7 +206,7 @@ async def test_audio_confirmations_and_other_messages_are_sent() -> None:
 
 
 @pytest.mark.parametrize(("close", "come_back"), [(RESTARTING, True), (UNAUTHENTICATED, False), (TAKEN_OVER, False)])
-async def test_a_close_is_an_error_that_says_whether_to_come_back(close: Close, come_back: bool) -> None:
+async def test_a_close_is_an_error_that_says_whether_to_retry(close: Close, come_back: bool) -> None:
     async with play(lambda caller: caller.close(close)) as server, connect(server.url) as session:
         with pytest.raises(Disconnected, match=close.reason) as caught:
             [message async for message in session.messages()]
@@ -234,20 +234,20 @@ async def test_nothing_can_be_sent_after_the_end() -> None:
             await session.send_audio(b"\0\0")
 
 
-async def test_an_address_without_a_server_is_one_clear_sentence() -> None:
+async def test_an_address_without_a_server_is_reported_in_one_clear_sentence() -> None:
     with pytest.raises(Disconnected, match=r"no server can be reached at ws://127\.0\.0\.1:9/ws") as caught:
         await dial("ws://127.0.0.1:9/ws")
     assert caught.value.come_back
 
 
-async def test_an_address_that_is_none_is_one_clear_sentence() -> None:
+async def test_an_invalid_address_is_reported_in_one_clear_sentence() -> None:
     with pytest.raises(Disconnected, match="An address looks like") as caught:
         await dial("ftp://127.0.0.1:8000/ws")
     assert not caught.value.come_back
 
 
 @pytest.mark.parametrize("form", ["ws://{}/ws", "ws://{}", "http://{}", "http://{}/", "http://{}/ws"])
-async def test_every_address_that_a_server_tells_leads_to_it(form: str) -> None:
+async def test_every_address_announced_by_a_server_works(form: str) -> None:
     async with play(converse) as server:
         socket = await dial(form.format(urlsplit(server.url).netloc))
         assert socket.request is not None
@@ -258,7 +258,7 @@ async def test_every_address_that_a_server_tells_leads_to_it(form: str) -> None:
 # A connection that goes, and the client comes back by itself.
 
 
-async def test_an_answer_that_was_cut_goes_on_without_doubling() -> None:
+async def test_an_interrupted_connection_resumes_the_answer_without_repetition() -> None:
     async def cut(caller: Caller) -> None:
         await caller.greet("h1")
         await caller.hear()
@@ -311,7 +311,7 @@ async def test_two_cuts_in_a_row_lose_nothing() -> None:
     assert [(hello.resume, hello.last_n) for hello in server.hellos[1:]] == [("h1", 3), ("h2", 4)]
 
 
-async def test_a_message_that_never_arrived_is_told_to_be_lost() -> None:
+async def test_a_message_that_never_arrived_is_reported_lost() -> None:
     async def cut(caller: Caller) -> None:
         await caller.greet()
         await caller.hear()
@@ -326,7 +326,7 @@ async def test_a_message_that_never_arrived_is_told_to_be_lost() -> None:
             await one_turn(session, "hi")
 
 
-async def test_what_is_typed_while_the_connection_is_away_is_sent_when_it_is_back() -> None:
+async def test_messages_typed_while_disconnected_are_sent_after_reconnecting() -> None:
     async def vanish(caller: Caller) -> None:
         await caller.greet("h1")
         await caller.vanish()
@@ -346,7 +346,7 @@ async def test_what_is_typed_while_the_connection_is_away_is_sent_when_it_is_bac
         assert answers(await one_turn(session, "still there?")) == ["of old", "still there?"]
 
 
-async def test_a_client_that_is_told_to_go_away_comes_back_by_itself() -> None:
+async def test_a_client_that_gets_go_away_reconnects_by_itself() -> None:
     async def restart(caller: Caller) -> None:
         await caller.greet("h1")
         await caller.say(GoAway(5_000, "the server restarts"))
@@ -417,7 +417,7 @@ async def test_a_turn_whose_session_is_gone_is_lost() -> None:
             await one_turn(session, "hi")
 
 
-async def test_a_full_server_is_tried_again() -> None:
+async def test_a_full_server_is_retried() -> None:
     async def be_full(caller: Caller) -> None:
         await caller.close(FULL)
 
@@ -431,7 +431,7 @@ async def test_a_full_server_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("close", [UNAUTHENTICATED, BLOCKED, TAKEN_OVER])
-async def test_a_refusal_is_not_tried_again(close: Close) -> None:
+async def test_a_refusal_is_not_retried(close: Close) -> None:
     async with play(lambda caller: caller.close(close)) as server:
         async with connect(server.url, reconnect=True, backoff=SOON) as session:
             with pytest.raises(Disconnected, match=str(close.code)):
@@ -471,7 +471,7 @@ async def test_a_client_that_waits_for_its_server_can_leave() -> None:
     assert not any(isinstance(message, Resumed) for message in told)
 
 
-async def test_with_nobody_there_the_first_connection_fails_at_once() -> None:
+async def test_the_first_connection_fails_at_once_without_a_server() -> None:
     with pytest.raises(Disconnected):
         async with connect("ws://127.0.0.1:9/ws", reconnect=True, backoff=SOON):
             pass

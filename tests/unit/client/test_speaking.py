@@ -47,7 +47,7 @@ def about(expected: Any) -> Any:
 # What goes out.
 
 
-async def test_speech_goes_out_frame_by_frame_at_the_pace_of_speech() -> None:
+async def test_speech_is_sent_frame_by_frame_in_real_time() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), METRICS, in_s=2)
     began_s = asyncio.get_running_loop().time()
@@ -58,7 +58,7 @@ async def test_speech_goes_out_frame_by_frame_at_the_pace_of_speech() -> None:
     assert sent[-1][0] == about(0.98)
 
 
-async def test_the_microphone_hears_silence_while_the_answer_is_waited_for() -> None:
+async def test_silence_is_sent_while_waiting_for_the_answer() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), METRICS, in_s=2)
     await say(session, speech(1))
@@ -79,7 +79,7 @@ async def test_playback_is_reported_when_the_answer_can_have_been_played() -> No
     assert at_s - began_s == about(1.5 + 2)
 
 
-async def test_who_is_not_patient_cuts_the_whole_answer_off() -> None:
+async def test_an_impatient_caller_interrupts_the_answer() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), frame(), s.GenerationComplete(turn=1), in_s=1.5)
     session.come(METRICS, in_s=1.6)
@@ -101,7 +101,7 @@ async def test_an_answer_without_sound_is_not_played() -> None:
 # What comes.
 
 
-async def test_times_are_counted_from_the_last_sound() -> None:
+async def test_times_are_measured_from_the_end_of_speech() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), in_s=1.5)
     session.come(s.ResponseChunk("Hello", is_first=True), in_s=2)
@@ -112,13 +112,13 @@ async def test_times_are_counted_from_the_last_sound() -> None:
     assert exchange.answer_s == about(2)
 
 
-async def test_speech_in_messages_is_taken_without_its_header() -> None:
+async def test_speech_in_messages_is_used_without_its_header() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), s.Audio(data=wav_base64(SECOND, SPEECH_HZ), turn=1), METRICS, in_s=1.5)
     assert (await say(session, speech(1))).pcm == SECOND
 
 
-async def test_everything_that_comes_is_told() -> None:
+async def test_every_incoming_message_is_passed_on() -> None:
     session, told = ScriptedSession(), list[object]()
     call = s.ToolCall("calculate", {}, "1")
     result = s.ToolResult("calculate", {"result": 4}, "1")
@@ -143,14 +143,14 @@ async def test_the_answer_to_a_part_of_the_recording_is_not_its_answer() -> None
     assert exchange.first_word_s is None
 
 
-async def test_the_end_of_an_answer_that_is_spoken_over_is_not_the_end() -> None:
+async def test_the_end_of_an_interrupted_answer_is_not_the_end() -> None:
     session = ScriptedSession()
     session.come(METRICS, in_s=0.5)
     session.come(heard("stop"), s.Response("All right."), METRICS, in_s=6)
     assert (await say(session, speech(2))).response == "All right."
 
 
-async def test_sounds_at_the_end_that_are_no_words_are_not_waited_for_long() -> None:
+async def test_trailing_noise_is_not_waited_for_long() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), s.Response("Hello."), METRICS, in_s=1)
     began_s = asyncio.get_running_loop().time()
@@ -165,7 +165,7 @@ async def test_an_error_is_the_end_when_the_session_listens_again() -> None:
     assert (await say(session, speech(1))).errors == ["It failed."]
 
 
-async def test_words_that_nobody_understood_have_no_answer() -> None:
+async def test_unrecognized_words_get_no_answer() -> None:
     session = ScriptedSession()
     began_s = asyncio.get_running_loop().time()
     with pytest.raises(NoAnswer, match="No speech"):
@@ -173,7 +173,7 @@ async def test_words_that_nobody_understood_have_no_answer() -> None:
     assert asyncio.get_running_loop().time() - began_s == about(1 + MAX_HEARING_S)
 
 
-async def test_an_answer_is_not_waited_for_for_ever() -> None:
+async def test_waiting_for_an_answer_times_out() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), in_s=2)
     began_s = asyncio.get_running_loop().time()
@@ -189,7 +189,7 @@ async def test_a_call_that_the_server_ends_has_no_answer() -> None:
         await say(session, speech(1))
 
 
-async def test_an_answer_that_ends_the_call_is_one() -> None:
+async def test_an_answer_that_ends_the_call_counts_as_an_answer() -> None:
     session = ScriptedSession()
     session.come(heard("bye"), s.Response("Bye."), METRICS, s.EndVoiceSession("user_request", "Bye."), in_s=0.5)
     assert (await say(session, speech(1))).response == "Bye."
@@ -202,7 +202,7 @@ async def test_a_session_that_ends_has_no_answer() -> None:
         await say(session, speech(1))
 
 
-async def test_a_connection_that_is_lost_is_told() -> None:
+async def test_a_lost_connection_is_reported() -> None:
     session = ScriptedSession()
     session.end(Disconnected("The connection was lost.", come_back=True))
     with pytest.raises(Disconnected):
@@ -220,5 +220,5 @@ async def test_a_connection_that_is_lost_is_told() -> None:
         ((-32_768).to_bytes(2, "little", signed=True) * 16, 1),
     ],
 )
-def test_speech_ends_with_its_last_sound(pcm: bytes, ends_ms: int) -> None:
+def test_the_end_of_speech_is_its_last_sound(pcm: bytes, ends_ms: int) -> None:
     assert end_of_speech_ms(pcm) == ends_ms

@@ -71,7 +71,7 @@ async def reason(settings: Settings) -> str:
     return str(raised.value)
 
 
-async def test_the_voice_of_the_settings_hears_and_speaks(settings: Settings) -> None:
+async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) -> None:
     async with open_voice(settings, ScriptedModel([]), judge) as voice:
         profile = voice.factory.profile
         assert profile.hears
@@ -82,7 +82,7 @@ async def test_the_voice_of_the_settings_hears_and_speaks(settings: Settings) ->
         assert len(await voice.synthesize("Hello!", "nobody", 2.0)) < len(sample)
 
 
-async def test_without_a_mouth_it_hears_and_writes(settings: Settings) -> None:
+async def test_without_a_synthesizer_it_recognizes_speech_and_answers_in_text(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
     take_away(settings, "joe")
     async with open_voice(settings, ScriptedModel([]), judge) as voice:
@@ -92,7 +92,7 @@ async def test_without_a_mouth_it_hears_and_writes(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-async def test_a_model_that_is_missing_is_told_with_what_gets_it(settings: Settings, model: str) -> None:
+async def test_a_missing_model_is_reported_with_the_command_that_gets_it(settings: Settings, model: str) -> None:
     take_away(settings, model)
     told = await reason(settings)
     assert "antiphon models pull" in told
@@ -100,7 +100,7 @@ async def test_a_model_that_is_missing_is_told_with_what_gets_it(settings: Setti
 
 
 @pytest.mark.parametrize("model", ["silero-vad", "smart-turn"])
-async def test_a_model_that_is_damaged_is_told_too(settings: Settings, model: str) -> None:
+async def test_a_damaged_model_is_reported_too(settings: Settings, model: str) -> None:
     (file,) = (settings.models_dir / model).iterdir()
     file.unlink()
     file.write_bytes(b"not a model")
@@ -110,7 +110,7 @@ async def test_a_model_that_is_damaged_is_told_too(settings: Settings, model: st
 
 
 @pytest.mark.parametrize("speech", [Speech(stt=NOBODY), Speech(tts=NOBODY), Speech(stt=NOBODY, tts=NOBODY)])
-async def test_a_server_that_is_not_there_is_told(settings: Settings, speech: Speech) -> None:
+async def test_an_unreachable_server_is_reported(settings: Settings, speech: Speech) -> None:
     told = await reason(replace(settings, speech=speech))
     assert told == f"{NOBODY} cannot be reached. Check that a Wyoming server is running there."
 
@@ -157,7 +157,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("toml", "told"), MISTAKES, ids=[toml for toml, _ in MISTAKES])
-async def test_a_mistake_in_the_settings_of_speech_is_told_in_a_line_that_names_it(
+async def test_a_mistake_in_the_speech_settings_is_reported_in_a_line_that_names_it(
     settings: Settings, toml: str, told: str
 ) -> None:
     said = await told_of(settings, toml)
@@ -165,7 +165,7 @@ async def test_a_mistake_in_the_settings_of_speech_is_told_in_a_line_that_names_
     assert "\n" not in said
 
 
-async def test_a_voice_without_its_configuration_is_told_with_what_belongs_in_its_folder(settings: Settings) -> None:
+async def test_a_voice_without_its_configuration_is_reported_with_what_its_folder_needs(settings: Settings) -> None:
     folder = settings.models_dir / "anna"
     folder.mkdir()
     (folder / "anna.onnx").symlink_to(next((settings.models_dir / "joe").glob("*.onnx")))
@@ -174,7 +174,7 @@ async def test_a_voice_without_its_configuration_is_told_with_what_belongs_in_it
     assert said.endswith(f"its *.onnx and *.onnx.json are to be in {folder}.")
 
 
-async def test_a_voice_that_a_server_does_not_have_is_told(settings: Settings) -> None:
+async def test_a_voice_the_server_lacks_is_reported(settings: Settings) -> None:
     async with serve_wyoming("tcp://127.0.0.1:0", PerfectRecognizer(Vocabulary()), Tones()) as uri:
         engines = f'stt = "wyoming:{uri}"\ntts = "wyoming:{uri}"'
         said = await told_of(settings, f'{engines}\nvoice = "ana"')
@@ -194,7 +194,7 @@ async def test_a_voice_that_a_server_does_not_have_is_told(settings: Settings) -
         ("auto", "openai:http://localhost:1/v1#m", True),
     ],
 )
-async def test_captions_while_somebody_speaks_are_had_where_they_cost_nothing(
+async def test_interim_captions_are_enabled_where_they_cost_nothing(
     settings: Settings, when: Literal["auto", "always", "never"], stt: str, are_told: bool
 ) -> None:
     settings = replace(settings, speech=Speech(stt=stt, tts="none", interim_captions=when))
@@ -211,7 +211,7 @@ async def test_captions_while_somebody_speaks_are_had_where_they_cost_nothing(
     ("when", "needs_network", "thinks_ahead"),
     [("auto", False, True), ("auto", True, False), ("always", True, True), ("never", False, False)],
 )
-async def test_the_model_is_asked_ahead_where_that_costs_nothing(
+async def test_answers_are_prepared_where_that_costs_nothing(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
     when: Literal["auto", "always", "never"],
@@ -255,7 +255,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "numpy", "soxr"])
-def test_a_package_that_is_missing_is_told_with_what_installs_it(package: str, settings: Settings) -> None:
+def test_a_missing_package_is_reported_with_what_installs_it(package: str, settings: Settings) -> None:
     arguments = [package, str(settings.data_dir), NOBODY]
     run = subprocess.run([sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, check=True)
     assert run.stdout == (
@@ -264,7 +264,7 @@ def test_a_package_that_is_missing_is_told_with_what_installs_it(package: str, s
     assert run.stderr == ""
 
 
-def test_the_package_of_another_engine_is_told_with_its_name(settings: Settings) -> None:
+def test_the_missing_package_of_another_engine_is_reported_by_name(settings: Settings) -> None:
     arguments = ["wyoming", str(settings.data_dir), NOBODY]
     run = subprocess.run([sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, check=True)
     assert run.stdout == (
@@ -279,7 +279,7 @@ class Closing(Tones):
         self.is_closed = True
 
 
-async def test_an_engine_is_closed_if_the_other_cannot_be_had(
+async def test_an_engine_is_closed_if_the_other_fails_to_open(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tones = Closing()
@@ -340,7 +340,7 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
     [(Speech(), "antiphon models pull"), (Speech(stt=NOBODY, tts=NOBODY), "cannot be reached")],
     ids=["no model", "no server"],
 )
-async def test_a_server_without_its_voice_goes_on_in_text_and_says_why(
+async def test_a_server_whose_voice_fails_continues_in_text_and_says_why(
     settings: Settings, speech: Speech, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serve, "VOICE_RETRY_S", ())
@@ -370,7 +370,7 @@ async def test_an_engine_that_starts_later_than_the_server_is_waited_for(
     assert any(line.startswith("Voice: ") for line in said)
 
 
-async def test_a_server_that_is_to_have_no_voice_does_not_look_for_one(settings: Settings) -> None:
+async def test_a_server_configured_without_voice_does_not_look_for_one(settings: Settings) -> None:
     settings = replace(settings, model=Model(voice="none"), speech=Speech(stt=NOBODY, tts=NOBODY))
     said = [line async for line in announcements(settings)]
     assert not any("voice" in line.lower() for line in said)

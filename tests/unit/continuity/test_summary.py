@@ -12,7 +12,7 @@ TALK: list[Message] = [
 ]
 
 
-def test_nothing_in_nothing_out() -> None:
+def test_an_empty_call_has_an_empty_summary() -> None:
     assert extract([]) == ""
     assert extract([AssistantMessage("Hello.")]) == ""
 

@@ -26,7 +26,7 @@ async def test_a_task_gives_its_result() -> None:
     assert not tasks
 
 
-async def test_they_are_given_up_together() -> None:
+async def test_tasks_of_a_group_are_cancelled_together() -> None:
     tasks = BackgroundTasks()
     both = [tasks.start(wait()), tasks.start(wait())]
     await asyncio.sleep(0.1)
@@ -37,7 +37,7 @@ async def test_they_are_given_up_together() -> None:
     assert not tasks
 
 
-async def test_closing_waits_until_they_have_cleared_up() -> None:
+async def test_closing_waits_for_the_cleanup_of_tasks() -> None:
     cleared = []
 
     async def work() -> None:
@@ -54,7 +54,7 @@ async def test_closing_waits_until_they_have_cleared_up() -> None:
     assert cleared == [True]
 
 
-async def test_only_what_is_over_and_well_has_a_result() -> None:
+async def test_only_a_task_that_succeeded_has_a_result() -> None:
     tasks = BackgroundTasks()
     done, failed, given_up, running = (tasks.start(work) for work in (wait(), fail(ValueError()), wait(), wait()))
     given_up.cancel()
@@ -66,20 +66,20 @@ async def test_only_what_is_over_and_well_has_a_result() -> None:
     await tasks.aclose()
 
 
-async def test_closing_nothing_is_nothing() -> None:
+async def test_closing_an_empty_group_does_nothing() -> None:
     tasks = BackgroundTasks()
     await tasks.aclose()
     assert not tasks
 
 
-async def test_a_mistake_is_logged() -> None:
+async def test_an_unexpected_error_is_logged() -> None:
     tasks = BackgroundTasks()
     with capture_logs() as logs:
         await asyncio.wait([tasks.start(fail(ValueError("a mistake")))])
     assert [log["event"] for log in logs] == ["background_task_failed"]
 
 
-async def test_an_expected_error_concerns_only_who_waits_for_it() -> None:
+async def test_an_expected_error_is_raised_only_to_the_waiter() -> None:
     tasks = BackgroundTasks()
     with capture_logs() as logs, pytest.raises(SpeechError, match="busy"):
         await tasks.start(fail(SpeechError("busy")))
@@ -137,7 +137,7 @@ async def read(items: AsyncIterator[int]) -> list[int]:
     return [item async for item in items]
 
 
-async def test_it_is_made_before_anybody_reads_it() -> None:
+async def test_items_are_produced_before_anyone_reads_them() -> None:
     source, tasks = Source(3), BackgroundTasks()
     stream = BufferedStream(source.run(), tasks)
     await asyncio.sleep(10)
@@ -145,14 +145,14 @@ async def test_it_is_made_before_anybody_reads_it() -> None:
     assert await asyncio.wait_for(read(stream.take()), 0.01) == [1, 2, 3]
 
 
-async def test_several_read_it_from_the_first_on_while_it_comes() -> None:
+async def test_several_readers_get_every_item_while_they_arrive() -> None:
     stream = BufferedStream(Source(3).run(), BackgroundTasks())
     await asyncio.sleep(1.5 * STEP_S)
     both = await asyncio.gather(read(stream.watch()), read(stream.watch()))
     assert tuple(both) == ([1, 2, 3], [1, 2, 3])
 
 
-async def test_only_so_many_are_made_until_it_is_taken() -> None:
+async def test_production_is_bounded_until_the_stream_is_taken() -> None:
     source = Source(3)
     stream = BufferedStream(source.run(), BackgroundTasks(), limit=1)
     await asyncio.sleep(10)
@@ -161,7 +161,7 @@ async def test_only_so_many_are_made_until_it_is_taken() -> None:
     assert source.is_closed
 
 
-async def test_a_reader_who_leaves_gives_the_rest_up() -> None:
+async def test_a_reader_that_stops_cancels_the_rest() -> None:
     source = Source(3)
     items = BufferedStream(source.run(), BackgroundTasks()).take()
     assert await anext(items) == 1
@@ -169,7 +169,7 @@ async def test_a_reader_who_leaves_gives_the_rest_up() -> None:
     assert source.is_closed
 
 
-async def test_an_error_comes_where_it_came() -> None:
+async def test_an_error_is_raised_at_its_position() -> None:
     stream = BufferedStream(Source(1, ModelError("no")).run(), BackgroundTasks())
     items = stream.watch()
     assert await anext(items) == 1
@@ -178,7 +178,7 @@ async def test_an_error_comes_where_it_came() -> None:
     assert stream.has_failed
 
 
-async def test_what_is_given_up_is_closed() -> None:
+async def test_a_cancelled_source_is_closed() -> None:
     source, tasks = Source(3), BackgroundTasks()
     stream = BufferedStream(source.run(), tasks)
     await asyncio.sleep(1.5 * STEP_S)

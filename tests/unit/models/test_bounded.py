@@ -43,7 +43,7 @@ async def said_until_failure(model: Saying) -> tuple[list[Event], ModelError]:
     return said, failed.value
 
 
-async def test_an_answer_without_an_end_is_stopped_at_the_limit() -> None:
+async def test_an_endless_answer_is_stopped_at_the_limit() -> None:
     model = Saying(TextDelta(f"word{number} ") for number in count())
     said, failure = await said_until_failure(model)
     chars = sum(len(event.text) for event in said if isinstance(event, TextDelta))
@@ -53,7 +53,7 @@ async def test_an_answer_without_an_end_is_stopped_at_the_limit() -> None:
 
 
 @pytest.mark.parametrize("passage", ["I am sorry. ", "\n", "ab" * 300])
-async def test_the_same_passage_over_and_over_is_stopped_early(passage: str) -> None:
+async def test_a_repeated_passage_is_stopped_early(passage: str) -> None:
     said, failure = await said_until_failure(Saying(TextDelta(passage) for _ in count()))
     assert sum(len(event.text) for event in said if isinstance(event, TextDelta)) < 2 * REPEATED_CHARS
     assert failure.kind is FailureKind.LOOPED
@@ -65,7 +65,7 @@ async def test_too_many_calls_in_a_message_are_refused() -> None:
     assert str(failure) == "talker asked for more than 32 tool calls in one message, so I stopped it."
 
 
-async def test_an_ordinary_answer_is_passed_on_as_it_is() -> None:
+async def test_an_ordinary_answer_passes_unchanged() -> None:
     events: list[Event] = [TextDelta("Hello "), CallRequested(ToolCall(None, "f", {})), TextDelta("there.")]
     assert [event async for event in BoundedModel(Saying(iter(events))).reply(PROMPT)] == events
 
@@ -79,5 +79,5 @@ async def test_an_ordinary_answer_is_passed_on_as_it_is() -> None:
         ("A longer beginning. " * 10 + "and then " * 1_000, True),
     ],
 )
-def test_only_a_long_text_of_one_passage_is_repetitive(text: str, is_stuck: bool) -> None:
+def test_only_a_long_text_of_one_repeated_passage_is_repetitive(text: str, is_stuck: bool) -> None:
     assert is_repetitive(text[-REPEATED_CHARS:]) is is_stuck

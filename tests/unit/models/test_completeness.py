@@ -6,12 +6,12 @@ from antiphon.models.completeness import could_grow, hangs
 @pytest.mark.parametrize(
     "text", ["remind me to", "I would like a table for.", "I was wondering,", "Because the", "well…", "Turn OFF my"]
 )
-def test_some_words_leave_something_open(text: str) -> None:
+def test_some_last_words_leave_a_sentence_open(text: str) -> None:
     assert hangs(text)
 
 
 @pytest.mark.parametrize("text", ["", "stop", "what is it for me?", "into it", "Tell me a joke."])
-def test_others_do_not(text: str) -> None:
+def test_other_last_words_do_not(text: str) -> None:
     assert not hangs(text)
 
 
@@ -26,7 +26,7 @@ def test_others_do_not(text: str) -> None:
         "17 times 1300",
     ],
 )
-def test_a_month_gets_a_day_and_a_round_number_more_of_it(text: str) -> None:
+def test_a_month_and_a_round_number_may_be_continued(text: str) -> None:
     assert could_grow(text)
 
 
@@ -47,5 +47,5 @@ def test_a_month_gets_a_day_and_a_round_number_more_of_it(text: str) -> None:
         "two hundred and",
     ],
 )
-def test_other_words_are_as_long_as_they_get(text: str) -> None:
+def test_other_words_are_not_expected_to_continue(text: str) -> None:
     assert not could_grow(text)

@@ -1,4 +1,4 @@
-"""A text model behind a session: what it is told of the conversation, and what becomes of an answer that goes wrong."""
+"""A text model behind a session: the prompts that it gets, and the handling of answers that fail."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -71,7 +71,7 @@ def failure_of(talk: Listener) -> TurnFailed:
     return failure
 
 
-async def test_an_empty_answer_is_no_message() -> None:
+async def test_an_empty_answer_is_not_stored_as_a_message() -> None:
     model = mixed([], [])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("hi")
@@ -80,7 +80,7 @@ async def test_an_empty_answer_is_no_message() -> None:
     assert told(model) == [UserMessage("hi"), UserMessage("and?")]
 
 
-async def test_calls_and_results_go_back_to_the_model_beside_what_it_said() -> None:
+async def test_calls_and_results_are_sent_back_to_the_model_with_its_text() -> None:
     model = mixed([TextDelta("Let me look."), CallRequested(READ)], [TextDelta("It is noon.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
@@ -88,7 +88,7 @@ async def test_calls_and_results_go_back_to_the_model_beside_what_it_said() -> N
     assert told(model) == [UserMessage("read it"), AssistantMessage("Let me look.", (READ_MADE,)), READ_TOLD]
 
 
-async def test_a_call_without_an_id_is_joined_to_its_result_all_the_same() -> None:
+async def test_a_call_without_an_id_is_still_matched_to_its_result() -> None:
     model = scripted([NAMELESS, NAMELESS], "Done.")
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it twice")
@@ -99,13 +99,13 @@ async def test_a_call_without_an_id_is_joined_to_its_result_all_the_same() -> No
     assert [result.call_id for result in results if isinstance(result, ToolMessage)] == ["call_step0_0", "call_step0_1"]
 
 
-async def test_the_calls_of_a_message_come_together_and_numbered() -> None:
+async def test_the_calls_of_a_message_are_emitted_together_and_numbered() -> None:
     async with listening(TextLiveModel(scripted([NAMELESS, READ, NAMELESS]))) as talk:
         turn = await talk.ask("read it twice")
         assert talk.events == [ToolCalls(turn, (NAMELESS, READ, ToolCall(None, "read_it", {}, occurrence=1)))]
 
 
-async def test_what_a_model_wants_to_see_again_comes_back_beside_its_call() -> None:
+async def test_extra_content_of_a_call_is_sent_back_with_it() -> None:
     model = scripted([ToolCall("call_0123456789", "read_it", {}, extra={"signature": "x"})], "Done.")
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
@@ -115,7 +115,7 @@ async def test_what_a_model_wants_to_see_again_comes_back_beside_its_call() -> N
     assert made.calls[0].extra == {"signature": "x"}
 
 
-async def test_a_failed_call_is_told_as_one() -> None:
+async def test_a_failed_call_is_reported_as_failed() -> None:
     model = scripted([READ], "It failed.")
     async with listening(TextLiveModel(model)) as talk:
         turn = await talk.ask("read it")
@@ -125,7 +125,7 @@ async def test_a_failed_call_is_told_as_one() -> None:
     assert told(model)[-1] == failed
 
 
-async def test_it_waits_for_the_last_result() -> None:
+async def test_the_model_continues_only_after_the_last_result() -> None:
     model = scripted([READ, NAMELESS], "Done.")
     async with listening(TextLiveModel(model)) as talk:
         turn = await talk.ask("read both")
@@ -145,7 +145,7 @@ async def test_the_calls_of_each_message_wait_for_their_own_results() -> None:
         assert talk.events == [ToolCalls(turn, (NAMELESS,)), ToolCalls(turn, (READ,))]
 
 
-async def test_a_model_that_never_stops_calling_is_ended() -> None:
+async def test_a_model_that_never_stops_calling_tools_is_stopped() -> None:
     model = scripted(*[[NAMELESS]] * (MAX_MESSAGES + 1))
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
@@ -156,14 +156,14 @@ async def test_a_model_that_never_stops_calling_is_ended() -> None:
     assert len(model.prompts) == MAX_MESSAGES
 
 
-async def test_a_model_that_says_nothing_fails_in_words() -> None:
+async def test_an_empty_answer_fails_with_a_message() -> None:
     async with listening(TextLiveModel(mixed([TextDelta(" \n")]))) as talk:
         turn = await talk.ask("hi")
         assert talk.kinds == [OutputText, TurnFailed, TurnComplete]
         assert failure_of(talk) == TurnFailed(turn, "mixed said nothing. Please ask again, or in other words.")
 
 
-async def test_a_model_that_says_nothing_of_its_results_lets_them_speak() -> None:
+async def test_tool_results_are_used_when_the_model_says_nothing_about_them() -> None:
     model = mixed([CallRequested(READ)], [], [TextDelta("Yes.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("read it")
@@ -178,7 +178,7 @@ async def test_a_model_that_says_nothing_of_its_results_lets_them_speak() -> Non
     ]
 
 
-async def test_a_model_that_spoke_before_its_calls_may_be_silent_after_them() -> None:
+async def test_a_model_that_spoke_before_its_calls_may_stay_silent_after_them() -> None:
     async with listening(TextLiveModel(mixed([TextDelta("Goodbye!"), CallRequested(READ)], []))) as talk:
         await talk.ask("bye")
         await talk.give_results()
@@ -186,7 +186,7 @@ async def test_a_model_that_spoke_before_its_calls_may_be_silent_after_them() ->
 
 
 class Drip:
-    """Says a letter a second, for ever."""
+    """Emits one letter per second, forever."""
 
     profile = TextProfile("drip", needs_network=True)
 
@@ -196,7 +196,7 @@ class Drip:
             yield TextDelta("x")
 
 
-async def test_a_turn_has_its_time_however_slowly_it_goes_on() -> None:
+async def test_a_turn_has_a_deadline_however_slowly_it_progresses() -> None:
     async with listening(TextLiveModel(Drip())) as talk:
         await talk.ask("hi")
         assert talk.kinds == [OutputText]
@@ -205,7 +205,7 @@ async def test_a_turn_has_its_time_however_slowly_it_goes_on() -> None:
         assert failure_of(talk).message == "drip took longer than 110 seconds, so I stopped waiting for it."
 
 
-async def test_the_time_of_tools_is_not_the_model_s() -> None:
+async def test_tool_time_does_not_count_against_the_model() -> None:
     async with listening(TextLiveModel(scripted([READ], "It is noon."))) as talk:
         await talk.ask("read it")
         await asyncio.sleep(MAX_TURN_S)
@@ -213,13 +213,13 @@ async def test_the_time_of_tools_is_not_the_model_s() -> None:
         assert talk.kinds[-2:] == [GenerationComplete, TurnComplete]
 
 
-async def test_what_it_cost_is_passed_on() -> None:
+async def test_usage_is_passed_on() -> None:
     async with listening(TextLiveModel(mixed([TextDelta("Hi."), TokensUsed(20, 2)]))) as talk:
         turn = await talk.ask("hi")
         assert Usage(turn, 20, 2) in talk.events
 
 
-async def test_of_an_answer_that_is_interrupted_only_the_end_follows() -> None:
+async def test_an_interrupted_answer_emits_only_its_end() -> None:
     async with listening(TextLiveModel(scripted("Once upon a time there was"))) as talk:
         turn = talk.respond("tell me a story")
         await asyncio.sleep(PACE_S * 2.5)
@@ -239,7 +239,7 @@ async def test_an_interruption_closes_the_reply() -> None:
         assert model.open == 0
 
 
-async def test_an_interruption_of_an_earlier_turn_leaves_the_answer_alone() -> None:
+async def test_an_interruption_of_an_earlier_turn_does_not_affect_the_answer() -> None:
     async with listening(TextLiveModel(scripted("Hello.", "Once upon a time."))) as talk:
         earlier = await talk.ask("hi")
         turn = talk.respond("tell me a story")
@@ -248,7 +248,7 @@ async def test_an_interruption_of_an_earlier_turn_leaves_the_answer_alone() -> N
         assert talk.of(turn)[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_of_questions_in_a_row_each_has_one_end_and_the_last_is_answered() -> None:
+async def test_consecutive_questions_each_end_once_and_the_last_is_answered() -> None:
     async with listening(TextLiveModel(scripted("Yes."))) as talk:
         *void, last = [talk.respond(text) for text in ("one", "two", "three")]
         await talk.settle()
@@ -256,7 +256,7 @@ async def test_of_questions_in_a_row_each_has_one_end_and_the_last_is_answered()
         assert talk.events[2:] == [OutputText(last, "Yes. "), GenerationComplete(last), TurnComplete(last)]
 
 
-async def test_nothing_comes_of_an_abandoned_answer_whose_model_does_not_stop() -> None:
+async def test_an_abandoned_answer_emits_nothing_even_if_its_model_does_not_stop() -> None:
     class Stubborn:
         profile = TextProfile("stubborn", needs_network=True)
 
@@ -274,7 +274,7 @@ async def test_nothing_comes_of_an_abandoned_answer_whose_model_does_not_stop() 
         assert talk.events == [TurnComplete(turn)]
 
 
-async def test_the_prompt_is_the_transcript_as_it_was_when_the_answer_was_asked_for() -> None:
+async def test_the_prompt_is_the_transcript_at_the_time_of_the_request() -> None:
     model = scripted([READ], "It is noon.")
     async with listening(TextLiveModel(model)) as talk:
         turn = await talk.ask("read it")
@@ -284,7 +284,7 @@ async def test_the_prompt_is_the_transcript_as_it_was_when_the_answer_was_asked_
     assert told(model) == [UserMessage("read it"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
-async def test_results_of_another_turn_are_not_taken() -> None:
+async def test_results_of_another_turn_are_ignored() -> None:
     async with listening(TextLiveModel(scripted([READ], [READ]))) as talk:
         void = await talk.ask("read it")
         await talk.ask("read it again")
@@ -294,14 +294,14 @@ async def test_results_of_another_turn_are_not_taken() -> None:
         assert talk.events == before
 
 
-async def test_what_the_words_let_run_is_told_after_them() -> None:
+async def test_calls_approved_by_the_message_come_after_it() -> None:
     model = scripted("It is read.")
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("yes", results_of(ToolCalls("", (READ,))))
     assert told(model) == [UserMessage("yes"), AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
-async def test_a_yes_without_words_adds_none() -> None:
+async def test_an_approval_without_text_adds_no_user_message() -> None:
     model = scripted("It is read.")
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("", results_of(ToolCalls("", (READ,))))
@@ -309,13 +309,13 @@ async def test_a_yes_without_words_adds_none() -> None:
     assert told(model) == [AssistantMessage("", (READ_MADE,)), READ_TOLD]
 
 
-async def test_a_model_that_says_nothing_of_what_a_yes_let_run_lets_it_speak() -> None:
+async def test_the_result_of_an_approved_call_is_used_when_the_model_says_nothing() -> None:
     async with listening(TextLiveModel(mixed([]))) as talk:
         await talk.ask("", results_of(ToolCalls("", (READ,))))
         assert talk.text == "It's noon."
 
 
-async def test_a_failure_ends_the_turn_and_says_why() -> None:
+async def test_a_failure_ends_the_turn_with_its_reason() -> None:
     busy = ModelError("The model is busy.", rate_limited=True, retry_after_s=30)
     async with listening(TextLiveModel(mixed([busy]))) as talk:
         turn = await talk.ask("hi")
@@ -323,7 +323,7 @@ async def test_a_failure_ends_the_turn_and_says_why() -> None:
         assert talk.events == [failed, TurnComplete(turn)]
 
 
-async def test_what_was_said_before_a_failure_stays_said() -> None:
+async def test_text_emitted_before_a_failure_is_kept() -> None:
     model = mixed([TextDelta("Once upon"), ModelError("The line is dead.")], [TextDelta("a time.")])
     async with listening(TextLiveModel(model)) as talk:
         await talk.ask("tell me a story")
@@ -338,7 +338,7 @@ async def test_calls_of_a_message_that_failed_are_not_made() -> None:
         assert talk.kinds == [TurnFailed, TurnComplete]
 
 
-async def test_a_mistake_in_a_model_ends_the_turn_without_its_details(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unexpected_model_error_ends_the_turn_without_its_details(capsys: pytest.CaptureFixture[str]) -> None:
     async with listening(TextLiveModel(mixed([ValueError("secret")]))) as talk:
         turn = await talk.ask("hi")
         message = "mixed failed unexpectedly. Please try again."
@@ -348,7 +348,7 @@ async def test_a_mistake_in_a_model_ends_the_turn_without_its_details(capsys: py
     assert "ValueError" in logged
 
 
-async def test_its_profile_is_the_text_models_and_it_neither_hears_nor_speaks() -> None:
+async def test_its_profile_is_the_text_models_without_audio_input_or_output() -> None:
     profile = TextLiveModel(mixed()).profile
     assert (profile.name, profile.needs_network) == ("mixed", True)
     assert not profile.hears

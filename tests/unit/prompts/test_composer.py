@@ -65,7 +65,7 @@ def test_only_the_summaries_change_as_tools_come_and_go(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_no_tool_is_named_outside_the_summaries_and_the_house_policy(mode: Mode) -> None:
+def test_no_tool_is_named_outside_the_summaries_and_the_policy(mode: Mode) -> None:
     names = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", prompt(mode, summaries="")))
     assert names - {"top_k"} == POLICY_TOOLS
 
@@ -102,7 +102,7 @@ def test_every_loop_has_the_same_five_steps(mode: Mode) -> None:
         "Never threaten: either warn or act.",
     ],
 )
-def test_the_core_keeps_the_rules_of_the_house(rule: str) -> None:
+def test_the_core_contains_the_fixed_rules(rule: str) -> None:
     assert rule in part("core.md")
 
 
@@ -130,7 +130,7 @@ def test_without_instructions_there_is_no_heading_for_them(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("word", ["studio", "handbook", "event", "calendar", "guests", "Antiphon server"])
-def test_the_shipped_prompt_is_about_no_trade(mode: Mode, word: str) -> None:
+def test_the_shipped_prompt_is_not_specific_to_an_industry(mode: Mode, word: str) -> None:
     assert word not in prompt(mode)
 
 
@@ -143,7 +143,7 @@ def test_the_parts_are_read_when_the_composer_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", PARTS)
-def test_a_part_that_is_missing_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
     for name in set(PARTS) - {missing}:
         (tmp_path / name).write_text(name)
     with pytest.raises(PromptError, match=rf"the prompt file .*{missing} cannot be read: No such file or directory\."):

@@ -90,12 +90,12 @@ WRITTEN: list[tuple[dict[str, Any], ClientMessage]] = [
 
 
 @pytest.mark.parametrize(("written", "meant"), WRITTEN, ids=lambda value: str(value) if isinstance(value, dict) else "")
-def test_a_message_means_what_it_says(written: dict[str, Any], meant: ClientMessage) -> None:
+def test_a_message_is_decoded_to_its_fields(written: dict[str, Any], meant: ClientMessage) -> None:
     assert decode(json.dumps(written)) == meant
 
 
 @pytest.mark.parametrize(("written", "meant"), WRITTEN, ids=lambda value: str(value) if isinstance(value, dict) else "")
-def test_a_client_writes_only_what_is_given(written: dict[str, Any], meant: ClientMessage) -> None:
+def test_a_client_encodes_only_the_given_fields(written: dict[str, Any], meant: ClientMessage) -> None:
     assert json.loads(encode_client(meant)) == written
 
 
@@ -103,7 +103,7 @@ def test_every_message_is_among_the_examples() -> None:
     assert {type(meant) for _, meant in WRITTEN} == set(CLIENT_MESSAGES)
 
 
-def test_a_null_is_as_good_as_nothing() -> None:
+def test_a_null_counts_as_an_omitted_field() -> None:
     assert decode('{"type": "settings", "theme": null, "volume": 5}') == Settings(volume=5)
 
 
@@ -116,7 +116,7 @@ def test_the_type_may_come_last() -> None:
 
 
 @pytest.mark.parametrize("speed", [limits.MIN_VOICE_SPEED, limits.MAX_VOICE_SPEED])
-def test_the_ends_of_a_range_belong_to_it(speed: int) -> None:
+def test_the_bounds_of_a_range_are_included(speed: int) -> None:
     assert decode(json.dumps({"type": "settings", "voice_speed": speed})) == Settings(voice_speed=speed)
 
 
@@ -175,7 +175,7 @@ def test_a_wrong_field_is_named(message: dict[str, Any], field: str) -> None:
     ],
     ids=lambda message: " ".join(message),
 )
-def test_what_is_too_long_is_too_large(message: dict[str, Any]) -> None:
+def test_a_text_that_is_too_long_is_too_large(message: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode(json.dumps(message))
     assert caught.value.code is ErrorCode.TOO_LARGE

@@ -48,7 +48,7 @@ def refused(frame: str | bytes) -> ProtocolError:
     ],
     ids=lambda text: ascii(text)[:40],
 )
-def test_what_is_not_json_is_bad_json(text: str) -> None:
+def test_text_that_is_not_json_is_bad_json(text: str) -> None:
     assert refused(text).code is ErrorCode.BAD_JSON
 
 
@@ -69,11 +69,11 @@ def test_a_message_must_have_a_known_type(text: str) -> None:
     assert refused(text).code is ErrorCode.UNKNOWN_TYPE
 
 
-def test_an_unknown_type_is_told_the_known_ones() -> None:
+def test_the_refusal_of_an_unknown_type_lists_the_known_ones() -> None:
     assert str(refused('{"type": "start_listning"}')).startswith('There is no message "start_listning". Known: hello, ')
 
 
-def test_a_type_that_is_given_twice_is_a_bad_message() -> None:
+def test_a_duplicate_type_is_a_bad_message() -> None:
     assert refused('{"type": "ping", "t": 1, "type": "hello"}').code is ErrorCode.BAD_MESSAGE
 
 
@@ -85,7 +85,7 @@ def test_an_error_does_not_repeat_a_long_text(message: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "1e400", "-" + "9" * 5_000])
-def test_a_number_beyond_all_bounds_is_a_bad_message(number: str) -> None:
+def test_a_number_out_of_bounds_is_a_bad_message(number: str) -> None:
     assert refused('{"type": "ping", "t": ' + number + "}").code is ErrorCode.BAD_MESSAGE
 
 
@@ -109,7 +109,7 @@ def test_only_the_lowest_flag_counts(flags: int, playing: bool) -> None:
 
 
 @pytest.mark.parametrize("playing", [False, True])
-def test_the_microphone_is_heard_as_it_was_sent(playing: bool) -> None:
+def test_microphone_audio_is_decoded_unchanged(playing: bool) -> None:
     assert decode(encode_microphone(PCM, playing=playing)) == AudioFrame(playing, PCM)
 
 
@@ -126,14 +126,14 @@ def test_a_speech_frame_is_understood_by_the_client() -> None:
     [b"", encode_audio(1, 1, 1, b""), encode_audio(1, 1, 1, b"abc"), b"\x02" + encode_audio(1, 1, 1, PCM)[1:]],
     ids=["empty", "no sample", "odd", "unknown kind"],
 )
-def test_a_client_refuses_what_is_no_speech(frame: bytes) -> None:
+def test_a_client_refuses_frames_that_are_not_speech(frame: bytes) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode_audio(frame)
     assert caught.value.code is ErrorCode.BAD_AUDIO
 
 
 @pytest.mark.parametrize("pcm", [b"", PCM, PCM * 5_000], ids=len)
-def test_a_wav_is_read_by_others_as_it_was_made(pcm: bytes) -> None:
+def test_a_wav_is_readable_by_other_libraries(pcm: bytes) -> None:
     with wave.open(io.BytesIO(write_wav(pcm, limits.SPEECH_HZ))) as file:
         assert file.getparams()[:4] == (1, 2, limits.SPEECH_HZ, len(pcm) // 2)
         assert file.readframes(file.getnframes()) == pcm

@@ -25,16 +25,16 @@ SERVER = jsonschema_rs.validator_for(definition("ServerMessage"))
 
 
 @pytest.mark.parametrize("message", [meant for _, meant in WRITTEN], ids=lambda message: type(message).__name__)
-def test_what_a_client_sends_is_in_the_schema(message: ClientMessage) -> None:
+def test_client_messages_are_in_the_schema(message: ClientMessage) -> None:
     CLIENT.validate(json.loads(encode_client(message)))
 
 
 @pytest.mark.parametrize("message", ALL, ids=lambda message: type(message).__name__)
-def test_what_the_server_sends_is_in_the_schema(message: ServerMessage) -> None:
+def test_server_messages_are_in_the_schema(message: ServerMessage) -> None:
     SERVER.validate(json.loads(encode(message, 1)))
 
 
-def test_the_schema_knows_the_ranges() -> None:
+def test_the_schema_contains_the_ranges() -> None:
     assert not CLIENT.is_valid({"type": "settings", "volume": 101})
 
 
@@ -42,7 +42,7 @@ def test_the_schema_promises_every_field_of_a_server_message() -> None:
     assert not SERVER.is_valid({"type": "response", "text": "Yes."})
 
 
-def test_the_schema_tells_the_units() -> None:
+def test_the_schema_states_the_units() -> None:
     until = json_schema()["$defs"]["Timeout"]["properties"]["until"]
     assert until["description"] == "Unix time in milliseconds."
 

@@ -106,7 +106,7 @@ ALL: list[ServerMessage] = [each[0] for each in FIRST_VERSION] + [each[0] for ea
 
 
 @pytest.mark.parametrize(("message", "promised"), FIRST_VERSION, ids=lambda value: type(value).__name__)
-def test_what_the_first_version_promised_is_there(message: ServerMessage, promised: dict[str, Any]) -> None:
+def test_the_fields_of_the_first_version_are_present(message: ServerMessage, promised: dict[str, Any]) -> None:
     sent = json.loads(encode(message, 1))
     assert {name: sent.get(name) for name in promised} == promised
 
@@ -136,31 +136,31 @@ def test_a_message_carries_its_number(message: ServerMessage) -> None:
     assert json.loads(encode(message, 17))["n"] == 17
 
 
-def test_encoding_leaves_the_message_as_it_was() -> None:
+def test_encoding_does_not_change_the_message() -> None:
     message = Response("Yes.")
     encode(message, 17)
     assert message.n == 0
 
 
-def test_a_number_that_json_has_not_becomes_null() -> None:
+def test_a_number_that_json_cannot_represent_becomes_null() -> None:
     assert json.loads(encode(ToolResult("calculate", {"value": float("nan")}), 1))["result"] == {"value": None}
 
 
-def test_a_number_of_any_length_passes() -> None:
+def test_a_number_of_any_length_is_encoded() -> None:
     assert json.loads(encode(ToolResult("calculate", 2**4096), 1))["result"] == 2**4096
 
 
-def test_halves_of_a_character_that_meet_become_one() -> None:
+def test_adjacent_surrogate_halves_are_joined() -> None:
     assert json.loads(encode(ResponseChunk("\ud83d\ude00", True), 1))["text"] == "😀"
 
 
-def test_half_a_character_alone_is_marked_as_unreadable() -> None:
+def test_a_lone_surrogate_half_is_replaced() -> None:
     sent = json.loads(encode(ToolResult("get", [{"\ud83d": "a\ude00b"}], id="i"), 3))
     assert sent["result"] == [{"�": "a�b"}]
     assert sent["n"] == 3
 
 
-def test_a_tool_hands_over_a_message_as_a_mapping() -> None:
+def test_a_tool_can_pass_a_message_as_a_mapping() -> None:
     said = {"type": "timeout", "until": 5, "duration_seconds": 30, "message": "Bye."}
     assert server_message(said) == Timeout(5, 30, "Bye.")
 
@@ -176,13 +176,13 @@ def test_a_tool_hands_over_a_message_as_a_mapping() -> None:
     ],
     ids=str,
 )
-def test_a_tool_cannot_hand_over_what_is_no_message(said: dict[str, Any], code: ErrorCode) -> None:
+def test_a_tool_cannot_pass_an_invalid_message(said: dict[str, Any], code: ErrorCode) -> None:
     with pytest.raises(ProtocolError) as caught:
         server_message(said)
     assert caught.value.code is code
 
 
-def test_a_client_can_tell_a_message_of_a_newer_server() -> None:
+def test_a_client_recognizes_an_unknown_message_of_a_newer_server() -> None:
     with pytest.raises(ProtocolError) as caught:
         decode_server('{"type": "hologram", "n": 4}')
     assert caught.value.code is ErrorCode.UNKNOWN_TYPE

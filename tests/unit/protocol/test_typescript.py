@@ -37,7 +37,7 @@ def test_the_types_are_those_of_the_schema(line: str) -> None:
     assert line in text
 
 
-def test_names_that_a_browser_has_already_are_not_used() -> None:
+def test_names_of_browser_globals_are_not_used() -> None:
     assert not any(f"interface {name} " in source() for name in ("Error", "Image", "Audio", "Notification"))
 
 

@@ -43,7 +43,7 @@ def test_a_model_is_named_alone_or_behind_its_address(text: str, place: tuple[st
         ("http://[::1/v1#m", "not the address of a server"),
     ],
 )
-def test_what_names_no_model_is_refused(text: str, says: str) -> None:
+def test_an_address_without_a_model_is_refused(text: str, says: str) -> None:
     with pytest.raises(AddressError, match=says):
         parse_place(text)
 
@@ -62,26 +62,26 @@ def test_an_address_that_has_no_parts_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1:8080", "[::1]:8080", "LOCALHOST:8080", "llm.localhost"])
-def test_a_server_on_this_machine_is_told_by_its_address(host: str) -> None:
+def test_a_server_on_this_machine_is_recognized_by_its_address(host: str) -> None:
     assert leads_here(f"http://{host}/v1")
 
 
 @pytest.mark.parametrize("url", ["http://192.168.0.4/v1", "https://localhost.example/v1", "http://0.0.0.0/", "box", ""])
-def test_any_other_server_is_elsewhere(url: str) -> None:
+def test_any_other_server_is_remote(url: str) -> None:
     assert not leads_here(url)
 
 
 @pytest.mark.parametrize(("value", "key"), [(" k1\n", "k1"), (" ", None), ("", None)])
-def test_a_key_is_read_without_the_blanks_around_it(value: str, key: str | None) -> None:
+def test_a_key_is_stripped_of_whitespace(value: str, key: str | None) -> None:
     assert read_key({"A_KEY": value}, "A_KEY") == key
 
 
-def test_there_may_be_no_key() -> None:
+def test_a_key_may_be_missing() -> None:
     assert read_key({}, "A_KEY") is None
 
 
 @pytest.mark.parametrize("value", ["s3cret\x00", "s3cret\nX: y", "s3cretключ"])
-def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(value: str) -> None:
+def test_a_key_invalid_in_a_header_is_refused_and_not_repeated(value: str) -> None:
     with pytest.raises(AddressError, match="A_KEY contains characters") as refused:
         read_key({"A_KEY": value}, "A_KEY")
     assert "s3cret" not in str(refused.value)

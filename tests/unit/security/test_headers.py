@@ -27,7 +27,7 @@ def directives(policy: str) -> dict[str, list[str]]:
     return {name: values for name, *values in (each.split() for each in policy.split(";"))}
 
 
-def test_the_page_runs_nothing_that_is_not_ours() -> None:
+def test_the_page_runs_only_our_own_code() -> None:
     policy = directives(page_policy(["http://localhost:8000"]))
     assert policy["default-src"] == ["'none'"]
     assert [policy[kind] for kind in ("script-src", "style-src", "worker-src")] == [["'self'"]] * 3
@@ -43,16 +43,16 @@ def test_the_page_talks_to_the_sockets_of_its_own_origins_only() -> None:
 
 
 @pytest.mark.parametrize("directive", ["default-src", "base-uri", "form-action"])
-def test_what_the_page_does_not_need_is_shut(directive: str) -> None:
+def test_features_the_page_does_not_need_are_disabled(directive: str) -> None:
     assert directives(page_policy([]))[directive] == ["'none'"]
 
 
 @pytest.mark.parametrize("directive", ["font-src", "object-src", "manifest-src"])
-def test_what_is_not_named_is_shut_by_the_default(directive: str) -> None:
+def test_the_default_policy_denies_everything_not_named(directive: str) -> None:
     assert directive not in directives(page_policy([]))
 
 
-def test_the_policy_names_no_address_of_ipv6_which_browsers_refuse() -> None:
+def test_the_policy_omits_ipv6_addresses_since_browsers_refuse_them() -> None:
     assert directives(page_policy(["http://[::1]:8000"]))["connect-src"] == ["'self'"]
 
 
@@ -61,7 +61,7 @@ def test_no_other_site_may_frame_the_page() -> None:
 
 
 @pytest.mark.parametrize(("path", "frames"), [("/", "SAMEORIGIN"), ("/api/chat", "DENY")])
-async def test_every_answer_forbids_guessing_framing_and_telling_where_one_came_from(path: str, frames: str) -> None:
+async def test_every_response_forbids_sniffing_framing_and_referrers(path: str, frames: str) -> None:
     headers = await headers_of(path)
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == frames
@@ -72,7 +72,7 @@ async def test_only_the_page_itself_may_use_the_microphone() -> None:
     assert "microphone=(self), camera=()" in (await headers_of("/"))["permissions-policy"]
 
 
-async def test_an_answer_of_the_api_may_load_nothing_and_is_not_cached() -> None:
+async def test_an_api_response_may_load_nothing_and_is_not_cached() -> None:
     headers = await headers_of("/api/conversations")
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert headers["cache-control"] == "no-store"

@@ -32,7 +32,7 @@ ALLOWED = (
         "http://[0:0:0:0:0:0:0:1]:8000",
     ],
 )
-def test_an_origin_on_the_list_may_come_in(origin: str) -> None:
+def test_an_origin_on_the_list_is_accepted(origin: str) -> None:
     assert allows_origin(origin, ALLOWED)
 
 
@@ -112,7 +112,7 @@ def test_an_origin_that_is_not_on_the_list_is_refused(origin: str) -> None:
 
 
 @pytest.mark.parametrize("entry", ["*", "null", "http://*", "http://localhost:*", "localhost:8000", ""])
-def test_an_entry_that_is_no_origin_allows_nothing(entry: str) -> None:
+def test_an_invalid_entry_allows_nothing(entry: str) -> None:
     origins = (entry, "null", "http://localhost:8000", "http://evil.example")
     assert not any(allows_origin(each, [entry]) for each in origins)
 
@@ -134,7 +134,7 @@ def test_a_program_has_no_origin_and_needs_none() -> None:
         "talk.example.com",
     ],
 )
-def test_a_name_of_the_server_may_be_asked_for(host: str) -> None:
+def test_a_host_name_of_the_server_is_accepted(host: str) -> None:
     assert allows_host(host, ["localhost", "127.0.0.1", "::1", "talk.example.com"])
 
 
@@ -174,7 +174,7 @@ def test_a_name_of_the_server_may_be_asked_for(host: str) -> None:
         "*",
     ],
 )
-def test_another_name_is_refused(host: str | None) -> None:
+def test_another_host_name_is_refused(host: str | None) -> None:
     assert not allows_host(host, ["localhost", "127.0.0.1", "::1"])
 
 
@@ -187,7 +187,7 @@ def test_another_address_of_loopback_is_added_to_the_three() -> None:
     assert "http://127.0.0.9:8000" in own_origins("127.0.0.9", 8000)
 
 
-def test_the_usual_port_is_not_written() -> None:
+def test_the_default_port_is_omitted() -> None:
     assert own_origins("talk.example.com", 80) == {"http://talk.example.com"}
 
 
@@ -223,7 +223,7 @@ def test_a_server_is_reached_from_its_own_machine_at(host: str, authority: str) 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.168.1.5", "::1", "localhost", "0.0.0.1"])
-def test_one_address_is_no_wildcard(host: str) -> None:
+def test_a_single_address_is_not_a_wildcard(host: str) -> None:
     assert not is_wildcard(host)
 
 
@@ -244,7 +244,7 @@ def test_an_origin_is_written_as_browsers_write_it(text: str) -> None:
     assert str(parse_origin(text)) == text
 
 
-def test_an_address_of_version_6_needs_no_brackets_in_the_settings() -> None:
+def test_an_ipv6_address_needs_no_brackets_in_the_settings() -> None:
     assert parse_host("FD00::5") == "fd00::5"
 
 
@@ -258,11 +258,11 @@ def test_an_address_of_version_6_needs_no_brackets_in_the_settings() -> None:
         ("", "Write the whole address, such as https://example.org."),
     ],
 )
-def test_an_entry_that_is_no_origin_is_explained_with_the_right_form(entry: str, advice: str) -> None:
+def test_an_invalid_entry_is_explained_with_the_right_form(entry: str, advice: str) -> None:
     problem = explain_origin(entry)
     assert problem is not None
     assert problem.endswith(advice)
 
 
-def test_there_is_nothing_to_say_about_an_origin() -> None:
+def test_a_valid_origin_needs_no_explanation() -> None:
     assert explain_origin("https://a.example:8443") is None

@@ -33,13 +33,13 @@ def take(quota: Quota, who: Account, amount: float = 1, now_s: float = 0) -> flo
         (0, 0.25, 0, 0),
     ],
 )
-def test_a_bucket_of_10_fills_by_2_a_second(taken: float, amount: float, after_s: float, wait_s: float) -> None:
+def test_a_bucket_of_10_refills_at_2_per_second(taken: float, amount: float, after_s: float, wait_s: float) -> None:
     limits = quota(user=Rate(per_s=2, burst=10))
     take(limits, ANN, taken, 100)
     assert take(limits, ANN, amount, 100 + after_s) == pytest.approx(wait_s)
 
 
-def test_who_waits_as_long_as_told_is_admitted() -> None:
+def test_a_request_after_the_given_wait_is_admitted() -> None:
     limits = quota(user=Rate(per_s=3, burst=7))
     now_s = 12_345.678
     for _ in range(1_000):
@@ -49,14 +49,14 @@ def test_who_waits_as_long_as_told_is_admitted() -> None:
             assert take(limits, ANN, 1.1, now_s) == 0
 
 
-def test_what_is_refused_costs_nothing() -> None:
+def test_a_refused_request_costs_nothing() -> None:
     limits = quota(user=Rate(1, 1))
     take(limits, ANN)
     waits = [take(limits, ANN) for _ in range(10)]
     assert waits == [1.0] * 10
 
 
-def test_a_rest_saves_up_no_more_than_the_burst() -> None:
+def test_an_idle_bucket_refills_only_to_the_burst() -> None:
     limits = quota(user=Rate(1, 2))
     take(limits, ANN, 2, 0)
     assert [take(limits, ANN, 1, 1_000_000) for _ in range(3)] == [0, 0, 1]
@@ -74,7 +74,7 @@ def test_kinds_do_not_share_a_bucket() -> None:
     assert limits.take(Kind.TOOL_CALL, ANN, 1, 0) == 0
 
 
-def test_a_user_is_no_address_of_the_same_name() -> None:
+def test_a_user_and_an_address_of_the_same_name_are_separate() -> None:
     limits = quota(user=Rate(1, 1), address=Rate(1, 1))
     take(limits, Account(user="x"))
     assert take(limits, Account(address="x")) == 0
@@ -86,14 +86,14 @@ def test_the_longest_wait_of_all_accounts_counts() -> None:
     assert take(limits, ANN) == 10
 
 
-def test_what_the_address_is_refused_does_not_cost_the_user() -> None:
+def test_a_refusal_by_address_does_not_cost_the_user() -> None:
     limits = quota(user=Rate(1, 1), address=Rate(1, 1))
     take(limits, Account(address="192.0.2.1"))
     assert take(limits, ANN) == 1
     assert take(limits, Account(user="ann")) == 0
 
 
-def test_an_account_that_is_not_known_is_not_counted() -> None:
+def test_an_unknown_account_is_not_charged() -> None:
     limits = quota(user=Rate(1, 1))
     assert [take(limits, Account(address="192.0.2.1")) for _ in range(3)] == [0, 0, 0]
 
@@ -107,21 +107,21 @@ def test_an_account_that_is_not_known_is_not_counted() -> None:
         ("odd:address", "odd:address"),
     ],
 )
-def test_addresses_of_one_line_share_a_bucket(first: str, second: str) -> None:
+def test_addresses_of_one_network_prefix_share_a_bucket(first: str, second: str) -> None:
     limits = quota(address=Rate(1, 1))
     take(limits, Account(address=first))
     assert take(limits, Account(address=second)) == 1
 
 
 @pytest.mark.parametrize(("first", "second"), [("2001:db8::1", "2001:db8:0:1::1"), ("192.0.2.1", "192.0.2.2")])
-def test_addresses_of_two_lines_do_not(first: str, second: str) -> None:
+def test_addresses_of_two_network_prefixes_do_not_share_a_bucket(first: str, second: str) -> None:
     limits = quota(address=Rate(1, 1))
     take(limits, Account(address=first))
     assert take(limits, Account(address=second)) == 0
 
 
 @pytest.mark.parametrize("amount", [-1, -0.001, math.nan, math.inf, -math.inf])
-def test_no_amount_gives_anything_back(amount: float) -> None:
+def test_an_invalid_amount_is_refused(amount: float) -> None:
     with pytest.raises(ValueError, match="amount"):
         take(quota(user=Rate(1, 1)), ANN, amount)
 
@@ -140,7 +140,7 @@ def test_memory_is_bounded_under_attack_from_everywhere() -> None:
     assert limits.remembered <= 100
 
 
-def test_who_goes_on_asking_is_remembered_under_attack() -> None:
+def test_an_active_account_is_remembered_under_attack() -> None:
     limits = quota(max_buckets=10, user=Rate(0.001, 5))
     admitted = 0
     for number in range(100):
@@ -149,7 +149,7 @@ def test_who_goes_on_asking_is_remembered_under_attack() -> None:
     assert admitted == 5
 
 
-def test_a_bucket_that_nothing_was_taken_from_is_not_kept() -> None:
+def test_an_untouched_bucket_is_not_kept() -> None:
     buckets = Buckets(Rate(1, 1))
     buckets.take("a", 0, 5)
     assert buckets.remembered == 0
@@ -161,7 +161,7 @@ def test_a_quota_of_which_nothing_was_taken_is_a_quota() -> None:
     assert limits
 
 
-def test_speech_at_its_own_pace_is_never_refused() -> None:
+def test_real_time_speech_is_never_refused() -> None:
     limits = Quota()
     waits = {limits.take(Kind.AUDIO_S, ANN, 0.02, frame * 0.02) for frame in range(50 * 600)}
     assert waits == {0}
@@ -173,23 +173,23 @@ def test_a_sound_card_that_runs_fast_is_not_refused_within_a_day() -> None:
     assert waits == {0}
 
 
-def test_thirty_seconds_of_audio_may_come_at_once_and_no_more() -> None:
+def test_at_most_thirty_seconds_of_audio_may_come_at_once() -> None:
     limits = Quota()
     admitted = sum(limits.take(Kind.AUDIO_S, ANN, 1, 0) == 0 for _ in range(100))
     assert admitted == 30
 
 
-def test_what_users_do_has_a_limit_for_users_and_addresses() -> None:
+def test_user_actions_are_limited_per_user_and_address() -> None:
     of_users = {Kind.CONNECTION, Kind.MESSAGE, Kind.AUDIO_S, Kind.TOOL_CALL}
     assert all(LIMITS[kind].user and LIMITS[kind].address for kind in of_users)
 
 
-def test_wrong_tokens_are_counted_on_the_address_alone_since_nobody_knows_whose_they_are() -> None:
+def test_wrong_tokens_are_charged_only_to_the_address() -> None:
     assert LIMITS[Kind.WRONG_TOKEN].address
     assert LIMITS[Kind.WRONG_TOKEN].user is None
 
 
-def test_to_ask_how_long_to_wait_takes_nothing() -> None:
+def test_asking_how_long_to_wait_costs_nothing() -> None:
     limits = quota(address=Rate(1, 2))
     assert [limits.wait_s(Kind.MESSAGE, ANN, 2, 0) for _ in range(5)] == [0.0] * 5
     take(limits, ANN, 2)

@@ -16,21 +16,21 @@ from antiphon.security.quotes import MAX_QUOTE_CHARS, quote, tell
         [{"error": {"message": "no"}}],
     ],
 )
-def test_the_words_are_found_where_servers_put_them(body: Any) -> None:
+def test_the_message_is_found_wherever_servers_put_it(body: Any) -> None:
     assert quote(body) == "no"
 
 
 @pytest.mark.parametrize("body", [None, 5, [], {}, {"message": 5}, {"error": None}, " \n", " <html>no</html>"])
-def test_what_has_no_words_for_people_is_not_quoted(body: Any) -> None:
+def test_a_body_without_a_readable_message_is_not_quoted(body: Any) -> None:
     assert quote(body) == ""
 
 
-def test_a_key_is_taken_out_before_anything_is_cut_off() -> None:
+def test_a_key_is_redacted_before_truncation() -> None:
     padding = "x" * (MAX_QUOTE_CHARS - 5)
     assert quote(f"{padding} s3cret", "s3cret") == f"{padding} …"
 
 
-def test_a_long_complaint_is_cut_and_kept_on_one_line() -> None:
+def test_a_long_message_is_truncated_to_one_line() -> None:
     said = quote("no\n" * 1_000)
     assert said.startswith("no no ")
     assert said.endswith("…")

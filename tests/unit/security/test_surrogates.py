@@ -24,12 +24,12 @@ def test_pairs_are_joined_and_lone_halves_replaced(text: str, mended: str) -> No
     assert mend(text) == mended
 
 
-def test_keys_and_values_at_every_depth_are_mended() -> None:
+def test_keys_and_values_at_every_depth_are_repaired() -> None:
     value: Any = {"\ud83d": [{"a": "\ude00"}, 1, None, True, 1.5]}
     assert mend_json(value) == {"\ufffd": [{"a": "\ufffd"}, 1, None, True, 1.5]}
 
 
-def test_a_pair_over_two_pieces_is_one_character() -> None:
+def test_a_pair_split_over_two_chunks_is_one_character() -> None:
     mender = Mender()
     pieces = [mender.push("Hi \ud83d"), mender.push(""), mender.push("\ude00!"), mender.finish()]
     assert pieces == ["Hi ", "", "\U0001f600!", ""]

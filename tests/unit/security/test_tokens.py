@@ -9,7 +9,7 @@ def test_a_token_holds_256_random_bits() -> None:
     assert make_token(lambda count: bytes(range(count))) == "apn_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
 
-def test_a_handle_can_be_told_from_a_token() -> None:
+def test_a_handle_can_be_distinguished_from_a_token() -> None:
     handle = make_handle(lambda count: b"\xff" * count)
     assert handle.startswith("apr_")
     assert not is_token(handle)
@@ -26,7 +26,7 @@ def test_a_new_token_has_the_shape_of_one() -> None:
 @pytest.mark.parametrize(
     "text", ["", "apn_", TOKEN[:-1], TOKEN + "A", TOKEN + "\n", "apr_" + "A" * 43, TOKEN[:-1] + "=", "APN_" + "A" * 43]
 )
-def test_what_is_shaped_otherwise_is_no_token(text: str) -> None:
+def test_text_of_another_shape_is_not_a_token(text: str) -> None:
     assert not is_token(text)
 
 

@@ -84,7 +84,7 @@ def test_slots_are_found_wherever_they_are() -> None:
 
 
 @pytest.mark.parametrize("template", ["say <nothing>", "(a;b;c;d;e;f) it"])
-def test_what_cannot_be_read_is_refused(template: str) -> None:
+def test_an_invalid_template_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"rule <nothing>|too many"):
         read(template)
 
@@ -108,9 +108,7 @@ def test_what_cannot_be_read_is_refused(template: str) -> None:
         ("turn (on|off) the light[s] [in the {room}]", "turn off the lights", True),
     ],
 )
-def test_what_has_been_said_could_go_on_if_a_word_of_the_sentence_is_not_its_last(
-    template: str, said: str, could: bool
-) -> None:
+def test_a_beginning_can_continue_unless_its_last_word_ends_the_sentence(template: str, said: str, could: bool) -> None:
     assert could_go_on(read(template), bare_words(said)) is could
 
 

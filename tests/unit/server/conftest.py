@@ -9,7 +9,7 @@ from antiphon.authoring import build
 from antiphon.compose import TOOLKIT
 from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.registry import Registry
-from tests.fakes.web import Houses, Web
+from tests.fakes.web import WebApp, WebApps
 
 
 @pytest.fixture(scope="session")
@@ -27,13 +27,13 @@ def builtin(toolkit: Registry) -> BuiltinModel:
 
 
 @pytest.fixture
-async def houses() -> AsyncIterator[Houses]:
-    houses = Houses()
-    yield houses
-    await houses.aclose()
+async def apps() -> AsyncIterator[WebApps]:
+    apps = WebApps()
+    yield apps
+    await apps.aclose()
 
 
 @pytest.fixture
-def offline(houses: Houses, toolkit: Registry, builtin: BuiltinModel) -> Callable[[], Web]:
+def offline(apps: WebApps, toolkit: Registry, builtin: BuiltinModel) -> Callable[[], WebApp]:
     """A server with the offline assistant and the built-in tools."""
-    return lambda: houses.open(*toolkit.tools.values(), text=builtin)
+    return lambda: apps.open(*toolkit.tools.values(), text=builtin)

@@ -18,15 +18,15 @@ from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.connections import Deadlines, WebSocketConnection
 from antiphon.server.ws import MAX_REFUSED, Endpoint
-from tests.fakes.calls import House, LoopClock, Server
+from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.scripted_live import ScriptedLive
 from tests.unit.server.test_connections import HANDSHAKE, Line
 
 FRAME_BYTES = 640
 
 
-class Noting(ScriptedLive):
-    """Remembers the first sample of each frame, and what was going on when it came."""
+class RecordingLive(ScriptedLive):
+    """Records the first sample of each frame, and the running task when it arrived."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Socket:
         return self
 
     def send(self, *frames: bytes) -> None:
-        """All of them in one piece."""
+        """Sends all of them in one chunk."""
         self.connection.data_received(b"".join(frames))
 
     def is_closed_with(self, code: int) -> bool:
@@ -96,31 +96,31 @@ def text(message: c.ClientMessage) -> bytes:
 
 
 def audio(number: int) -> bytes:
-    """A frame that can be told from others."""
+    """A distinguishable frame."""
     pcm = number.to_bytes(2, "little") + bytes(FRAME_BYTES - 2)
     return Frame(Opcode.BINARY, codec.encode_microphone(pcm)).serialize(mask=True)
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    await house.aclose()
+async def servers() -> AsyncIterator[ScriptedServers]:
+    servers = ScriptedServers()
+    yield servers
+    await servers.aclose()
 
 
 @pytest.fixture
-def model(house: House) -> Noting:
-    house.open(text=[], voice=[])
-    house.voice = model = Noting()
+def model(servers: ScriptedServers) -> RecordingLive:
+    servers.open(text=[], voice=[])
+    servers.voice = model = RecordingLive()
     return model
 
 
 @pytest.fixture
-async def open_socket(house: House) -> AsyncIterator[Callable[..., Socket]]:
+async def open_socket(servers: ScriptedServers) -> AsyncIterator[Callable[..., Socket]]:
     opened: list[Socket] = []
 
     def open_socket(quota: Quota | None = None, **options: Any) -> Socket:
-        opened.append(Socket(house.servers[0], quota or Quota(), **options))
+        opened.append(Socket(servers.opened[0], quota or Quota(), **options))
         return opened[-1]
 
     yield open_socket
@@ -128,8 +128,8 @@ async def open_socket(house: House) -> AsyncIterator[Callable[..., Socket]]:
         await each.hang_up()
 
 
-async def test_a_frame_is_with_the_model_before_anything_else_happens(
-    model: Noting, open_socket: Callable[..., Socket]
+async def test_a_frame_reaches_the_model_before_anything_else_happens(
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), audio(2))
@@ -137,8 +137,8 @@ async def test_a_frame_is_with_the_model_before_anything_else_happens(
     assert model.tasks == [asyncio.current_task()] * 2
 
 
-async def test_where_the_connection_offers_no_tap_audio_is_received(
-    model: Noting, open_socket: Callable[..., Socket]
+async def test_audio_is_received_even_without_a_direct_audio_path(
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket(has_extension=False).listen()
     socket.send(audio(1), audio(2))
@@ -147,8 +147,8 @@ async def test_where_the_connection_offers_no_tap_audio_is_received(
     assert model.frames == [1, 2]
 
 
-async def test_audio_right_behind_the_start_is_heard_from_the_first_frame_on(
-    model: Noting, open_socket: Callable[..., Socket]
+async def test_audio_right_after_the_start_is_heard_from_the_first_frame(
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().enter()
     socket.send(text(c.StartListening()), audio(1), audio(2))
@@ -160,8 +160,8 @@ async def test_audio_right_behind_the_start_is_heard_from_the_first_frame_on(
     assert model.frames == [1, 2, 3, 4, 5]
 
 
-async def test_audio_behind_hello_and_the_start_is_heard_from_the_first_frame_on(
-    model: Noting, open_socket: Callable[..., Socket]
+async def test_audio_after_hello_and_the_start_is_heard_from_the_first_frame(
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = open_socket()
     socket.connection.data_received(HANDSHAKE)
@@ -174,8 +174,8 @@ async def test_audio_behind_hello_and_the_start_is_heard_from_the_first_frame_on
     assert model.frames == list(range(40))
 
 
-async def test_a_frame_that_comes_in_two_pieces_keeps_its_place(
-    model: Noting, open_socket: Callable[..., Socket]
+async def test_a_frame_that_arrives_in_two_parts_keeps_its_position(
+    model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), audio(2)[:300])
@@ -185,7 +185,7 @@ async def test_a_frame_that_comes_in_two_pieces_keeps_its_place(
     assert model.frames == [1, 2, 3, 4]
 
 
-async def test_bad_audio_is_told(model: Noting, open_socket: Callable[..., Socket]) -> None:
+async def test_bad_audio_is_reported(model: RecordingLive, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(Frame(Opcode.BINARY, bytes(FRAME_BYTES)).serialize(mask=True), audio(1))
     await asyncio.sleep(0.01)
@@ -196,8 +196,8 @@ async def test_bad_audio_is_told(model: Noting, open_socket: Callable[..., Socke
 @pytest.mark.parametrize(
     "limit", [{Kind.MESSAGE: Limit(session=Rate(0.01, 50))}, {Kind.AUDIO_S: Limit(session=Rate(0.0001, 1))}]
 )
-async def test_audio_that_comes_too_fast_is_refused_and_then_the_end(
-    model: Noting, open_socket: Callable[..., Socket], limit: dict[Kind, Limit]
+async def test_audio_that_comes_too_fast_is_refused_and_then_closes_the_socket(
+    model: RecordingLive, open_socket: Callable[..., Socket], limit: dict[Kind, Limit]
 ) -> None:
     socket = await open_socket(Quota(limit)).listen()
     for number in range(MAX_REFUSED):
@@ -213,10 +213,10 @@ async def test_audio_that_comes_too_fast_is_refused_and_then_the_end(
     assert socket.is_closed_with(TOO_FAST.code)
 
 
-async def test_what_fails_at_a_frame_is_logged_and_closes_the_socket(
-    house: House, model: Noting, open_socket: Callable[..., Socket]
+async def test_a_failure_at_a_frame_is_logged_and_closes_the_socket(
+    servers: ScriptedServers, model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
-    house.voice = Broken()
+    servers.voice = Broken()
     socket = await open_socket().listen()
     with capture_logs() as logs:
         socket.send(audio(1), audio(2))
@@ -225,9 +225,7 @@ async def test_what_fails_at_a_frame_is_logged_and_closes_the_socket(
     assert socket.is_closed_with(INTERNAL.code)
 
 
-async def test_a_client_that_has_said_goodbye_is_heard_no_more(
-    model: Noting, open_socket: Callable[..., Socket]
-) -> None:
+async def test_audio_after_goodbye_is_ignored(model: RecordingLive, open_socket: Callable[..., Socket]) -> None:
     socket = await open_socket().listen()
     socket.send(audio(1), Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=True), audio(2))
     await asyncio.sleep(0.01)
@@ -235,11 +233,11 @@ async def test_a_client_that_has_said_goodbye_is_heard_no_more(
     assert model.frames == [1]
 
 
-async def test_a_socket_whose_session_another_has_taken_over_is_heard_no_more(
-    house: House, model: Noting, open_socket: Callable[..., Socket]
+async def test_audio_of_a_socket_that_was_taken_over_is_ignored(
+    servers: ScriptedServers, model: RecordingLive, open_socket: Callable[..., Socket]
 ) -> None:
     socket = await open_socket().listen()
-    (live,) = house.servers[0].hub.sessions.values()
+    (live,) = servers.opened[0].hub.sessions.values()
     assert live.runner.outbox.link is not None
     live.runner.outbox.link.close(TAKEN_OVER)
     socket.send(audio(1))

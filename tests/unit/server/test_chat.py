@@ -21,7 +21,7 @@ from antiphon.tools.result import Citation, ToolResult, ok
 from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.calls import Client
 from tests.fakes.gates import Counted, make_action, make_tool
-from tests.fakes.web import Houses, Reader, Web
+from tests.fakes.web import Reader, WebApp, WebApps
 
 BOOK = ToolCall(None, "book", {"text": "noon"})
 
@@ -52,7 +52,7 @@ class FailingModel:
 # Answers.
 
 
-async def test_a_plain_question_is_answered_by_a_tool(offline: Callable[[], Web]) -> None:
+async def test_a_plain_question_is_answered_by_a_tool(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("what is 6 times 7")).json()
     [run] = answer["toolCalls"]
     assert "42" in answer["message"]
@@ -62,17 +62,17 @@ async def test_a_plain_question_is_answered_by_a_tool(offline: Callable[[], Web]
     assert set(answer) == {"message", "conversationId", "toolCalls", "citations"}
 
 
-async def test_a_bare_sum_is_a_question(offline: Callable[[], Web]) -> None:
+async def test_a_bare_sum_is_a_question(offline: Callable[[], WebApp]) -> None:
     assert "42" in (await offline().chat("6 * 7")).json()["message"]
 
 
-async def test_a_typed_answer_has_an_address_as_it_is_written(offline: Callable[[], Web]) -> None:
+async def test_a_text_answer_keeps_addresses_as_written(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("open the website example.org")).json()
     assert answer["message"] == "I've opened example.org on the page."
 
 
-async def test_a_conversation_goes_on(houses: Houses) -> None:
-    web = houses.open(text=["Hello, Ann.", "You are Ann."])
+async def test_a_conversation_continues(apps: WebApps) -> None:
+    web = apps.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
     second = (await web.chat("who am I", conversation_id=first["conversationId"])).json()
     assert second["conversationId"] == first["conversationId"]
@@ -80,17 +80,17 @@ async def test_a_conversation_goes_on(houses: Houses) -> None:
     assert [turn.text.strip() for turn in turns] == ["I am Ann", "Hello, Ann.", "who am I", "You are Ann."]
 
 
-async def test_the_model_is_given_what_was_said_before(houses: Houses) -> None:
-    web = houses.open(text=["Hello, Ann.", "You are Ann."])
+async def test_the_model_gets_the_earlier_messages(apps: WebApps) -> None:
+    web = apps.open(text=["Hello, Ann.", "You are Ann."])
     first = (await web.chat("I am Ann")).json()
     await web.chat("who am I", conversation_id=first["conversationId"])
-    before, answered, said = houses.script.prompts[-1].messages
+    before, answered, said = apps.script.prompts[-1].messages
     assert (before, said) == (UserMessage("I am Ann"), UserMessage("who am I"))
     assert answered == AssistantMessage("Hello, Ann. ")
 
 
-async def test_what_was_said_on_the_socket_is_known(houses: Houses) -> None:
-    web = houses.open(text=["Hello.", "You said hi."])
+async def test_messages_from_the_socket_are_known(apps: WebApps) -> None:
+    web = apps.open(text=["Hello.", "You said hi."])
     client = await Client(web.server).enter()
     await client.write("hi")
     assert client.live is not None
@@ -98,17 +98,17 @@ async def test_what_was_said_on_the_socket_is_known(houses: Houses) -> None:
     assert answer.json()["message"] == "You said hi."
 
 
-async def test_no_session_stays_in_memory(houses: Houses) -> None:
-    web = houses.open(text=["Hello."])
+async def test_no_session_stays_in_memory(apps: WebApps) -> None:
+    web = apps.open(text=["Hello."])
     await web.chat("hi")
     assert web.server.hub.sessions == {}
 
 
-async def test_citations_of_the_tools_are_in_the_answer(houses: Houses) -> None:
+async def test_citations_of_the_tools_are_in_the_answer(apps: WebApps) -> None:
     async def look(args: Args, context: Context) -> ToolResult:
         return ok({"found": 1}, citations=[Citation("doc:a", "A", "https://example.org/a")])
 
-    web = houses.open(make_tool("look", look), text=[[ToolCall(None, "look", {})], "It is in A."])
+    web = apps.open(make_tool("look", look), text=[[ToolCall(None, "look", {})], "It is in A."])
     answer = (await web.chat("look")).json()
     assert answer["citations"] == [{"id": "doc:a", "title": "A", "url": "https://example.org/a"}]
 
@@ -116,7 +116,7 @@ async def test_citations_of_the_tools_are_in_the_answer(houses: Houses) -> None:
 # From text to voice.
 
 
-async def test_voice_is_started_with_the_pending_request(offline: Callable[[], Web]) -> None:
+async def test_voice_is_started_with_the_pending_request(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("start voice mode and tell me a joke")).json()
     assert answer["startVoiceSession"] is True
     assert answer["pendingRequest"] == "tell me a joke"
@@ -124,18 +124,18 @@ async def test_voice_is_started_with_the_pending_request(offline: Callable[[], W
     assert [run["name"] for run in answer["toolCalls"]] == ["start_voice_session"]
 
 
-async def test_without_a_pending_request_it_is_null(offline: Callable[[], Web]) -> None:
+async def test_without_a_pending_request_the_field_is_null(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("start voice mode")).json()
     assert answer["startVoiceSession"] is True
     assert answer["pendingRequest"] is None
 
 
-async def test_a_start_without_words_has_words(toolkit: Registry, houses: Houses) -> None:
-    web = houses.open(*toolkit.tools.values(), text=[[ToolCall(None, "start_voice_session", {})], ""])
+async def test_a_voice_start_without_text_gets_a_default_text(toolkit: Registry, apps: WebApps) -> None:
+    web = apps.open(*toolkit.tools.values(), text=[[ToolCall(None, "start_voice_session", {})], ""])
     assert (await web.chat("talk")).json()["message"] == "Let's switch to voice mode."
 
 
-async def test_voice_cannot_be_started_from_voice(offline: Callable[[], Web]) -> None:
+async def test_voice_cannot_be_started_from_voice(offline: Callable[[], WebApp]) -> None:
     message = "start voice mode and tell me a joke"
     answer = (await offline().chat(message, capabilities={"voice": True, "messaging": True})).json()
     [run] = answer["toolCalls"]
@@ -146,14 +146,14 @@ async def test_voice_cannot_be_started_from_voice(offline: Callable[[], Web]) ->
     assert "pendingRequest" not in answer
 
 
-async def test_a_caller_in_voice_may_be_in_text_the_next_time(offline: Callable[[], Web]) -> None:
+async def test_a_caller_in_voice_may_be_in_text_the_next_time(offline: Callable[[], WebApp]) -> None:
     web = offline()
     first = (await web.chat("hello", capabilities={"voice": True})).json()
     second = (await web.chat("start voice mode", conversation_id=first["conversationId"])).json()
     assert second["startVoiceSession"] is True
 
 
-async def test_a_caller_that_shows_no_messages_cannot_start_voice(offline: Callable[[], Web]) -> None:
+async def test_a_caller_that_shows_no_messages_cannot_start_voice(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("start voice mode", capabilities={"messaging": False})).json()
     assert answer["toolCalls"][0]["result"]["error"]["type"] == "TRANSIENT"
     assert "startVoiceSession" not in answer
@@ -162,27 +162,27 @@ async def test_a_caller_that_shows_no_messages_cannot_start_voice(offline: Calla
 # Confirmations.
 
 
-def booking(houses: Houses, *, database: Any = None, owner: str = "one") -> tuple[Web, Counted]:
+def booking(apps: WebApps, *, database: Any = None, owner: str = "one") -> tuple[WebApp, Counted]:
     handler = Counted()
     tool = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
-    return houses.open(tool, text=[[BOOK], "Shall I?", "Booked."], database=database, owner=owner), handler
+    return apps.open(tool, text=[[BOOK], "Shall I?", "Booked."], database=database, owner=owner), handler
 
 
-async def ask_to_book(web: Web) -> tuple[str, dict[str, Any]]:
+async def ask_to_book(web: WebApp) -> tuple[str, dict[str, Any]]:
     answer = (await web.chat("book it")).json()
     return answer["conversationId"], answer["confirmationRequest"]
 
 
-async def test_what_needs_a_yes_is_asked_for(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_a_call_that_needs_confirmation_is_asked_about(apps: WebApps) -> None:
+    web, handler = booking(apps)
     _, request = await ask_to_book(web)
     assert (request["tool"], request["args"], request["preview"]) == ("book", {"text": "noon"}, "Book it?")
     assert request["expires_at"] > 0
     assert handler.runs == 0
 
 
-async def test_an_approved_call_runs_once(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_an_approved_call_runs_once(apps: WebApps) -> None:
+    web, handler = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
     answer = (await web.chat(conversation_id=conversation_id, confirm=confirm)).json()
@@ -193,20 +193,20 @@ async def test_an_approved_call_runs_once(houses: Houses) -> None:
     assert handler.runs == 1
 
 
-async def test_the_caption_of_the_button_is_no_second_turn(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_the_caption_of_the_button_is_not_a_second_turn(apps: WebApps) -> None:
+    web, handler = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
     answer = (await web.chat("yes", conversation_id=conversation_id, confirm=confirm)).json()
     assert (answer["message"], handler.runs) == ("Booked.", 1)
 
 
-async def test_the_model_is_told_of_the_run_exactly_once(houses: Houses) -> None:
-    web, _ = booking(houses)
+async def test_the_model_is_told_of_the_run_exactly_once(apps: WebApps) -> None:
+    web, _ = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
     await web.chat(conversation_id=conversation_id, confirm=confirm)
-    kinds = [type(message).__name__ for message in houses.script.prompts[-1].messages]
+    kinds = [type(message).__name__ for message in apps.script.prompts[-1].messages]
     assert kinds == [
         "UserMessage",
         "AssistantMessage",
@@ -217,41 +217,41 @@ async def test_the_model_is_told_of_the_run_exactly_once(houses: Houses) -> None
     ]
 
 
-async def test_a_declined_call_does_not_run(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_a_declined_call_does_not_run(apps: WebApps) -> None:
+    web, handler = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": False}
     answer = (await web.chat(conversation_id=conversation_id, confirm=confirm)).json()
     assert (answer["message"], handler.runs) == ("All right, I won't do that.", 0)
 
 
-async def test_a_typed_yes_in_the_next_message_approves(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_a_typed_yes_in_the_next_message_approves(apps: WebApps) -> None:
+    web, handler = booking(apps)
     conversation_id, _ = await ask_to_book(web)
     await web.chat("yes", conversation_id=conversation_id)
     assert handler.runs == 1
 
 
-async def test_another_user_cannot_approve(houses: Houses) -> None:
-    web, handler = booking(houses)
+async def test_another_user_cannot_approve(apps: WebApps) -> None:
+    web, handler = booking(apps)
     conversation_id, request = await ask_to_book(web)
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
     refused = await web.chat(user="bob", conversation_id=conversation_id, confirm=confirm)
     assert (refused.status_code, handler.runs) == (404, 0)
 
 
-async def test_a_confirmation_survives_a_restart(houses: Houses) -> None:
+async def test_a_confirmation_survives_a_restart(apps: WebApps) -> None:
     database = MemoryDatabase()
-    web, _ = booking(houses, database=database)
+    web, _ = booking(apps, database=database)
     conversation_id, request = await ask_to_book(web)
-    other, handler = booking(houses, database=database, owner="two")
+    other, handler = booking(apps, database=database, owner="two")
     confirm = {"confirmation_token": request["confirmation_token"], "approved": True}
     await other.chat(conversation_id=conversation_id, confirm=confirm)
     assert handler.runs == 1
 
 
-async def test_a_confirmation_needs_its_conversation(houses: Houses) -> None:
-    web, _ = booking(houses)
+async def test_a_confirmation_needs_its_conversation(apps: WebApps) -> None:
+    web, _ = booking(apps)
     refused = await web.chat(confirm={"confirmation_token": "t", "approved": True})
     assert refused.status_code == 400
     assert "conversation_id" in refused.json()["error"]["message"]
@@ -275,26 +275,26 @@ async def test_a_confirmation_needs_its_conversation(houses: Houses) -> None:
         (b'{"message": "%b"}' % (b"a" * 8001), "8000"),
     ],
 )
-async def test_bad_input_is_told_what_is_wrong(houses: Houses, body: bytes, told: str) -> None:
-    refused = await houses.open(text=[]).http.post("/api/chat", content=body)
+async def test_bad_input_is_refused_with_an_explanation(apps: WebApps, body: bytes, told: str) -> None:
+    refused = await apps.open(text=[]).http.post("/api/chat", content=body)
     assert refused.status_code == 400
     assert refused.json()["error"]["code"] == "bad_request"
     assert told in refused.json()["error"]["message"]
 
 
-async def test_a_body_beyond_the_limit_is_refused(houses: Houses) -> None:
-    refused = await houses.open(text=[]).http.post("/api/chat", content=b" " * (MAX_BODY_BYTES + 1))
+async def test_a_body_beyond_the_limit_is_refused(apps: WebApps) -> None:
+    refused = await apps.open(text=[]).http.post("/api/chat", content=b" " * (MAX_BODY_BYTES + 1))
     assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
 
 
-async def test_a_stranger_is_refused(houses: Houses) -> None:
-    refused = await houses.open(text=["Hello."]).chat("hi", user="stranger")
+async def test_a_stranger_is_refused(apps: WebApps) -> None:
+    refused = await apps.open(text=["Hello."]).chat("hi", user="stranger")
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthenticated")
     assert refused.headers["www-authenticate"] == "Bearer"
 
 
-async def test_anothers_conversation_is_as_unknown_as_none(houses: Houses) -> None:
-    web = houses.open(text=["Hello."])
+async def test_another_users_conversation_is_reported_as_unknown(apps: WebApps) -> None:
+    web = apps.open(text=["Hello."])
     mine = (await web.chat("hi")).json()["conversationId"]
     others = await web.chat("hi", user="bob", conversation_id=mine)
     nobodys = await web.chat("hi", user="bob", conversation_id="nothing")
@@ -302,8 +302,8 @@ async def test_anothers_conversation_is_as_unknown_as_none(houses: Houses) -> No
     assert others.json() == nobodys.json()
 
 
-async def test_a_blocked_user_is_told_until_when(houses: Houses) -> None:
-    web = houses.open(text=["Hello."])
+async def test_a_blocked_user_learns_when_the_block_ends(apps: WebApps) -> None:
+    web = apps.open(text=["Hello."])
     await web.server.database.blocks.block("ann", 1 << 60, "Enough.")
     refused = await web.chat("hi")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "blocked")
@@ -311,34 +311,34 @@ async def test_a_blocked_user_is_told_until_when(houses: Houses) -> None:
     assert int(refused.headers["retry-after"]) > 0
 
 
-async def test_the_answer_that_begins_a_block_tells_it(toolkit: Registry, houses: Houses) -> None:
+async def test_the_answer_that_starts_a_block_reports_it(toolkit: Registry, apps: WebApps) -> None:
     args = {"duration_seconds": 60, "farewell_message": "Goodbye."}
-    web = houses.open(*toolkit.tools.values(), text=[[ToolCall(None, "ignore_user", args)], "Goodbye."])
+    web = apps.open(*toolkit.tools.values(), text=[[ToolCall(None, "ignore_user", args)], "Goodbye."])
     # Not to show messages is no way round the block.
     answer = (await web.chat("insult", capabilities={"messaging": False})).json()
     assert answer["timeout"]["duration_seconds"] == 60
     assert (await web.chat("sorry")).status_code == 403
 
 
-async def test_a_model_that_fails_is_a_bad_gateway(houses: Houses) -> None:
-    web = houses.open(text=FailingModel())
+async def test_a_model_that_fails_is_a_bad_gateway(apps: WebApps) -> None:
+    web = apps.open(text=FailingModel())
     refused = await web.chat("hi")
     assert (refused.status_code, refused.json()["error"]["code"]) == (502, "model_failed")
     assert "Is it running?" in refused.json()["error"]["message"]
     assert await web.server.database.conversations.get(refused.json()["conversationId"], "ann") is not None
 
 
-async def test_too_many_requests_are_told_when_to_come_back(houses: Houses) -> None:
+async def test_too_many_requests_are_told_when_to_retry(apps: WebApps) -> None:
     quota = Quota({Kind.CONNECTION: Limit(user=Rate(0.1, 1))})
-    web = houses.open(text=["Hello."], deps={"quota": quota})
+    web = apps.open(text=["Hello."], deps={"quota": quota})
     await web.chat("hi")
     refused = await web.chat("hi")
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
 
 
-async def test_an_answer_that_takes_too_long_is_given_up(houses: Houses, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_takes_too_long_is_abandoned(apps: WebApps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_TURN_S", DEADLINE_S * 3)
-    web = houses.open(text=SlowModel(DEADLINE_S * 2))
+    web = apps.open(text=SlowModel(DEADLINE_S * 2))
     refused = await web.chat("hi")
     assert (refused.status_code, refused.json()["error"]["code"]) == (504, "deadline")
     assert web.server.hub.sessions == {}
@@ -349,8 +349,8 @@ async def test_an_answer_that_takes_too_long_is_given_up(houses: Houses, monkeyp
 # Two at once.
 
 
-async def test_the_second_of_two_at_once_is_told_to_wait(houses: Houses) -> None:
-    web = houses.open(text=SlowModel(1))
+async def test_the_second_of_two_concurrent_requests_is_told_to_wait(apps: WebApps) -> None:
+    web = apps.open(text=SlowModel(1))
     id = (await web.chat("hi")).json()["conversationId"]
     answers = await asyncio.gather(web.chat("one", conversation_id=id), web.chat("two", conversation_id=id))
     assert sorted(answer.status_code for answer in answers) == [200, 409]
@@ -359,8 +359,8 @@ async def test_the_second_of_two_at_once_is_told_to_wait(houses: Houses) -> None
     assert [turn.role for turn in turns] == ["user", "assistant"] * 3
 
 
-async def test_a_conversation_that_is_answered_on_the_socket_is_busy(houses: Houses) -> None:
-    web = houses.open(text=SlowModel(5))
+async def test_a_conversation_that_is_answered_on_the_socket_is_busy(apps: WebApps) -> None:
+    web = apps.open(text=SlowModel(5))
     client = await Client(web.server).enter()
     await client.say(c.TextMessage("hi"), seconds=1)
     assert client.live is not None
@@ -368,27 +368,27 @@ async def test_a_conversation_that_is_answered_on_the_socket_is_busy(houses: Hou
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
 
 
-async def test_a_request_to_another_process_fences_the_first(houses: Houses) -> None:
+async def test_a_request_to_another_process_fences_the_first(apps: WebApps) -> None:
     database = MemoryDatabase()
-    one = houses.open(text=SlowModel(10), database=database)
+    one = apps.open(text=SlowModel(10), database=database)
     id = (await one.chat("hi")).json()["conversationId"]
     first = asyncio.create_task(one.chat("one", conversation_id=id))
     await asyncio.sleep(1)
-    two = houses.open(text=["Two."], database=database, owner="two")
+    two = apps.open(text=["Two."], database=database, owner="two")
     assert (await two.chat("two", conversation_id=id)).status_code == 200
     assert ((await first).status_code, (await first).json()["error"]["code"]) == (409, "busy")
 
 
-async def test_a_server_that_stops_says_so(houses: Houses) -> None:
-    web = houses.open(text=SlowModel(10))
+async def test_a_stopping_server_refuses_with_an_explanation(apps: WebApps) -> None:
+    web = apps.open(text=SlowModel(10))
     asking = asyncio.create_task(web.chat("hi"))
     await asyncio.sleep(1)
     await web.server.hub.aclose()
     assert ((await asking).status_code, (await asking).json()["error"]["code"]) == (503, "unavailable")
 
 
-async def test_a_client_that_goes_away_cancels_its_turn(houses: Houses) -> None:
-    web = houses.open(text=SlowModel(60))
+async def test_a_client_that_goes_away_cancels_its_turn(apps: WebApps) -> None:
+    web = apps.open(text=SlowModel(60))
     reader = Reader(web, {"message": "hi"}, accept="application/json")
     await asyncio.sleep(1)
     began = asyncio.get_running_loop().time()
@@ -400,7 +400,7 @@ async def test_a_client_that_goes_away_cancels_its_turn(houses: Houses) -> None:
 # Events.
 
 
-async def test_events_are_the_messages_of_the_wire_and_the_answer_comes_last(offline: Callable[[], Web]) -> None:
+async def test_events_are_protocol_messages_and_the_answer_comes_last(offline: Callable[[], WebApp]) -> None:
     reader = Reader(offline(), {"message": "start voice mode and tell me a joke"})
     await reader.task
     names = [name for name, _ in reader.events]
@@ -421,30 +421,30 @@ async def test_events_are_the_messages_of_the_wire_and_the_answer_comes_last(off
     assert reader.events[-1][1]["pendingRequest"] == "tell me a joke"
 
 
-async def test_events_say_that_they_are_events(houses: Houses) -> None:
-    reader = Reader(houses.open(text=["Hello."]), {"message": "hi"})
+async def test_events_have_the_event_stream_content_type(apps: WebApps) -> None:
+    reader = Reader(apps.open(text=["Hello."]), {"message": "hi"})
     await reader.task
     headers = dict(reader.sent[0]["headers"])
     assert headers[b"content-type"].startswith(b"text/event-stream")
     assert b"content-length" not in headers
 
 
-async def test_events_come_while_the_answer_is_made(houses: Houses) -> None:
-    reader = Reader(houses.open(text=SlowModel(10)), {"message": "hi"})
+async def test_events_come_while_the_answer_is_generated(apps: WebApps) -> None:
+    reader = Reader(apps.open(text=SlowModel(10)), {"message": "hi"})
     await asyncio.sleep(1)
     assert reader.events[-1][0] == "response_chunk"
     assert reader.events[-1][1]["text"] == "Well … "
     await reader.task
 
 
-async def test_a_silent_answer_has_a_heartbeat(houses: Houses) -> None:
-    reader = Reader(houses.open(text=SlowModel(HEARTBEAT_S * 2.5)), {"message": "hi"})
+async def test_a_silent_answer_has_a_heartbeat(apps: WebApps) -> None:
+    reader = Reader(apps.open(text=SlowModel(HEARTBEAT_S * 2.5)), {"message": "hi"})
     await reader.task
     assert reader.text.count(HEARTBEAT.decode()) == 2
 
 
-async def test_a_reader_that_goes_away_cancels_its_turn(houses: Houses) -> None:
-    web = houses.open(text=SlowModel(60))
+async def test_a_reader_that_goes_away_cancels_its_turn(apps: WebApps) -> None:
+    web = apps.open(text=SlowModel(60))
     reader = Reader(web, {"message": "hi"})
     await asyncio.sleep(1)
     await reader.go_away()
@@ -454,14 +454,14 @@ async def test_a_reader_that_goes_away_cancels_its_turn(houses: Houses) -> None:
     assert [turn.text.strip() for turn in turns] == ["hi", "Well …"]
 
 
-async def test_a_failure_is_the_last_event(houses: Houses) -> None:
-    reader = Reader(houses.open(text=FailingModel()), {"message": "hi"})
+async def test_a_failure_is_the_last_event(apps: WebApps) -> None:
+    reader = Reader(apps.open(text=FailingModel()), {"message": "hi"})
     await reader.task
     assert reader.events[-1][0] == "done"
     assert reader.events[-1][1]["error"]["code"] == "model_failed"
 
 
-async def test_what_is_refused_at_once_has_its_status_and_no_events(houses: Houses) -> None:
-    reader = Reader(houses.open(text=[]), {"message": "hi", "conversation_id": "nothing"})
+async def test_an_immediate_refusal_has_its_status_and_no_events(apps: WebApps) -> None:
+    reader = Reader(apps.open(text=[]), {"message": "hi", "conversation_id": "nothing"})
     await reader.task
     assert reader.sent[0]["status"] == 404

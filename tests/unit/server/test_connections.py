@@ -108,11 +108,11 @@ async def cut_after_s(line: Line) -> float | None:
     return None if line.cut_at_s is None else round(line.cut_at_s - started_s)
 
 
-async def test_a_silent_client_has_as_long_as_a_header_may_take(http: HttpConnection, line: Line) -> None:
+async def test_a_silent_client_is_cut_at_the_header_deadline(http: HttpConnection, line: Line) -> None:
     assert await cut_after_s(line) == DEADLINES.header_s
 
 
-async def test_a_byte_now_and_then_gains_no_time(http: HttpConnection, line: Line) -> None:
+async def test_an_occasional_byte_does_not_extend_the_deadline(http: HttpConnection, line: Line) -> None:
     for letter in b"GET / HT":
         http.data_received(bytes([letter]))
         await asyncio.sleep(1)
@@ -138,12 +138,12 @@ async def test_the_end_of_a_connection_ends_its_deadlines(line: Line) -> None:
     assert await cut_after_s(line) is None
 
 
-async def test_what_is_written_must_be_taken_in_time(websocket: WebSocketConnection, line: Line) -> None:
+async def test_written_data_must_be_read_in_time(websocket: WebSocketConnection, line: Line) -> None:
     websocket.pause_writing()
     assert await cut_after_s(line) == DEADLINES.write_s
 
 
-async def test_what_was_taken_in_time_has_no_deadline(websocket: WebSocketConnection, line: Line) -> None:
+async def test_data_read_in_time_has_no_deadline(websocket: WebSocketConnection, line: Line) -> None:
     websocket.pause_writing()
     await asyncio.sleep(DEADLINES.write_s - 1)
     websocket.resume_writing()
@@ -161,7 +161,7 @@ async def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(websocket: W
     assert line.written == b""
 
 
-async def test_pings_are_answered_again_once_it_reads(websocket: WebSocketConnection, line: Line) -> None:
+async def test_pings_are_answered_again_once_the_client_reads(websocket: WebSocketConnection, line: Line) -> None:
     websocket.pause_writing()
     websocket.data_received(PING)
     websocket.resume_writing()
@@ -174,7 +174,7 @@ def frame(opcode: Opcode, payload: bytes, *, fin: bool = True) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_messages_come_whole_and_in_order_however_the_network_cuts_them(line: Line, seed: int) -> None:
+async def test_messages_arrive_whole_and_in_order_however_they_are_split(line: Line, seed: int) -> None:
     heard: list[str | bytes] = []
 
     async def note(scope: Scope, receive: Receive, send: Send) -> None:
@@ -209,7 +209,7 @@ async def test_messages_come_whole_and_in_order_however_the_network_cuts_them(li
     assert heard == said
 
 
-async def test_audio_after_a_message_that_was_refused_is_not_read(websocket: WebSocketConnection, line: Line) -> None:
+async def test_audio_after_a_refused_message_is_not_read(websocket: WebSocketConnection, line: Line) -> None:
     websocket.data_received(frame(Opcode.BINARY, bytes(10), fin=False))
     websocket.data_received(frame(Opcode.BINARY, bytes(640)))
     assert line.written.startswith(b"\x88")

@@ -11,7 +11,7 @@ HEADERS = [(b"host", b"localhost:8000")]
 
 
 class Visit:
-    """One request to a guarded application, and what came of it."""
+    """One request to a guarded application, and its outcome."""
 
     def __init__(
         self, *, kind: str = "http", headers: Iterable[tuple[bytes, bytes]] = HEADERS, **scope: object
@@ -56,13 +56,13 @@ async def raise_when_the_client_is_gone(scope: Scope, receive: Receive, send: Se
         raise RuntimeError("gone")
 
 
-async def test_a_handshake_is_refused_by_closing_where_the_server_knows_no_better() -> None:
+async def test_a_handshake_is_refused_by_closing_where_responses_are_unsupported() -> None:
     visit = Visit(kind="websocket", headers=[*HEADERS, (b"origin", b"https://evil.example")])
     await visit.make()
     assert visit.sent == [{"type": "websocket.close"}]
 
 
-async def test_a_handshake_is_refused_in_words_where_the_server_can() -> None:
+async def test_a_handshake_is_refused_with_an_explanation_where_supported() -> None:
     headers = [*HEADERS, (b"origin", b"https://evil.example")]
     visit = Visit(kind="websocket", headers=headers, extensions={"websocket.http.response": {}})
     await visit.make()
@@ -84,7 +84,7 @@ async def test_a_handshake_is_refused_in_words_where_the_server_can() -> None:
         ([*HEADERS, (b"content-length", b"1048576")], [200]),
     ],
 )
-async def test_headers_decide(headers: list[tuple[bytes, bytes]], statuses: list[int]) -> None:
+async def test_headers_decide_who_may_connect(headers: list[tuple[bytes, bytes]], statuses: list[int]) -> None:
     visit = Visit(headers=headers)
     await visit.make()
     assert (visit.statuses, visit.reached) == (statuses, statuses == [200])
@@ -97,7 +97,7 @@ async def test_a_body_of_undeclared_length_may_have_a_mebibyte() -> None:
 
 
 @pytest.mark.parametrize("app", [answer, raise_when_the_client_is_gone])
-async def test_a_longer_one_is_answered_with_413_whatever_the_application_does(app: ASGIApp) -> None:
+async def test_a_longer_body_is_answered_with_413_whatever_the_application_does(app: ASGIApp) -> None:
     visit = Visit()
     await visit.make(app, chunks=[b"x" * 65_536] * 17)
     assert visit.statuses == [413]
@@ -111,7 +111,7 @@ async def test_an_error_of_the_application_is_not_swallowed() -> None:
         await Visit().make(fail)
 
 
-async def test_the_lifespan_passes() -> None:
+async def test_lifespan_events_pass_through() -> None:
     visit = Visit(kind="lifespan", headers=[])
     await visit.make()
     assert visit.reached

@@ -1,4 +1,4 @@
-"""What is older than the settings allow is forgotten by the running server."""
+"""The running server deletes records older than the settings allow."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ async def stores(folder: Path) -> AsyncIterator[Database]:
 
 
 async def fill(database: Database, name: str, at_ms: int) -> None:
-    """One of each kind that is forgotten some day."""
+    """Stores one record of each kind that expires."""
     await database.conversations.create(Conversation(f"c-{name}", "ann", name, at_ms, at_ms))
     await database.voice_calls.begin(VoiceCall(f"v-{name}", "c", "ann", at_ms, None, name, (), 1, None), None)
     await database.calls.start(CallRecord(f"r-{name}", "s1", name, None, "f", "tell_joke", 1, at_ms, at_ms))
@@ -46,7 +46,7 @@ async def left(database: Database) -> list[str]:
 
 
 async def serve_with(folder: Path, retention_days: int) -> list[str]:
-    """What is left of something two days old and something of this minute, a moment after the server has started."""
+    """What remains of a two-day-old and a new record, a moment after the server has started."""
     async with stores(folder) as database:
         now_ms = SystemClock().now_ms()
         await fill(database, "old", now_ms - 2 * DAY_MS)
@@ -60,15 +60,15 @@ async def serve_with(folder: Path, retention_days: int) -> list[str]:
             return await left(database)
 
 
-async def test_what_is_too_old_is_forgotten_wherever_it_is_kept(tmp_path: Path) -> None:
+async def test_old_records_are_deleted_from_every_store(tmp_path: Path) -> None:
     assert await serve_with(tmp_path, retention_days=1) == ["new"] * 4
 
 
-async def test_without_a_limit_nothing_is_forgotten(tmp_path: Path) -> None:
+async def test_without_a_limit_nothing_is_deleted(tmp_path: Path) -> None:
     assert await serve_with(tmp_path, retention_days=0) == ["new", "old", "new", "old", "old", "new", "old", "new"]
 
 
-async def test_a_server_inside_a_program_gives_the_address_of_the_socket_that_it_has_bound(
+async def test_an_embedded_server_reports_the_address_it_is_bound_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("antiphon.serve._describe", lambda *args, **keywords: ["It runs."])

@@ -18,7 +18,7 @@ async def monitor() -> AsyncIterator[LagMonitor]:
 
 
 async def block(seconds: float) -> None:
-    """As a long computation would: the clock goes on and nothing else does."""
+    """Blocks the loop like a long computation: only the clock advances."""
     await asyncio.sleep(0.001)
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
@@ -26,7 +26,7 @@ async def block(seconds: float) -> None:
     await asyncio.sleep(0.05)
 
 
-async def test_a_free_loop_has_no_lag(monitor: LagMonitor) -> None:
+async def test_an_idle_loop_has_no_lag(monitor: LagMonitor) -> None:
     with capture_logs() as lines:
         await asyncio.sleep(5)
     assert monitor.stats.max_ms < 25
@@ -45,7 +45,7 @@ async def test_a_block_of_more_than_50_ms_is_logged(monitor: LagMonitor) -> None
     assert [(line["log_level"], line["times"]) for line in lines] == [("warning", 1)]
 
 
-async def test_many_blocks_make_few_lines(monitor: LagMonitor) -> None:
+async def test_many_blocks_are_logged_in_few_lines(monitor: LagMonitor) -> None:
     with capture_logs() as lines:
         for _ in range(10):
             await block(0.2)

@@ -23,6 +23,6 @@ def test_a_server_runs_on_uvloop() -> None:
     assert isinstance(loop_in_use(), uvloop.Loop)
 
 
-def test_where_there_is_no_uvloop_it_runs_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_uvloop_a_server_runs_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert isinstance(loop_in_use(), asyncio.BaseEventLoop)

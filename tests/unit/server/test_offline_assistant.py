@@ -1,4 +1,4 @@
-"""What the offline assistant makes of people's words, through `POST /api/chat`, with the built-in tools."""
+"""How the offline assistant understands people, through `POST /api/chat`, with the built-in tools."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
-from tests.fakes.web import Web
+from tests.fakes.web import WebApp
 
 FIRST_SCREEN = {
     "What time is it in Tokyo?": "get_current_time",
@@ -23,7 +23,7 @@ FIRST_SCREEN = {
 
 
 @pytest.mark.parametrize(("said", "tool"), FIRST_SCREEN.items())
-async def test_an_example_of_the_first_screen_is_answered(offline: Callable[[], Web], said: str, tool: str) -> None:
+async def test_an_example_of_the_first_screen_is_answered(offline: Callable[[], WebApp], said: str, tool: str) -> None:
     answer = (await offline().chat(said)).json()
     assert [(run["name"], run["ok"]) for run in answer["toolCalls"]] == [(tool, True)]
 
@@ -46,12 +46,12 @@ async def test_an_example_of_the_first_screen_is_answered(offline: Callable[[], 
     ],
 )
 async def test_a_sum_can_be_asked_for_in_the_words_of_school(
-    offline: Callable[[], Web], said: str, answer: str
+    offline: Callable[[], WebApp], said: str, answer: str
 ) -> None:
     assert (await offline().chat(said)).json()["message"] == answer
 
 
-async def test_a_difference_that_is_no_number_is_no_calculation(offline: Callable[[], Web]) -> None:
+async def test_a_difference_that_is_not_numeric_is_not_a_calculation(offline: Callable[[], WebApp]) -> None:
     answer = (await offline().chat("what is the difference between cats and dogs")).json()
     assert answer["toolCalls"] == []
 
@@ -76,8 +76,8 @@ def suggestions(answer: str) -> list[str]:
         ("multiply my money", "multiply 12 by 3"),
     ],
 )
-async def test_after_i_do_not_know_come_suggestions_near_to_what_was_asked(
-    offline: Callable[[], Web], said: str, near: str
+async def test_an_unknown_request_gets_suggestions_close_to_it(
+    offline: Callable[[], WebApp], said: str, near: str
 ) -> None:
     answer = (await offline().chat(said)).json()["message"]
     assert answer.startswith("I don't know how to do that. You could say “")
@@ -85,12 +85,14 @@ async def test_after_i_do_not_know_come_suggestions_near_to_what_was_asked(
     assert len(suggestions(answer)) == 3
 
 
-async def test_a_typed_i_do_not_know_tells_how_to_connect_a_model(offline: Callable[[], Web]) -> None:
+async def test_the_reply_to_an_unknown_typed_request_explains_how_to_connect_a_model(
+    offline: Callable[[], WebApp],
+) -> None:
     answer = (await offline().chat("what is the meaning of life")).json()["message"]
     assert answer.endswith(CONNECT_A_MODEL)
 
 
-async def test_a_spoken_i_do_not_know_is_one_short_sentence(builtin: BuiltinModel) -> None:
+async def test_the_reply_to_an_unknown_spoken_request_is_one_short_sentence(builtin: BuiltinModel) -> None:
     prompt = Prompt("", (UserMessage("what is the meaning of life"),), (), Mode.VOICE)
     answer = "".join([event.text async for event in builtin.reply(prompt) if isinstance(event, TextDelta)])
     assert answer.startswith("I don't know")
@@ -101,9 +103,9 @@ async def test_a_spoken_i_do_not_know_is_one_short_sentence(builtin: BuiltinMode
 
 @pytest.mark.real_time
 async def test_every_suggestion_works_when_it_is_said_back(
-    offline: Callable[[], Web], toolkit: Registry, builtin: BuiltinModel
+    offline: Callable[[], WebApp], toolkit: Registry, builtin: BuiltinModel
 ) -> None:
-    # Each word of each sentence of each tool, beside words that nobody understands, brings its own suggestions.
+    # Every word of every sentence, beside unknown words, brings its own suggestions.
     known = {word for tool in toolkit.tools.values() if tool.sentences for word in words_of(tool.sentences)}
     shown: set[str] = set()
     for word in sorted(known):
@@ -114,7 +116,7 @@ async def test_every_suggestion_works_when_it_is_said_back(
     assert len(shown) > 60
     web = offline()
     for suggestion in sorted(shown):
-        # Each said by somebody else: nobody may say so many at once.
+        # Each comes from a different user, because of the rate limit.
         answer = (await web.chat(suggestion, user=suggestion[:60])).json()
         assert [run["ok"] for run in answer["toolCalls"]] == [True], (suggestion, answer)
 

@@ -1,4 +1,4 @@
-"""The page is what was built, whoever asks for it may come in, and nothing else of the disk is served."""
+"""The page is served as built to allowed origins, and nothing else of the disk is served."""
 
 import re
 from collections.abc import AsyncIterator
@@ -60,28 +60,28 @@ async def test_a_page_cannot_be_written(browser: httpx2.AsyncClient) -> None:
     assert (await browser.post("/")).status_code == 405
 
 
-async def test_the_length_is_told_without_the_body(browser: httpx2.AsyncClient) -> None:
+async def test_a_head_request_reports_the_length_without_the_body(browser: httpx2.AsyncClient) -> None:
     answer = await browser.head("/app.js")
     assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "5", b"")
 
 
-async def test_a_browser_asks_each_time(browser: httpx2.AsyncClient) -> None:
+async def test_a_browser_must_revalidate_each_time(browser: httpx2.AsyncClient) -> None:
     assert (await browser.get("/app.js")).headers["cache-control"] == "no-cache"
 
 
 @pytest.mark.parametrize("written", ["{}", "W/{}", '"other", {}', "*"])
-async def test_a_browser_that_has_it_is_told_so(browser: httpx2.AsyncClient, written: str) -> None:
+async def test_a_browser_with_the_current_version_gets_not_modified(browser: httpx2.AsyncClient, written: str) -> None:
     etag = (await browser.get("/app.js")).headers["etag"]
     answer = await browser.get("/app.js", headers={"If-None-Match": written.replace("{}", etag)})
     assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", etag)
 
 
 @pytest.mark.parametrize("written", ["", HASHED, "nonsense", ",,"])
-async def test_a_browser_that_has_another_gets_it(browser: httpx2.AsyncClient, written: str) -> None:
+async def test_a_browser_with_another_version_gets_the_file(browser: httpx2.AsyncClient, written: str) -> None:
     assert (await browser.get("/app.js", headers={"If-None-Match": written})).status_code == 200
 
 
-async def test_another_content_has_another_tag(folder: Path) -> None:
+async def test_different_content_has_a_different_etag(folder: Path) -> None:
     async with browse(folder) as before:
         old = (await before.get("/app.js")).headers["etag"]
     (folder / "app.js").write_text("run(2)")
@@ -118,7 +118,7 @@ async def test_under_another_name_nothing_is_served(browser: httpx2.AsyncClient)
     assert (await browser.get("/", headers={"Host": "evil.example"})).status_code == 421
 
 
-async def test_a_page_that_was_never_built_says_so(tmp_path: Path) -> None:
+async def test_a_page_that_was_never_built_is_explained(tmp_path: Path) -> None:
     async with browse(tmp_path) as browser:
         answer = await browser.get("/")
     assert answer.status_code == 503

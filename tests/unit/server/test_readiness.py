@@ -11,7 +11,7 @@ from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 
 
 class Store:
-    """Takes so long for a check, or fails."""
+    """A store whose check takes a given time, or fails."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -29,7 +29,7 @@ async def test_a_store_that_can_be_written_is_no_problem() -> None:
     assert await Readiness(Store().check, asyncio.Event()).find_problems() == []
 
 
-async def test_however_many_ask_the_store_is_written_once_in_a_while() -> None:
+async def test_many_readiness_requests_share_one_store_check() -> None:
     store = Store(0.1)
     readiness = Readiness(store.check, asyncio.Event())
     for _ in range(100):
@@ -51,7 +51,7 @@ async def test_a_store_that_hangs_is_unavailable_after_the_deadline_and_is_not_a
     assert await readiness.find_problems() == []
 
 
-async def test_the_reason_is_in_the_log_once_and_so_is_its_end() -> None:
+async def test_a_failure_and_its_recovery_are_each_logged_once() -> None:
     store = Store()
     store.reason = "The disk is full."
     readiness = Readiness(store.check, asyncio.Event())

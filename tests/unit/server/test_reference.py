@@ -11,7 +11,7 @@ def test_the_reference_is_current() -> None:
     assert find_stale(ROOT) == [], "run `make reference`"
 
 
-def test_what_was_written_is_current(tmp_path: Path) -> None:
+def test_a_freshly_written_reference_is_current(tmp_path: Path) -> None:
     write(tmp_path / "new" / "folder")
     assert find_stale(tmp_path / "new" / "folder") == []
 

@@ -15,7 +15,7 @@ def lines_of(log: RefusalLog, addresses: list[str], **more: Any) -> list[Any]:
     return lines
 
 
-async def test_a_refusal_is_a_line() -> None:
+async def test_a_refusal_is_one_log_line() -> None:
     (line,) = lines_of(RefusalLog(LoopClock()), ["192.0.2.1"], origin="https://evil.example")
     assert line == {
         "logger_name": "antiphon.server.refusals",
@@ -42,6 +42,6 @@ async def test_many_addresses_together_cannot_fill_the_log() -> None:
     assert len(lines_of(log, [f"192.0.2.{number}" for number in range(200)])) == LINES.session.burst
 
 
-async def test_what_the_client_has_chosen_is_cut() -> None:
+async def test_values_chosen_by_the_client_are_truncated() -> None:
     (line,) = lines_of(RefusalLog(LoopClock()), ["192.0.2.1"], host="x" * 10_000)
     assert line["host"] == "x" * MAX_CHARS

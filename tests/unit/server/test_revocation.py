@@ -15,11 +15,11 @@ from antiphon.tools.context import Args, Context
 from antiphon.tools.result import ToolResult, ok
 from tests.fakes.calls import Client
 from tests.fakes.gates import Counted, make_tool
-from tests.fakes.web import Houses, Web
+from tests.fakes.web import WebApp, WebApps
 
 
 @asynccontextmanager
-async def checked(web: Web) -> AsyncIterator[None]:
+async def checked(web: WebApp) -> AsyncIterator[None]:
     task = asyncio.create_task(end_revoked(web.server.hub, web.server.database.tokens))
     try:
         yield
@@ -29,7 +29,7 @@ async def checked(web: Web) -> AsyncIterator[None]:
             await task
 
 
-async def enter(web: Web) -> Client:
+async def enter(web: WebApp) -> Client:
     await web.server.database.tokens.add(TokenRecord("t1", "ann", "", "hash", 0, None))
     client = await Client(web.server).enter()
     assert client.live is not None
@@ -42,9 +42,9 @@ async def wait(args: Args, context: Context) -> ToolResult:
     return ok({})
 
 
-async def test_no_tool_runs_after_the_revocation(houses: Houses) -> None:
+async def test_no_tool_runs_after_the_revocation(apps: WebApps) -> None:
     second = Counted()
-    web = houses.open(
+    web = apps.open(
         make_tool("wait", Counted(wait), latency_budget_ms=60_000),
         make_tool("second", second),
         text=[[ToolCall(None, "wait", {})], [ToolCall(None, "second", {})], "Done."],
@@ -61,10 +61,10 @@ async def test_no_tool_runs_after_the_revocation(houses: Houses) -> None:
     assert web.server.hub.sessions == {}
 
 
-async def test_a_store_that_fails_for_a_while_ends_no_session_and_a_later_check_does(
-    houses: Houses, monkeypatch: pytest.MonkeyPatch
+async def test_a_temporary_store_failure_ends_no_session_but_a_later_check_does(
+    apps: WebApps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    web = houses.open(text=[])
+    web = apps.open(text=[])
     tokens = web.server.database.tokens
     valid = tokens.valid
     is_down = True
@@ -85,8 +85,8 @@ async def test_a_store_that_fails_for_a_while_ends_no_session_and_a_later_check_
     assert client.link.closed is not None
 
 
-async def test_a_session_without_a_token_goes_on(houses: Houses) -> None:
-    web = houses.open(text=["Hello."])
+async def test_a_session_without_a_token_continues(apps: WebApps) -> None:
+    web = apps.open(text=["Hello."])
     async with checked(web):
         client = await Client(web.server).enter()
         await asyncio.sleep(CHECK_EVERY_S * 3)

@@ -14,12 +14,12 @@ from antiphon.server.serving import Server, ServingError, listen, machine_addres
 
 @pytest.fixture
 def held() -> Iterator[int]:
-    """A port that somebody listens on."""
+    """A port that is in use."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         yield holder.getsockname()[1]
 
 
-def test_a_port_in_use_is_told_with_its_holder_and_a_way_out(held: int) -> None:
+def test_a_port_in_use_is_reported_with_its_owner_and_a_remedy(held: int) -> None:
     with pytest.raises(ServingError) as caught:
         listen("127.0.0.1", held)
     assert str(caught.value).startswith(f"port {held} is in use. Choose another with --port, or stop the program")
@@ -34,7 +34,7 @@ def test_a_port_in_use_is_told_with_its_holder_and_a_way_out(held: int) -> None:
         ("no-such-host.invalid", "no address was found for the host 'no-such-host.invalid'"),
     ],
 )
-def test_a_host_that_is_not_here_is_told(host: str, says: str) -> None:
+def test_a_host_of_another_machine_is_reported(host: str, says: str) -> None:
     with pytest.raises(ServingError) as caught:
         listen(host, 0)
     assert says in str(caught.value)
@@ -54,7 +54,7 @@ def test_two_servers_cannot_share_a_port() -> None:
         listen("127.0.0.1", first.getsockname()[1])
 
 
-def test_the_machine_has_an_address_of_the_kind_that_is_listened_on() -> None:
+def test_the_machine_address_matches_the_family_listened_on() -> None:
     (bound,) = listen("0.0.0.0", 0)
     with bound:
         addresses = machine_addresses([bound])
@@ -67,7 +67,7 @@ def test_the_machine_is_called_by_its_name_with_and_without_its_domain(monkeypat
     assert machine_names() == ["kitchen.example.org", "kitchen", "kitchen.local"]
 
 
-def test_no_name_of_the_machine_is_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_name_of_the_machine_is_listed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "kitchen.local")
     assert machine_names() == ["kitchen.local", "kitchen"]
 
@@ -111,7 +111,7 @@ async def test_draining_comes_before_the_end() -> None:
 
 
 @pytest.mark.real_time
-async def test_draining_has_an_end() -> None:
+async def test_draining_has_a_deadline() -> None:
     with capture_logs() as lines:
         seconds = await Draining(wait_long, drain_s=0.3).seconds()
     assert 0.3 <= seconds < 3
@@ -128,7 +128,7 @@ async def test_a_second_signal_ends_at_once(second: signal.Signals) -> None:
 
 
 @pytest.mark.real_time
-async def test_a_drain_that_fails_is_logged_and_the_server_ends_all_the_same() -> None:
+async def test_a_failed_drain_is_logged_and_the_server_still_stops() -> None:
     async def fail() -> None:
         raise RuntimeError("no store")
 
@@ -138,6 +138,6 @@ async def test_a_drain_that_fails_is_logged_and_the_server_ends_all_the_same() -
 
 
 @pytest.mark.real_time
-async def test_a_server_whose_port_is_held_says_so(held: int) -> None:
+async def test_a_server_whose_port_is_taken_reports_it(held: int) -> None:
     with pytest.raises(ServingError, match=f"port {held} is in use"):
         await Server(Starlette(), host="127.0.0.1", port=held).serve()

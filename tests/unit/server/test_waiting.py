@@ -77,7 +77,7 @@ async def test_nothing_more_is_read_while_a_message_waits(websocket: WebSocketCo
     assert not line.is_read
 
 
-async def test_reading_goes_on_when_all_are_taken(websocket: WebSocketConnection, line: Line) -> None:
+async def test_reading_resumes_when_all_messages_are_taken(websocket: WebSocketConnection, line: Line) -> None:
     for _ in range(3):
         websocket.data_received(FRAME)
     await asyncio.sleep(0.01)

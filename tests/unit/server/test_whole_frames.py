@@ -19,7 +19,7 @@ def test_a_whole_message_is_read_as_the_library_reads_it(payload: bytes, before:
 
 
 @pytest.mark.parametrize("size", [2, 125, 126, 641, 65_535])
-def test_every_way_to_write_a_size_is_read(size: int) -> None:
+def test_every_length_encoding_is_read(size: int) -> None:
     assert read_binary(masked(bytes(size)), 0, MAX) == (bytes(size), len(masked(bytes(size))))
 
 
@@ -42,11 +42,11 @@ def test_a_frame_that_uses_an_extension_is_left_to_the_library() -> None:
 
 
 @pytest.mark.parametrize(("size", "most"), [(641, 640), (65_536, 65_536)])
-def test_what_is_too_large_is_left_to_the_library(size: int, most: int) -> None:
+def test_an_oversized_frame_is_left_to_the_library(size: int, most: int) -> None:
     assert read_binary(masked(bytes(size)), 0, most) is None
 
 
 @given(st.integers(0, 640))
-def test_a_frame_that_is_not_all_here_is_left_to_the_library(missing: int) -> None:
+def test_an_incomplete_frame_is_left_to_the_library(missing: int) -> None:
     frame = masked(bytes(640))
     assert (read_binary(frame[: len(frame) - missing], 0, MAX) is None) == (missing > 0)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.calls import House
+from tests.fakes.calls import ScriptedServers
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    await house.aclose()
+async def servers() -> AsyncIterator[ScriptedServers]:
+    servers = ScriptedServers()
+    yield servers
+    await servers.aclose()

@@ -1,4 +1,4 @@
-"""A person's answer by a button, at every moment of an answer: what came of it is told once, when nothing else is."""
+"""Confirmations by button at any moment of an answer: the outcome is reported once, when nothing else is being said."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from antiphon.tools.gate import DECLINED
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.tool import Tool
 from antiphon.transcript import ToolMessage, UserMessage
-from tests.fakes.calls import Client, House
+from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.gates import Counted, make_action
 from tests.fakes.scripted_live import Call, Hear, Say
 
@@ -32,10 +32,10 @@ def said(client: Client) -> list[str]:
     return [response.text.strip() for response in client.every(s.Response)]
 
 
-async def asked_aloud(house: House, tool: Tool) -> Client:
-    """A client in a call to which the question is being spoken."""
+async def asked_aloud(servers: ScriptedServers, tool: Tool) -> Client:
+    """A client in a call, while the question is being spoken."""
     script = (Hear("book it"), Call("book", {"text": "noon"}), Say("Shall I?", audio_ms=4_000), Say("Booked."))
-    client = await Client(house.open(tool, text=[], voice=script)).enter()
+    client = await Client(servers.open(tool, text=[], voice=script)).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(1)
     await client.settle(1)
@@ -43,9 +43,11 @@ async def asked_aloud(house: House, tool: Tool) -> Client:
     return client
 
 
-async def test_an_approval_during_the_question_runs_at_once_and_is_told_after_it(house: House) -> None:
+async def test_an_approval_during_the_question_runs_the_call_at_once_and_reports_it_afterwards(
+    servers: ScriptedServers,
+) -> None:
     handler, book = booking()
-    client = await asked_aloud(house, book)
+    client = await asked_aloud(servers, book)
     await client.say(c.Confirm(client.last(s.ConfirmationRequest).confirmation_token, True), seconds=0.5)
     assert (handler.runs, client.states[-1], said(client)) == (1, "speaking", ["Shall I?"])
     await client.settle(20)
@@ -53,9 +55,9 @@ async def test_an_approval_during_the_question_runs_at_once_and_is_told_after_it
     assert [result.ok for result in client.every(s.ToolResult)] == [False, True]
 
 
-async def test_a_refusal_during_the_question_is_acknowledged_after_it(house: House) -> None:
+async def test_a_refusal_during_the_question_is_acknowledged_after_it(servers: ScriptedServers) -> None:
     handler, book = booking()
-    client = await asked_aloud(house, book)
+    client = await asked_aloud(servers, book)
     await client.say(c.Confirm(client.last(s.ConfirmationRequest).confirmation_token, False), seconds=0.5)
     assert (client.states[-1], client.last(s.ConfirmationResolved).outcome) == ("speaking", s.Outcome.DENIED)
     await client.settle(20)
@@ -65,9 +67,9 @@ async def test_a_refusal_during_the_question_is_acknowledged_after_it(house: Hou
 
 
 @pytest.mark.parametrize("approvals", [1, 2])
-async def test_a_run_that_was_interrupted_is_told_in_the_next_turn_once(house: House, approvals: int) -> None:
+async def test_an_interrupted_run_is_reported_once_in_the_next_turn(servers: ScriptedServers, approvals: int) -> None:
     handler, book = booking(seconds=3)
-    server = house.open(book, text=[[BOOK], "Shall I?", "It was booked.", "Nothing else."])
+    server = servers.open(book, text=[[BOOK], "Shall I?", "It was booked.", "Nothing else."])
     client = await Client(server).enter()
     await client.write("book it")
     token = client.last(s.ConfirmationRequest).confirmation_token
@@ -77,7 +79,7 @@ async def test_a_run_that_was_interrupted_is_told_in_the_next_turn_once(house: H
     await client.say(c.Interrupt(), seconds=5)
     assert said(client) == ["Shall I?"]
     await client.write("and?")
-    messages = house.script.prompts[-1].messages
+    messages = servers.script.prompts[-1].messages
     assert [message.content for message in messages if isinstance(message, ToolMessage)][1:] == ["booked"]
     assert messages[-1] == UserMessage("and?")
     assert client.live is not None
@@ -88,12 +90,12 @@ async def test_a_run_that_was_interrupted_is_told_in_the_next_turn_once(house: H
     assert said(client) == ["Shall I?", "It was booked.", "Nothing else."]
 
 
-async def test_an_approved_call_is_told_to_the_model_with_its_arguments_and_an_id_of_its_own(house: House) -> None:
+async def test_the_model_gets_an_approved_call_with_its_arguments_and_its_own_id(servers: ScriptedServers) -> None:
     _, book = booking()
-    client = await Client(house.open(book, text=[[BOOK], "Shall I?", "Booked."])).enter()
+    client = await Client(servers.open(book, text=[[BOOK], "Shall I?", "Booked."])).enter()
     await client.write("book it")
     await client.say(c.Confirm(client.last(s.ConfirmationRequest).confirmation_token, True))
-    calls = [call for message in house.script.prompts[-1].messages for call in getattr(message, "calls", ())]
+    calls = [call for message in servers.script.prompts[-1].messages for call in getattr(message, "calls", ())]
     assert [call.args for call in calls] == [{"text": "noon"}] * 2
     assert len({call.id for call in calls}) == 2
     assert {result.id for result in client.every(s.ToolResult)} == {BOOK.id}

@@ -1,4 +1,4 @@
-"""The connection to a model while it is being connected: commands wait, time runs, and nobody else waits."""
+"""A model connection while it is connecting: its commands wait, its deadline runs, and nothing else is blocked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -63,7 +63,7 @@ async def connecting(model: ScriptedLive, resume: str | None = None) -> AsyncIte
     await session.connection.wait_closed()
 
 
-async def test_a_model_that_never_connects_is_given_up_at_the_deadline() -> None:
+async def test_connecting_is_abandoned_at_the_deadline() -> None:
     async with connecting(ScriptedLive(connect_s=inf)) as session:
         await asyncio.sleep(CONNECT_DEADLINE_S - 0.1)
         assert session.posted == []
@@ -76,7 +76,7 @@ async def test_a_model_that_never_connects_is_given_up_at_the_deadline() -> None
         assert "scripted could not be reached within 10 seconds" in str(failed.error)
 
 
-async def test_a_slow_model_carries_out_what_it_was_asked_meanwhile() -> None:
+async def test_requests_made_while_connecting_are_carried_out_once_connected() -> None:
     model = ScriptedLive([HELLO], connect_s=3)
     async with connecting(model) as session:
         session.connection.respond("one", "hi")
@@ -88,7 +88,7 @@ async def test_a_slow_model_carries_out_what_it_was_asked_meanwhile() -> None:
         assert model.voice == ("amy", 1.5)
 
 
-async def test_what_was_asked_meanwhile_is_carried_out_in_its_order() -> None:
+async def test_requests_made_while_connecting_are_carried_out_in_order() -> None:
     model = ScriptedLive([HELLO, HELLO], connect_s=3)
     async with connecting(model) as session:
         session.connection.respond("one", "hi")
@@ -98,7 +98,7 @@ async def test_what_was_asked_meanwhile_is_carried_out_in_its_order() -> None:
         assert TurnComplete("one") in session.posted
 
 
-async def test_what_was_interrupted_meanwhile_is_not_asked() -> None:
+async def test_a_request_interrupted_while_connecting_is_not_sent() -> None:
     model = ScriptedLive([HELLO], connect_s=3)
     async with connecting(model) as session:
         session.connection.respond("one", "hi")
@@ -109,7 +109,7 @@ async def test_what_was_interrupted_meanwhile_is_not_asked() -> None:
         assert model.interrupts == []
 
 
-async def test_audio_is_not_taken_before_the_model_is_there() -> None:
+async def test_audio_is_not_accepted_before_the_model_is_connected() -> None:
     model = ScriptedLive([Hear("hi", after_ms=20)], connect_s=3)
     async with connecting(model) as session:
         assert not session.connection.send_audio(bytes(640), playing=False)
@@ -118,7 +118,7 @@ async def test_audio_is_not_taken_before_the_model_is_there() -> None:
         assert model.audio_bytes == 640
 
 
-async def test_a_model_that_refuses_is_lost_with_its_reason() -> None:
+async def test_a_refused_connection_is_reported_lost_with_its_reason() -> None:
     error = ModelError("Too many.", rate_limited=True, retry_after_s=7)
     async with connecting(ScriptedLive(refuses=error, connect_s=1)) as session:
         session.connection.respond("one", "hi")
@@ -129,7 +129,7 @@ async def test_a_model_that_refuses_is_lost_with_its_reason() -> None:
         assert failed.error is error
 
 
-async def test_a_connection_may_be_given_up_while_it_is_made() -> None:
+async def test_a_connection_can_be_closed_while_it_is_being_made() -> None:
     model = ScriptedLive([HELLO], connect_s=inf)
     async with connecting(model) as session:
         session.connection.respond("one", "hi")
@@ -151,7 +151,7 @@ async def test_a_connection_may_be_given_up_while_it_is_made() -> None:
         lambda connection: connection.interrupt("one", None),
     ],
 )
-async def test_a_connection_that_was_given_up_takes_no_more_commands(
+async def test_a_closed_connection_accepts_no_more_commands(
     order: Callable[[ModelConnection], None],
 ) -> None:
     model = ScriptedLive([HELLO])
@@ -165,7 +165,7 @@ async def test_a_connection_that_was_given_up_takes_no_more_commands(
         assert (model.texts, model.said, model.interrupts) == ([], [], [])
 
 
-async def test_a_command_that_the_model_refuses_fails_its_turn() -> None:
+async def test_a_command_the_model_refuses_fails_its_turn() -> None:
     model = ScriptedLive([HangUp()])
     async with connecting(model) as session:
         session.connection.respond("one", "hi")
@@ -173,7 +173,7 @@ async def test_a_command_that_the_model_refuses_fails_its_turn() -> None:
         assert any(isinstance(event, TurnFailed) and event.turn == "one" for event in session.posted)
 
 
-async def test_a_resumption_handle_is_given_and_the_newest_is_kept() -> None:
+async def test_a_resumption_handle_is_passed_on_and_the_newest_is_kept() -> None:
     model = ScriptedLive([Resumable("two"), Resumable(None)])
     async with connecting(model, resume="one") as session:
         await asyncio.sleep(1)
@@ -183,7 +183,7 @@ async def test_a_resumption_handle_is_given_and_the_newest_is_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", CloseKind)
-async def test_a_model_that_ends_the_connection_says_why(kind: CloseKind) -> None:
+async def test_a_connection_closed_by_the_model_reports_the_reason(kind: CloseKind) -> None:
     model = ScriptedLive([HELLO, HangUp("over", kind, retry_after_s=3)])
     async with connecting(model, resume="one") as session:
         session.connection.respond("one", "hi")
@@ -195,7 +195,7 @@ async def test_a_model_that_ends_the_connection_says_why(kind: CloseKind) -> Non
         assert session.connection.resume_handle == expected
 
 
-async def test_an_announced_end_is_known_before_it_comes() -> None:
+async def test_an_announced_close_is_known_in_advance() -> None:
     async with connecting(ScriptedLive([Resumable("two"), GoAwayIn(5_000)])) as session:
         await asyncio.sleep(1)
         assert session.connection.go_away is not None

@@ -1,4 +1,4 @@
-"""The connection to a model: it is made beside the mailbox, and takes commands at any time."""
+"""A model connection: it connects in the background, and accepts commands at any time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ CONTEXT = LiveContext("", Transcript(), (), (), Mode.VOICE)
 
 
 class Distant(ScriptedLive):
-    """A model that takes its time to connect, and says when it closes what it is told to."""
+    """A model that is slow to connect, and closes with the given kind."""
 
     def __init__(self, script: Any = (), *, connects_s: float = 0.0, error: ModelError | None = None) -> None:
         super().__init__(script)
@@ -51,7 +51,7 @@ class Distant(ScriptedLive):
 
 
 class Posted:
-    """What came into the mailbox."""
+    """The events posted to the mailbox."""
 
     def __init__(self) -> None:
         self.items: list[FromModel] = []
@@ -76,7 +76,7 @@ async def posted() -> AsyncIterator[Posted]:
         await connection.wait_closed()
 
 
-async def test_commands_that_come_while_it_is_connecting_are_carried_out_when_it_is_open(posted: Posted) -> None:
+async def test_commands_sent_while_connecting_are_carried_out_once_open(posted: Posted) -> None:
     model = Distant([Say("Hello.")], connects_s=3)
     connection = posted.connect(model)
     connection.respond("s1", "hi")
@@ -90,7 +90,7 @@ async def test_commands_that_come_while_it_is_connecting_are_carried_out_when_it
     assert any(isinstance(event, OutputText) for event in posted.events)
 
 
-async def test_what_was_interrupted_while_it_was_connecting_is_not_asked_for(posted: Posted) -> None:
+async def test_a_turn_interrupted_while_connecting_is_not_requested(posted: Posted) -> None:
     model = Distant([Say("Hello.")], connects_s=3)
     connection = posted.connect(model)
     connection.respond("s1", "hi")
@@ -100,7 +100,7 @@ async def test_what_was_interrupted_while_it_was_connecting_is_not_asked_for(pos
     assert model.texts == ["ho"]
 
 
-async def test_a_connection_that_is_never_made_fails_at_its_deadline(posted: Posted) -> None:
+async def test_a_connection_that_never_opens_fails_at_its_deadline(posted: Posted) -> None:
     connection = posted.connect(Distant(connects_s=1e9))
     await asyncio.sleep(CONNECT_DEADLINE_S - 0.5)
     assert posted.events == []
@@ -112,14 +112,14 @@ async def test_a_connection_that_is_never_made_fails_at_its_deadline(posted: Pos
 
 
 @pytest.mark.parametrize("error", [ModelError("no key", retryable=False), ModelError("busy", rate_limited=True)])
-async def test_a_refusal_is_posted_as_it_is(posted: Posted, error: ModelError) -> None:
+async def test_a_refusal_is_posted_unchanged(posted: Posted, error: ModelError) -> None:
     posted.connect(Distant(error=error))
     await asyncio.sleep(0.1)
     assert posted.events == [ConnectFailed(error)]
 
 
 @pytest.mark.parametrize("kind", CloseKind)
-async def test_the_kind_of_a_close_is_kept_and_told(posted: Posted, kind: CloseKind) -> None:
+async def test_the_kind_of_close_is_kept_and_reported(posted: Posted, kind: CloseKind) -> None:
     model = Distant()
     connection = posted.connect(model)
     await asyncio.sleep(0.1)
@@ -130,7 +130,7 @@ async def test_the_kind_of_a_close_is_kept_and_told(posted: Posted, kind: CloseK
     assert posted.events[-1] == Closed("gone", kind)
 
 
-async def test_what_concerns_the_connection_is_kept_there(posted: Posted) -> None:
+async def test_connection_events_stay_within_the_connection(posted: Posted) -> None:
     model = Distant()
     connection = posted.connect(model)
     await asyncio.sleep(0.1)
@@ -141,7 +141,7 @@ async def test_what_concerns_the_connection_is_kept_there(posted: Posted) -> Non
     assert posted.events == [Opened()]
 
 
-async def test_a_command_that_the_model_refuses_fails_its_turn(posted: Posted) -> None:
+async def test_a_command_the_model_refuses_fails_its_turn(posted: Posted) -> None:
     model = Distant()
     connection = posted.connect(model)
     await asyncio.sleep(0.1)
@@ -152,7 +152,7 @@ async def test_a_command_that_the_model_refuses_fails_its_turn(posted: Posted) -
     assert failed.turn == "s1"
 
 
-async def test_nothing_is_posted_after_it_was_closed(posted: Posted) -> None:
+async def test_nothing_is_posted_after_close(posted: Posted) -> None:
     model = Distant([Say("Hello.")])
     connection = posted.connect(model)
     connection.respond("s1", "hi")
@@ -184,7 +184,7 @@ async def test_the_newest_handle_is_passed_to_the_next_connection() -> None:
     await models.wait_closed()
 
 
-async def test_a_dead_handle_is_not_used_again() -> None:
+async def test_a_rejected_handle_is_not_used_again() -> None:
     first, second = Distant(), Distant()
     models, _ = factories(first, second)
     models.connect(Mode.VOICE)
@@ -201,7 +201,7 @@ async def test_a_dead_handle_is_not_used_again() -> None:
     await models.wait_closed()
 
 
-def test_a_mode_without_a_model_says_so() -> None:
+def test_a_mode_without_a_model_is_reported() -> None:
     models, _ = factories()
     with pytest.raises(ModelError, match="no model for text"):
         models.connect(Mode.TEXT)

@@ -1,4 +1,4 @@
-"""What a client is told of an earlier conversation."""
+"""The history of an earlier conversation, as it is sent to a client."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,11 +18,11 @@ def history(messages: Iterable[Message]) -> tuple[HistoryTurn, ...]:
 
 
 def used(id: str, result: Any, said: str = "", *, ok: bool = True) -> list[Message]:
-    """A message of a model that calls a tool, and what came of it."""
+    """A model's message with a tool call, and the result of the call."""
     return [AssistantMessage(said, (CallMade(id, "look_up", {"of": id}),)), ToolMessage(id, "look_up", result, ok=ok)]
 
 
-def test_calls_belong_to_the_words_that_follow_them() -> None:
+def test_calls_belong_to_the_text_that_follows_them() -> None:
     messages = [
         UserMessage("What is new?"),
         *used("a", 1, "Let me look."),
@@ -44,7 +44,7 @@ def test_calls_belong_to_the_words_that_follow_them() -> None:
     )
 
 
-def test_calls_without_words_after_them_are_told_too() -> None:
+def test_calls_without_text_after_them_are_included() -> None:
     calls = [turn.calls for turn in history([*used("a", 1), UserMessage("Stop."), *used("b", 2)])]
     assert [[call.id for call in made] for made in calls] == [["a"], [], ["b"]]
 
@@ -54,7 +54,7 @@ def test_a_call_whose_result_is_not_stored_has_no_outcome() -> None:
     assert turn.calls == (HistoryCall("a", "look_up", {}, None, None),)
 
 
-def test_long_values_are_told_by_their_beginning() -> None:
+def test_long_values_are_truncated() -> None:
     (turn,) = history(used("a", {"text": "word " * 1000}))
     (call,) = turn.calls
     assert call.args == {"of": "a"}
@@ -62,7 +62,7 @@ def test_long_values_are_told_by_their_beginning() -> None:
     assert len(msgspec.json.encode(call.result)) < MAX_VALUE_BYTES * 1.1
 
 
-def test_a_long_conversation_tells_its_newest_calls() -> None:
+def test_a_long_conversation_includes_its_newest_calls() -> None:
     messages = [message for number in range(MAX_CALLS + 5) for message in used(str(number), number)]
     (turn,) = history(messages)
     assert [call.id for call in turn.calls] == [str(number) for number in range(5, MAX_CALLS + 5)]

@@ -50,10 +50,10 @@ from antiphon.tools.spec import Mode
 
 IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
 LISTENS = e.ModeChanged(Mode.VOICE, listening=True)
-"""A model listens, so the session does."""
+"""The effects of a model that starts to listen."""
 
 OfTurn = Callable[[str], e.Event]
-"""An event of the turn under way."""
+"""A text event of the current turn."""
 
 
 def said(text: str) -> OfTurn:
@@ -97,7 +97,7 @@ def failure(message: str) -> Effect:
 
 
 class Talk:
-    """A session that things happen to, one after another."""
+    """A session that handles one event after another."""
 
     def __init__(self, mode: Mode = Mode.VOICE) -> None:
         self.state = SessionState(mode=mode)
@@ -114,7 +114,7 @@ class Talk:
         return self.effects
 
     def hear(self, text: str, turn: str = "m1", continues: str | None = None) -> list[Effect]:
-        """A turn of the user, with its transcript: all of its effects."""
+        """All effects of a user turn and its transcript."""
         return [*self.do(TurnStarted(turn, continues)), *self.do(InputTranscript(turn, text, is_final=True))]
 
     @property
@@ -154,20 +154,20 @@ def speaking(processing: Talk) -> Talk:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_idle_start_listening_is_a_wish_for_a_model_that_listens(mode: Mode) -> None:
+def test_start_listening_while_idle_requests_a_listening_model(mode: Mode) -> None:
     talk = Talk(mode)
     assert talk.do(c.StartListening()) == [StartVoice()]
     assert talk.phase is IDLE
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_session_listens_when_a_model_does(mode: Mode) -> None:
+def test_a_session_listens_once_its_model_does(mode: Mode) -> None:
     talk = Talk(mode)
     assert talk.do(LISTENS) == [tell(LISTENING), Save()]
     assert (talk.state.mode, talk.phase) == (Mode.VOICE, LISTENING)
 
 
-def test_during_an_answer_in_text_the_wish_for_voice_is_not_lost() -> None:
+def test_a_request_for_voice_during_a_text_answer_is_not_lost() -> None:
     talk = Talk(Mode.TEXT)
     talk.do(c.TextMessage("let's talk"))
     assert talk.do(c.StartListening()) == [StartVoice()]
@@ -175,7 +175,7 @@ def test_during_an_answer_in_text_the_wish_for_voice_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize("resting", [IDLE, LISTENING])
-def test_a_typed_message_is_answered_and_then_it_is_where_it_was(resting: Phase) -> None:
+def test_a_typed_message_is_answered_and_the_previous_state_returns(resting: Phase) -> None:
     talk = Talk()
     if resting is LISTENING:
         talk.do(LISTENS)
@@ -186,29 +186,29 @@ def test_a_typed_message_is_answered_and_then_it_is_where_it_was(resting: Phase)
     assert talk.phase is resting
 
 
-def test_interim_words_are_told(listening: Talk) -> None:
+def test_interim_transcripts_are_sent(listening: Talk) -> None:
     interim = InputTranscript("m1", "what ti", is_final=False)
     assert listening.do(interim) == [Send(s.Transcript("what ti", is_final=False))]
 
 
-def test_listening_end_of_turn_is_stored_and_told(listening: Talk) -> None:
+def test_end_of_turn_while_listening_is_stored_and_sent(listening: Talk) -> None:
     effects = listening.hear("what time is it")
     assert effects == [tell(PROCESSING), BeginTurn("m1", spoken=True), *heard("what time is it")]
     assert listening.phase is PROCESSING
 
 
-def test_listening_stop_with_speech_is_processed_and_ends_idle(listening: Talk) -> None:
+def test_stop_listening_with_speech_processes_it_and_ends_idle(listening: Talk) -> None:
     assert listening.do(e.ListeningStopped(has_speech=True)) == [EndAudio("s1"), tell(PROCESSING)]
     assert listening.hear("good night", "s1") == [BeginTurn("s1", spoken=True), *heard("good night", "s1")]
     listening.do(over())
     assert listening.phase is IDLE
 
 
-def test_listening_stop_without_speech(listening: Talk) -> None:
+def test_stop_listening_without_speech_ends_idle(listening: Talk) -> None:
     assert listening.do(e.ListeningStopped(has_speech=False)) == [tell(IDLE), Save()]
 
 
-def test_processing_first_audio(processing: Talk) -> None:
+def test_the_first_audio_while_processing_starts_speaking(processing: Talk) -> None:
     assert processing.do(said("Noon.")) == [Send(s.ResponseChunk("Noon.", is_first=True, turn=1))]
     assert processing.do(spoken(b"\1\0", 500, "Noon.")) == [
         tell(SPEAKING),
@@ -217,40 +217,40 @@ def test_processing_first_audio(processing: Talk) -> None:
     assert processing.do(spoken(b"\2\0", 500, "Yes.")) == [SendAudio(1, 1, speech(b"\2\0", 500), "Yes.")]
 
 
-def test_the_last_audio_is_told_as_such(speaking: Talk) -> None:
+def test_the_last_audio_is_marked_as_last(speaking: Talk) -> None:
     assert speaking.do(spoken(b"\3\0", 500, "Bye.", last=True)) == [
         SendAudio(1, 2, speech(b"\3\0", 500), "Bye.", last=True)
     ]
 
 
-def test_processing_an_empty_answer(processing: Talk) -> None:
+def test_an_empty_answer_while_processing_ends_the_turn(processing: Talk) -> None:
     assert processing.do(over()) == [tell(LISTENING), EndTurn(1)]
 
 
-def test_processing_an_error_is_told(processing: Talk) -> None:
+def test_an_error_while_processing_is_reported(processing: Talk) -> None:
     effects = processing.do(failed("The model is away."))
     assert effects == [failure("The model is away."), tell(LISTENING), EndTurn(1)]
 
 
-def test_processing_the_user_goes_on(processing: Talk) -> None:
+def test_the_user_may_continue_the_turn_while_processing(processing: Talk) -> None:
     assert processing.do(barged_in()) == [InterruptModel("m1", ""), tell(LISTENING), EndTurn(1)]
 
 
-def test_both_pieces_of_a_turn_that_goes_on_are_kept_as_one(processing: Talk) -> None:
+def test_both_parts_of_a_continued_turn_are_stored_as_one(processing: Talk) -> None:
     processing.do(barged_in())
     effects = processing.hear("what time is it in Tokyo", "m2", continues="m1")
     begin = BeginTurn("m2", spoken=True, continues="m1")
     assert effects == [tell(PROCESSING), begin, *heard("what time is it in Tokyo", "m2", 2)]
 
 
-def test_the_late_words_of_a_turn_that_was_replaced_are_ignored(processing: Talk) -> None:
+def test_a_late_transcript_of_a_replaced_turn_is_ignored(processing: Talk) -> None:
     processing.do(barged_in())
     processing.hear("what time is it in Tokyo", "m2", continues="m1")
     effects = processing.do(InputTranscript("m1", "what time", is_final=True))
     assert [type(effect) for effect in effects] == [LogIgnored]
 
 
-def test_words_that_a_model_heard_while_it_spoke_are_a_turn(speaking: Talk) -> None:
+def test_words_heard_while_the_model_speaks_are_a_turn(speaking: Talk) -> None:
     speaking.now_ms += 1_000
     effects = speaking.hear("stop", "m2")
     assert effects[:2] == [StoreAnswer("m1", 1, "It is noon."), InterruptModel("m1", "It is noon.")]
@@ -265,29 +265,29 @@ def test_without_a_model_there_is_no_answer_to_wait_for(phase: str, request: pyt
     assert talk.phase is LISTENING
 
 
-def test_processing_interrupt(processing: Talk) -> None:
+def test_an_interrupt_while_processing_ends_the_turn(processing: Talk) -> None:
     assert processing.do(c.Interrupt()) == [InterruptModel("m1", ""), tell(LISTENING), EndTurn(1)]
 
 
-def test_of_a_spoken_answer_that_nobody_heard_nothing_is_kept(processing: Talk) -> None:
+def test_nothing_is_kept_of_a_spoken_answer_that_was_not_heard(processing: Talk) -> None:
     processing.do(said("It is noon."))
     effects = processing.do(c.Interrupt())
     assert effects[:2] == [InterruptModel("m1", ""), StoreAnswer("m1", 1, "")]
 
 
-def test_in_text_what_came_of_an_answer_was_read() -> None:
+def test_in_text_mode_the_delivered_part_of_an_answer_counts_as_read() -> None:
     talk = Talk(Mode.TEXT)
     talk.do(c.TextMessage("what time is it"), said("It is noon."))
     assert talk.do(c.Interrupt())[:2] == [InterruptModel("s1", None), StoreAnswer("s1", 1, "It is noon.")]
 
 
-def test_a_failure_while_it_listens_is_told_and_it_listens_on(listening: Talk) -> None:
+def test_a_failure_while_listening_is_reported_and_listening_continues(listening: Talk) -> None:
     misheard = TurnFailed(None, "I could not understand.")
     assert listening.do(misheard) == [failure("I could not understand.")]
     assert listening.phase is LISTENING
 
 
-def test_processing_a_second_typed_message_waits_for_the_end_of_the_answer(processing: Talk) -> None:
+def test_a_second_typed_message_waits_for_the_end_of_the_answer(processing: Talk) -> None:
     first, second = QueuedText("q1", "and?"), QueuedText("q2", "then?")
     assert processing.do(c.TextMessage("and?")) == [queue(first)]
     assert processing.do(c.TextMessage("then?")) == [queue(first, second)]
@@ -296,7 +296,7 @@ def test_processing_a_second_typed_message_waits_for_the_end_of_the_answer(proce
     assert effects == [tell(PROCESSING), queue(second), *typed("and?", 2)]
 
 
-def test_a_message_that_waits_is_taken_back(processing: Talk) -> None:
+def test_a_queued_message_can_be_withdrawn(processing: Talk) -> None:
     processing.do(c.TextMessage("and?"))
     assert processing.do(c.Unqueue("q1")) == [queue()]
     processing.do(over())
@@ -304,7 +304,7 @@ def test_a_message_that_waits_is_taken_back(processing: Talk) -> None:
     assert processing.phase is LISTENING
 
 
-def test_no_more_messages_wait_than_a_few(processing: Talk) -> None:
+def test_the_message_queue_is_bounded(processing: Talk) -> None:
     for _ in range(MAX_QUEUED):
         processing.do(c.TextMessage("and?"))
     (effect,) = processing.do(c.TextMessage("too much"))
@@ -324,24 +324,24 @@ def test_an_interruption_empties_the_queue(phase: str, request: pytest.FixtureRe
     assert talk.do(e.QueueReady()) == []
 
 
-def test_what_has_waited_longer_comes_before_what_is_typed_into_the_answer(processing: Talk) -> None:
+def test_queued_messages_come_before_one_typed_during_the_answer(processing: Talk) -> None:
     processing.do(c.TextMessage("first"), said("Noon."), spoken(b"\0\0", 1_000, "Noon."))
     effects = processing.do(c.TextMessage("second"))
     assert effects[-5:] == [tell(PROCESSING), queue(QueuedText("q2", "second")), *typed("first", 2)]
 
 
-def test_a_turn_that_another_process_left_is_answered_without_being_stored_again(listening: Talk) -> None:
+def test_a_turn_left_by_another_process_is_answered_without_being_stored_again(listening: Talk) -> None:
     restored = e.TurnRestored("r7", "what time is it")
     assert listening.do(restored) == [tell(PROCESSING), Respond("r7", "what time is it")]
 
 
-def test_of_an_answer_that_is_made_anew_the_client_hears_the_rest(listening: Talk) -> None:
+def test_the_client_hears_only_the_rest_of_a_regenerated_answer(listening: Talk) -> None:
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("It is noon."))
     assert listening.do(spoken(b"\0\0", 400, "It is ")) == [tell(SPEAKING)]
     assert listening.do(spoken(b"\1\0", 400, "noon. ")) == [SendAudio(1, 5, speech(b"\1\0", 400), "noon. ")]
 
 
-def test_another_answer_than_the_one_that_was_begun_is_heard_whole(listening: Talk) -> None:
+def test_a_regenerated_answer_that_differs_is_heard_from_the_start(listening: Talk) -> None:
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("Noon."))
     assert listening.do(spoken(b"\0\0", 400, "Noon. ")) == [
         tell(SPEAKING),
@@ -350,7 +350,7 @@ def test_another_answer_than_the_one_that_was_begun_is_heard_whole(listening: Ta
     assert listening.do(spoken(b"\1\0", 400, "It is. ")) == [SendAudio(1, 1, speech(b"\1\0", 400), "It is. ")]
 
 
-def test_the_time_of_an_answer_goes_on_when_its_listener_has_come_back(speaking: Talk) -> None:
+def test_the_playback_watchdog_restarts_when_the_client_comes_back(speaking: Talk) -> None:
     speaking.do(made())
     (wake,) = speaking.do(e.ClientBack(missing_ms=500), after_ms=60_000)
     assert wake == SetTimer(speaking.now_ms + 500 + WATCHDOG_MS)
@@ -358,7 +358,7 @@ def test_the_time_of_an_answer_goes_on_when_its_listener_has_come_back(speaking:
 
 
 @pytest.mark.parametrize("phase", ["listening", "processing", "speaking"])
-def test_a_fault_is_told_and_the_session_rests(phase: str, request: pytest.FixtureRequest) -> None:
+def test_an_abandoned_turn_is_reported_and_the_session_listens(phase: str, request: pytest.FixtureRequest) -> None:
     talk: Talk = request.getfixturevalue(phase)
     assert Send(s.Error("The store is away.", "unavailable", retryable=True)) in talk.do(
         e.TurnAbandoned("The store is away.", "unavailable")
@@ -367,7 +367,7 @@ def test_a_fault_is_told_and_the_session_rests(phase: str, request: pytest.Fixtu
 
 
 @pytest.mark.parametrize("phase", ["processing", "speaking"])
-def test_stop_listening_during_an_answer_ends_idle_afterwards(phase: str, request: pytest.FixtureRequest) -> None:
+def test_stop_listening_during_an_answer_leads_to_idle_after_it(phase: str, request: pytest.FixtureRequest) -> None:
     talk: Talk = request.getfixturevalue(phase)
     assert talk.do(e.ListeningStopped(has_speech=False)) == []
     talk.do(made())
@@ -375,28 +375,28 @@ def test_stop_listening_during_an_answer_ends_idle_afterwards(phase: str, reques
     assert talk.phase is IDLE
 
 
-def test_an_answer_is_told_whole_when_it_is_made(speaking: Talk) -> None:
+def test_the_full_answer_is_sent_once_it_is_generated(speaking: Talk) -> None:
     text = "It is noon. Time to eat."
     assert speaking.do(made()) == [StoreAnswer("m1", 1, text, is_whole=True), SetTimer(1_000 + 2_000 + WATCHDOG_MS)]
 
 
-def test_the_end_of_the_turn_tells_it_if_the_model_never_said_that_it_was_made(speaking: Talk) -> None:
+def test_the_end_of_the_turn_sends_the_full_answer_if_the_model_never_reported_it_generated(speaking: Talk) -> None:
     assert StoreAnswer("m1", 1, "It is noon. Time to eat.", is_whole=True) in speaking.do(over())
 
 
-def test_a_model_that_is_done_waits_for_the_client_to_have_played(speaking: Talk) -> None:
+def test_a_finished_answer_waits_for_the_client_to_play_it(speaking: Talk) -> None:
     speaking.do(made())
     assert speaking.do(over()) == []
     assert speaking.phase is SPEAKING
 
 
-def test_speaking_playback_done(speaking: Talk) -> None:
+def test_playback_done_while_speaking_ends_the_turn(speaking: Talk) -> None:
     speaking.do(made())
     assert speaking.do(c.PlaybackDone(), after_ms=2_000) == [tell(LISTENING), EndTurn(1)]
 
 
 @pytest.mark.parametrize(("is_made", "after_ms", "turn"), [(False, 9_000, None), (True, 400, None), (True, 2_000, 7)])
-def test_playback_done_too_soon_or_of_another_turn_means_nothing(
+def test_playback_done_too_early_or_for_another_turn_is_ignored(
     speaking: Talk, is_made: bool, after_ms: int, turn: int | None
 ) -> None:
     if is_made:
@@ -405,7 +405,7 @@ def test_playback_done_too_soon_or_of_another_turn_means_nothing(
     assert speaking.phase is SPEAKING
 
 
-def test_speaking_barge_in(speaking: Talk) -> None:
+def test_a_barge_in_while_speaking_interrupts_the_answer(speaking: Talk) -> None:
     effects = speaking.do(barged_in(), after_ms=1_000)
     assert effects == [
         StoreAnswer("m1", 1, "It is noon."),
@@ -417,32 +417,32 @@ def test_speaking_barge_in(speaking: Talk) -> None:
     assert speaking.phase is LISTENING
 
 
-def test_speaking_interrupt_keeps_what_the_client_has_played(speaking: Talk) -> None:
+def test_an_interrupt_while_speaking_keeps_what_the_client_has_played(speaking: Talk) -> None:
     effects = speaking.do(c.Interrupt(played_ms=1_700), after_ms=100)
     assert effects[0] == StoreAnswer("m1", 1, "It is noon. Time to")
 
 
-def test_reported_playback_is_believed_over_the_clock(speaking: Talk) -> None:
+def test_reported_playback_takes_precedence_over_the_clock(speaking: Talk) -> None:
     speaking.do(c.Playback(1, 1_500))
     effects = speaking.do(barged_in(), after_ms=200)
     assert effects[0] == StoreAnswer("m1", 1, "It is noon. Time to")
 
 
-def test_speaking_a_typed_message_interrupts_and_is_answered(speaking: Talk) -> None:
+def test_a_typed_message_while_speaking_interrupts_and_is_answered(speaking: Talk) -> None:
     effects = speaking.do(c.TextMessage("stop, what day is it"))
     assert tell(Phase.INTERRUPTED) in effects
     assert effects[-1] == Respond("s2", "stop, what day is it")
     assert (speaking.phase, speaking.state.turns) == (PROCESSING, 2)
 
 
-def test_a_client_that_never_says_playback_done_is_not_stuck(speaking: Talk) -> None:
+def test_a_session_whose_client_never_sends_playback_done_is_not_stuck(speaking: Talk) -> None:
     speaking.do(made())
     deadline_ms = 1_000 + 2_000 + WATCHDOG_MS
     assert speaking.do(e.Tick(), after_ms=deadline_ms - speaking.now_ms - 1) == [SetTimer(deadline_ms)]
     assert speaking.do(e.Tick(), after_ms=1) == [tell(LISTENING), EndTurn(1)]
 
 
-def test_the_server_may_speak_of_its_own_accord() -> None:
+def test_the_server_may_speak_unprompted() -> None:
     talk = Talk()
     assert talk.do(e.SessionSpeaks()) == [tell(PROCESSING)]
     talk.do(said("Hello!"))
@@ -450,7 +450,7 @@ def test_the_server_may_speak_of_its_own_accord() -> None:
     assert talk.phase is IDLE
 
 
-def test_tools_run_for_the_turn_that_wants_them(processing: Talk) -> None:
+def test_tools_run_for_the_turn_that_requested_them(processing: Talk) -> None:
     calls = (ToolCall("call_0123456789", "get_time", {}),)
     assert processing.do(ToolCalls("m1", calls)) == [RunTools("m1", calls)]
 
@@ -468,7 +468,7 @@ def test_tools_run_for_the_turn_that_wants_them(processing: Talk) -> None:
     ids=lambda event: type(event).__name__,
 )
 @pytest.mark.parametrize("phase", [IDLE, LISTENING])
-def test_what_is_said_late_about_an_answer_changes_nothing(phase: Phase, event: e.Event) -> None:
+def test_late_events_about_an_answer_change_nothing(phase: Phase, event: e.Event) -> None:
     state = replace(SessionState(mode=Mode.VOICE), phase=phase)
     assert step(state, event, 0) == (state, [])
 
@@ -488,14 +488,14 @@ def test_what_is_said_late_about_an_answer_changes_nothing(phase: Phase, event: 
         (SPEAKING, e.ModeChanged(Mode.TEXT)),
     ],
 )
-def test_anything_else_changes_nothing_and_warns_once(phase: Phase, event: e.Event) -> None:
+def test_an_unexpected_event_changes_nothing_and_warns_once(phase: Phase, event: e.Event) -> None:
     state = replace(SessionState(mode=Mode.VOICE), phase=phase)
     after, effects = step(state, event, 0)
     assert after == state
     assert [type(effect) for effect in effects] == [LogIgnored]
 
 
-# Models that answer by themselves: nothing is certain about the order of an answer and its transcript.
+# Models that answer on their own: an answer and its transcript may come in any order.
 
 
 def test_an_answer_may_come_before_its_transcript(listening: Talk) -> None:
@@ -518,7 +518,7 @@ def test_a_transcript_may_come_while_a_later_turn_is_answered(speaking: Talk) ->
     assert speaking.state.turn.id == "m2"
 
 
-def test_a_transcript_that_comes_many_turns_later_is_not_taken(listening: Talk) -> None:
+def test_a_transcript_many_turns_late_is_ignored(listening: Talk) -> None:
     for number in range(MAX_RECENT + 1):
         listening.do(TurnStarted(f"m{number}"), over())
     (effect,) = listening.do(InputTranscript("m0", "too late", is_final=True))
@@ -531,7 +531,7 @@ def test_a_turn_needs_no_transcript(listening: Talk) -> None:
     assert effects == [StoreAnswer("m1", 1, "Noon.", is_whole=True), tell(LISTENING), EndTurn(1)]
 
 
-def test_interim_words_of_the_turn_under_way_are_told(processing: Talk) -> None:
+def test_interim_transcripts_of_the_current_turn_are_sent(processing: Talk) -> None:
     interim = [InputTranscript(turn, "what", is_final=False) for turn in ("m1", "m0")]
     assert processing.do(interim[0]) == [Send(s.Transcript("what", is_final=False))]
     assert processing.do(interim[1]) == []
@@ -545,7 +545,7 @@ def test_of_two_responses_in_flight_only_the_newer_one_matters(speaking: Talk) -
     assert speaking.do(OutputText("m2", "new")) == [Send(s.ResponseChunk("new", is_first=True, turn=2))]
 
 
-def test_a_turn_that_begins_during_an_answer_in_the_making_takes_its_place(processing: Talk) -> None:
+def test_a_turn_that_begins_while_an_answer_is_generated_replaces_it(processing: Talk) -> None:
     processing.do(said("It is"))
     effects = processing.do(TurnStarted("m2"))
     given_up = [InterruptModel("m1", ""), StoreAnswer("m1", 1, ""), EndTurn(1)]
@@ -556,13 +556,13 @@ def test_cancelled_calls_are_stopped(processing: Talk) -> None:
     assert processing.do(ToolCancelled("m1", ("call_0123456789",))) == [CancelCalls(("call_0123456789",))]
 
 
-def test_when_nobody_listens_the_model_is_told_not_to_answer() -> None:
+def test_the_model_is_told_not_to_answer_when_the_session_is_not_listening() -> None:
     talk = Talk()
     assert talk.do(TurnStarted("m1")) == [InterruptModel("m1", "")]
     assert talk.phase is IDLE
 
 
-def test_the_times_of_a_turn_come_with_its_words(listening: Talk) -> None:
+def test_the_timings_of_a_turn_come_with_its_transcript(listening: Talk) -> None:
     timings = Timings(300, 100)
     listening.do(TurnStarted("m1"))
     (stored, _) = listening.do(InputTranscript("m1", "hi", is_final=True, timings=timings))

@@ -11,12 +11,12 @@ from antiphon.tools.messages import MESSAGES, Image, Notice, NoticeKind
 from antiphon.tools.result import ConfirmationRequest, Flyout, FlyoutType
 
 
-def test_each_message_of_a_tool_has_one_of_the_wire() -> None:
+def test_every_tool_message_has_a_wire_message() -> None:
     assert set(WIRE) == set(MESSAGES)
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "received"),
     [
         (Notice("Saved.", NoticeKind.SUCCESS, 500), s.Notice(s.NoticeKind.SUCCESS, "Saved.", None, 500)),
         (Image("https://example.org/cat.jpg"), s.Image("https://example.org/cat.jpg")),
@@ -29,8 +29,8 @@ def test_each_message_of_a_tool_has_one_of_the_wire() -> None:
         ),
     ],
 )
-def test_a_message_goes_out_with_the_same_fields(sent: messages.Message, told: s.ServerMessage) -> None:
-    assert to_wire(sent) == told
+def test_a_message_is_sent_with_the_same_fields(sent: messages.Message, received: s.ServerMessage) -> None:
+    assert to_wire(sent) == received
 
 
 class Unknown(Struct):
@@ -38,7 +38,7 @@ class Unknown(Struct):
 
 
 @pytest.mark.parametrize(("sent", "named"), [({"type": "notice"}, "a dict,"), (Unknown(), "a Unknown,")])
-def test_what_no_client_understands_is_refused_with_a_list_of_what_there_is(sent: Any, named: str) -> None:
+def test_an_unknown_message_is_refused_with_a_list_of_known_ones(sent: Any, named: str) -> None:
     with pytest.raises(ToolError, match=f"^The tool sent {named} .* Send one of Notice, Image, Flyout") as refused:
         to_wire(sent)
     assert refused.value.type is ErrorType.INTERNAL

@@ -1,4 +1,4 @@
-"""The way of microphone audio to a model, also to one that is not there yet."""
+"""Microphone audio on its way to a model, which may not be connected yet."""
 
 import asyncio
 
@@ -9,14 +9,14 @@ from antiphon.models.live import LiveContext, ModelFactory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.tools.spec import Mode
-from tests.fakes.calls import Client, House
+from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.scripted_live import PROFILE, HangUp, Hear, Say, ScriptedLive, Stall
 
 FRAME_MS = 20
 
 
 class Distant(ScriptedLive):
-    """A model that takes its time to be connected, and remembers the first sample of each frame."""
+    """A model that is slow to connect, and records the first sample of each frame."""
 
     def __init__(self, connects_s: float) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Distant(ScriptedLive):
 
 
 async def speak(client: Client, frames: range) -> None:
-    """Frames that can be told apart."""
+    """Sends distinguishable frames."""
     assert client.live is not None
     for number in frames:
         client.live.runner.hear(number.to_bytes(2, "little") + bytes(638))
@@ -41,9 +41,9 @@ async def speak(client: Client, frames: range) -> None:
 
 
 @pytest.mark.parametrize("mode", c.Mode)
-async def test_what_is_said_while_the_model_is_connected_is_not_lost(house: House, mode: c.Mode) -> None:
-    server = house.open(text=[], voice=[])
-    house.voice = model = Distant(connects_s=1)
+async def test_speech_during_connecting_is_not_lost(servers: ScriptedServers, mode: c.Mode) -> None:
+    server = servers.open(text=[], voice=[])
+    servers.voice = model = Distant(connects_s=1)
     client = await Client(server).enter(mode=mode)
     await client.say(c.StartListening(), seconds=0)
     await speak(client, range(100))
@@ -51,9 +51,9 @@ async def test_what_is_said_while_the_model_is_connected_is_not_lost(house: Hous
     assert model.frames == list(range(100))
 
 
-async def test_of_what_waits_too_long_the_newest_is_kept(house: House) -> None:
-    server = house.open(text=[], voice=[])
-    house.voice = model = Distant(connects_s=8)
+async def test_only_the_newest_audio_is_kept_when_the_wait_is_too_long(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=[])
+    servers.voice = model = Distant(connects_s=8)
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0)
     await speak(client, range(450))
@@ -63,9 +63,9 @@ async def test_of_what_waits_too_long_the_newest_is_kept(house: House) -> None:
     assert waited_ms == pytest.approx(5_000, abs=2 * FRAME_MS)
 
 
-async def test_a_frame_right_behind_the_start_is_heard(house: House) -> None:
-    server = house.open(text=[], voice=[])
-    house.voice = model = Distant(connects_s=0)
+async def test_a_frame_right_after_start_listening_is_heard(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=[])
+    servers.voice = model = Distant(connects_s=0)
     client = await Client(server).enter()
     assert client.live is not None
     client.live.runner.post(c.StartListening())
@@ -74,36 +74,36 @@ async def test_a_frame_right_behind_the_start_is_heard(house: House) -> None:
     assert model.frames == [0]
 
 
-async def test_audio_of_an_idle_session_is_dropped(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_audio_of_an_idle_session_is_dropped(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.speak(1)
     await client.say(c.StartListening())
-    assert house.voice.audio_bytes == 0
+    assert servers.voice.audio_bytes == 0
 
 
-async def test_audio_that_nobody_will_hear_is_dropped(house: House) -> None:
-    server = house.open(text=["Hello."], voice=[])
-    house.voice = ScriptedLive(refuses=ModelError("The voice is away."))
+async def test_audio_that_no_model_will_hear_is_dropped(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."], voice=[])
+    servers.voice = ScriptedLive(refuses=ModelError("The voice is away."))
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0)
     await client.speak(1)
     assert client.last(s.Notice).code == "voice_unavailable"
-    house.voice = ScriptedLive()
+    servers.voice = ScriptedLive()
     await client.say(c.StartListening())
-    assert house.voice.audio_bytes == 0
+    assert servers.voice.audio_bytes == 0
 
 
-async def test_the_model_knows_what_was_said_while_the_client_played(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_the_model_is_told_which_audio_came_during_playback(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(1)
     await client.speak(0.5, playing=True)
-    assert (house.voice.audio_ms, house.voice.playing_bytes) == (1_500, 500 * 32)
+    assert (servers.voice.audio_ms, servers.voice.playing_bytes) == (1_500, 500 * 32)
 
 
-async def test_a_call_that_has_lost_its_model_gets_another(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[HangUp("gone")])).enter()
-    house.next_voice = [Hear("hello"), Say("Here again.", audio_ms=500)]
+async def test_a_call_that_lost_its_model_gets_a_new_one(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[HangUp("gone")])).enter()
+    servers.next_voice = [Hear("hello"), Say("Here again.", audio_ms=500)]
     await client.say(c.StartListening(), seconds=0.1)
     assert client.last(s.Error).message == "gone"
     await client.speak(3)
@@ -111,9 +111,9 @@ async def test_a_call_that_has_lost_its_model_gets_another(house: House) -> None
     assert client.last(s.Transcript).text == "hello"
 
 
-async def test_nobody_waits_for_the_answer_of_a_model_that_is_gone(house: House) -> None:
+async def test_the_answer_of_a_lost_model_is_not_waited_for(servers: ScriptedServers) -> None:
     script = [Stall(), Say("I am", goes_on=True), HangUp("gone")]
-    client = await Client(house.open(text=[], voice=script)).enter()
+    client = await Client(servers.open(text=[], voice=script)).enter()
     await client.write("hi", seconds=0.1)
     assert client.live is not None
     client.live.runner.post(c.Interrupt())
@@ -123,14 +123,14 @@ async def test_nobody_waits_for_the_answer_of_a_model_that_is_gone(house: House)
     assert client.states[-1] == "idle"
 
 
-async def test_a_model_that_is_always_lost_is_not_connected_at_every_frame(house: House) -> None:
+async def test_a_model_that_keeps_failing_is_not_reconnected_at_every_frame(servers: ScriptedServers) -> None:
     made: list[ScriptedLive] = []
 
     def make() -> ScriptedLive:
         made.append(ScriptedLive([HangUp("gone")]))
         return made[-1]
 
-    server = house.open(text=[], voice=[])
+    server = servers.open(text=[], voice=[])
     server.models[Mode.VOICE] = ModelFactory(PROFILE, make)
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
@@ -138,10 +138,10 @@ async def test_a_model_that_is_always_lost_is_not_connected_at_every_frame(house
     assert len(made) <= 12
 
 
-async def test_a_conversation_that_is_cleared_during_a_call_does_not_make_it_deaf(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_a_call_keeps_listening_after_its_conversation_is_cleared(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.StartListening(), seconds=0.1)
-    house.next_voice = [Hear("hello"), Say("Here.", audio_ms=500)]
+    servers.next_voice = [Hear("hello"), Say("Here.", audio_ms=500)]
     await client.say(c.ClearConversation())
     await client.speak(2)
     assert client.last(s.Response).text == "Here."

@@ -9,29 +9,29 @@ from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
-from tests.fakes.calls import Client, House
+from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.gates import Counted, make_action, make_tool
 
 
-async def test_a_client_is_told_the_state_and_then_the_session(house: House) -> None:
-    client = await Client(house.open(text=[])).enter()
-    assert [type(message) for message in client.told] == [s.StateChanged, s.Session]
+async def test_a_client_receives_the_state_and_then_the_session(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[])).enter()
+    assert [type(message) for message in client.received] == [s.StateChanged, s.Session]
     assert client.states == ["idle"]
     assert client.last(s.Session).resumed is False
 
 
-async def test_nothing_is_stored_before_the_first_turn(house: House) -> None:
-    server = house.open(text=["Hello."])
+async def test_nothing_is_stored_before_the_first_turn(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."])
     client = await Client(server).enter()
     assert await server.database.conversations.list("ann", 10) == []
     await client.write("hi")
     assert [c.title for c in await server.database.conversations.list("ann", 10)] == ["hi"]
 
 
-async def test_a_typed_message_is_answered_in_the_order_of_the_wire(house: House) -> None:
-    client = await Client(house.open(text=["Hello there."])).enter()
+async def test_a_typed_message_is_answered_in_protocol_order(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["Hello there."])).enter()
     await client.write("hi")
-    kinds = [type(message) for message in client.told[2:]]
+    kinds = [type(message) for message in client.received[2:]]
     assert kinds == [
         s.StateChanged,
         s.Transcript,
@@ -47,29 +47,29 @@ async def test_a_typed_message_is_answered_in_the_order_of_the_wire(house: House
     assert [chunk.is_first for chunk in client.every(s.ResponseChunk)] == [True, False]
 
 
-async def test_messages_are_numbered_without_a_gap(house: House) -> None:
-    client = await Client(house.open(text=["Hello.", "Bye."])).enter()
+async def test_messages_are_numbered_without_a_gap(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["Hello.", "Bye."])).enter()
     await client.write("hi")
     await client.write("bye")
-    assert [message.n for message in client.told] == list(range(1, len(client.told) + 1))
+    assert [message.n for message in client.received] == list(range(1, len(client.received) + 1))
 
 
-async def test_a_tool_is_told_before_and_after_with_its_flyout_between(house: House) -> None:
+async def test_a_tool_call_and_its_result_are_sent_with_the_flyout_between_them(servers: ScriptedServers) -> None:
     async def show(args: Args, context: Context) -> ToolResult:
         return ok({"shown": True}, flyout=Flyout(FlyoutType.CODE, "print()", "python"))
 
     call = ToolCall("call_0123456789", "show", {"text": "a"})
-    client = await Client(house.open(make_tool("show", show), text=[[call], "Done."])).enter()
+    client = await Client(servers.open(make_tool("show", show), text=[[call], "Done."])).enter()
     await client.write("show it")
-    shown = [m for m in client.told if isinstance(m, s.ToolCall | s.Flyout | s.ToolResult)]
+    shown = [m for m in client.received if isinstance(m, s.ToolCall | s.Flyout | s.ToolResult)]
     assert [type(message) for message in shown] == [s.ToolCall, s.Flyout, s.ToolResult]
     assert client.last(s.ToolResult).result == {"shown": True}
     assert client.last(s.ToolCall).id == client.last(s.ToolResult).id == "call_0123456789"
     assert client.last(s.Response).text.strip() == "Done."
 
 
-async def test_the_conversation_is_stored_with_its_calls(house: House) -> None:
-    server = house.open(make_tool("read_it"), text=[[ToolCall(None, "read_it", {})], "It is one."])
+async def test_the_conversation_is_stored_with_its_calls(servers: ScriptedServers) -> None:
+    server = servers.open(make_tool("read_it"), text=[[ToolCall(None, "read_it", {})], "It is one."])
     client = await Client(server).enter()
     await client.write("read it")
     assert client.live is not None
@@ -79,8 +79,8 @@ async def test_the_conversation_is_stored_with_its_calls(house: House) -> None:
     assert [turn.role for turn in stored] == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_a_failing_model_is_told_and_the_session_lives(house: House) -> None:
-    client = await Client(house.open()).enter()
+async def test_a_model_failure_is_reported_and_the_session_continues(servers: ScriptedServers) -> None:
+    client = await Client(servers.open()).enter()
     await client.write("hi")
     assert client.last(s.Error).code == "model_failed"
     assert client.states[-1] == "idle"
@@ -88,13 +88,13 @@ async def test_a_failing_model_is_told_and_the_session_lives(house: House) -> No
     assert client.last(s.Pong).t == 7
 
 
-async def test_an_interrupted_answer_is_void_and_the_next_one_is_whole(house: House) -> None:
+async def test_an_interrupted_answer_is_void_and_the_next_one_is_complete(servers: ScriptedServers) -> None:
     async def slowly(args: Args, context: Context) -> ToolResult:
         await asyncio.sleep(0.9)
         return ok("late")
 
     calls = [ToolCall(None, "slow", {})]
-    server = house.open(make_tool("slow", slowly), text=[calls, "Second answer."])
+    server = servers.open(make_tool("slow", slowly), text=[calls, "Second answer."])
     client = await Client(server).enter()
     await client.write("first", seconds=0.1)
     await client.say(c.Interrupt(), seconds=0)
@@ -103,34 +103,34 @@ async def test_an_interrupted_answer_is_void_and_the_next_one_is_whole(house: Ho
     assert client.states == ["idle", "processing", "idle", "processing", "idle"]
 
 
-async def test_settings_are_applied_and_told(house: House) -> None:
-    client = await Client(house.open(text=[])).enter()
+async def test_settings_are_applied_and_confirmed(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[])).enter()
     await client.say(c.Settings(voice_speed=150, theme="rose"))
-    told = client.last(s.SettingsUpdated)
-    assert (told.voice_speed, told.theme, told.volume) == (150, "rose", 80)
+    received = client.last(s.SettingsUpdated)
+    assert (received.voice_speed, received.theme, received.volume) == (150, "rose", 80)
 
 
-async def test_a_dropped_socket_is_resumed_without_loss_or_repetition(house: House) -> None:
-    server = house.open(text=["One two three.", "Four."])
+async def test_a_dropped_socket_is_resumed_without_loss_or_repetition(servers: ScriptedServers) -> None:
+    server = servers.open(text=["One two three.", "Four."])
     client = await Client(server).enter()
     await client.write("count", seconds=0)
     await asyncio.sleep(0)
-    seen = list(client.told)
+    seen = list(client.received)
     handle, last_n = client.handle, client.last_n
     client.drop()
     await asyncio.sleep(5)
     back = await Client(server).enter(resume=handle, last_n=last_n)
     assert back.every(s.Session)[0].resumed is True
-    numbers = [m.n for m in [*seen, *back.told] if not isinstance(m, s.Session)]
+    numbers = [m.n for m in [*seen, *back.received] if not isinstance(m, s.Session)]
     assert len(numbers) == len(set(numbers))
-    text = "".join(m.text for m in [*seen, *back.told] if isinstance(m, s.ResponseChunk))
+    text = "".join(m.text for m in [*seen, *back.received] if isinstance(m, s.ResponseChunk))
     assert text.strip() == "One two three."
     await back.write("go on")
     assert back.last(s.Response).text.strip() == "Four."
 
 
-async def test_a_handle_is_used_up_once_the_client_has_the_next_one(house: House) -> None:
-    server = house.open(text=["Hello."])
+async def test_a_handle_is_used_up_once_the_client_has_the_next_one(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."])
     client = await Client(server).enter()
     await client.write("hi")
     handle = client.handle
@@ -144,8 +144,8 @@ async def test_a_handle_is_used_up_once_the_client_has_the_next_one(house: House
     assert second.last(s.Session).resumed is False
 
 
-async def test_another_users_handle_is_rejected(house: House) -> None:
-    server = house.open(text=["Hello."])
+async def test_another_users_handle_is_rejected(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."])
     client = await Client(server).enter()
     await client.write("hi")
     mallory = await Client(server, user="mallory").enter(resume=client.handle)
@@ -153,8 +153,8 @@ async def test_another_users_handle_is_rejected(house: House) -> None:
     assert mallory.last(s.Session).session_id != client.last(s.Session).session_id
 
 
-async def test_a_second_socket_takes_over_and_the_first_is_told(house: House) -> None:
-    server = house.open(text=["Hello.", "Again."])
+async def test_a_second_socket_takes_over_and_the_first_is_notified(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello.", "Again."])
     first = await Client(server).enter()
     await first.write("hi")
     second = await Client(server).enter(resume=first.handle, last_n=first.last_n)
@@ -164,27 +164,27 @@ async def test_a_second_socket_takes_over_and_the_first_is_told(house: House) ->
     assert second.last(s.Response).text.strip() == "Again."
 
 
-async def test_another_process_resumes_and_the_first_is_fenced(house: House) -> None:
+async def test_another_process_resumes_and_the_first_is_fenced(servers: ScriptedServers) -> None:
     database = MemoryDatabase()
-    one = house.open(text=["Hello.", "From the first."], database=database)
+    one = servers.open(text=["Hello.", "From the first."], database=database)
     client = await Client(one).enter()
     await client.write("hi")
     client.drop()
     await asyncio.sleep(1)
-    two = house.open(text=["From the second."], database=database, owner="two")
+    two = servers.open(text=["From the second."], database=database, owner="two")
     back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
     assert back.every(s.Session)[0].resumed is True
     await back.write("and now")
     assert back.last(s.Response).text.strip() == "From the second."
-    assert [type(m) for m in house.script.prompts[-1].messages] == [UserMessage, AssistantMessage, UserMessage]
+    assert [type(m) for m in servers.script.prompts[-1].messages] == [UserMessage, AssistantMessage, UserMessage]
     assert client.live is not None
     client.live.runner.post(c.TextMessage("am I still there"))
     await asyncio.sleep(1)
     assert client.live.id not in one.hub.sessions
 
 
-async def test_a_conversation_is_gone_on_with_in_a_new_session(house: House) -> None:
-    server = house.open(text=["Hello.", "I remember."])
+async def test_a_conversation_continues_in_a_new_session(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello.", "I remember."])
     client = await Client(server).enter()
     await client.write("my name is Ann")
     conversation_id = client.last(s.Session).conversation_id
@@ -193,30 +193,30 @@ async def test_a_conversation_is_gone_on_with_in_a_new_session(house: House) -> 
     again = await Client(server).enter(conversation_id=conversation_id)
     assert [turn.content.strip() for turn in again.last(s.History).turns] == ["my name is Ann", "Hello."]
     await again.write("who am I")
-    assert UserMessage("my name is Ann") in house.script.prompts[-1].messages
+    assert UserMessage("my name is Ann") in servers.script.prompts[-1].messages
 
 
-async def test_clearing_forgets_what_was_said(house: House) -> None:
-    server = house.open(text=["Hello.", "Who?"])
+async def test_clearing_forgets_what_was_said(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello.", "Who?"])
     client = await Client(server).enter()
     await client.write("my name is Ann")
     await client.say(c.ClearConversation())
     await client.write("who am I")
-    assert house.script.prompts[-1].messages == (UserMessage("who am I"),)
+    assert servers.script.prompts[-1].messages == (UserMessage("who am I"),)
 
 
-async def test_without_engines_voice_is_refused_and_text_goes_on(house: House) -> None:
-    client = await Client(house.open(text=["Hello."])).enter()
+async def test_without_engines_voice_is_refused_and_text_continues(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["Hello."])).enter()
     await client.say(c.StartListening())
     assert client.last(s.Notice).code == "voice_unavailable"
     await client.write("hi")
     assert client.last(s.Response).text.strip() == "Hello."
 
 
-async def test_a_confirmation_by_button_runs_the_call_and_is_told(house: House) -> None:
+async def test_a_confirmation_by_button_runs_the_call_and_reports_it(servers: ScriptedServers) -> None:
     handler = Counted()
     book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
-    server = house.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
+    server = servers.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
     client = await Client(server).enter()
     await client.write("book it")
     request = client.last(s.ConfirmationRequest)
@@ -227,8 +227,8 @@ async def test_a_confirmation_by_button_runs_the_call_and_is_told(house: House) 
     assert client.last(s.Response).text.strip() == "Booked."
 
 
-async def test_a_blocked_user_is_refused(house: House) -> None:
-    server = house.open(text=["Hello."])
+async def test_a_blocked_user_is_refused(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."])
     client = await Client(server).enter()
     await server.database.blocks.block("ann", 1 << 60, "Enough.")
     await client.write("hi")
@@ -236,21 +236,21 @@ async def test_a_blocked_user_is_refused(house: House) -> None:
     assert client.every(s.Response) == []
 
 
-async def test_draining_tells_everyone_and_loses_no_turn(house: House) -> None:
+async def test_draining_notifies_every_client_and_loses_no_turn(servers: ScriptedServers) -> None:
     database = MemoryDatabase()
-    server = house.open(text=["Hello."], database=database)
+    server = servers.open(text=["Hello."], database=database)
     client = await Client(server).enter()
     await client.write("hi", seconds=0)
     await server.hub.drain(5, "The server restarts.")
     assert client.last(s.GoAway).reason == "The server restarts."
     assert client.last(s.Response).text.strip() == "Hello."
-    two = house.open(text=["Back."], database=database, owner="two")
+    two = servers.open(text=["Back."], database=database, owner="two")
     back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
     assert back.last(s.Session).resumed is True
 
 
-async def test_what_a_client_brings_along_is_stored_with_the_first_turn(house: House) -> None:
-    server = house.open(text=["Hello Ann."])
+async def test_history_supplied_by_a_client_is_stored_with_the_first_turn(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello Ann."])
     brought = (c.InitialMessage(c.Role.USER, "I am Ann"), c.InitialMessage(c.Role.ASSISTANT, "Noted."))
     client = await Client(server).enter(initial_messages=brought)
     conversation_id = client.last(s.Session).conversation_id
@@ -258,13 +258,13 @@ async def test_what_a_client_brings_along_is_stored_with_the_first_turn(house: H
     await client.write("who am I")
     stored = await server.database.conversations.turns(conversation_id)
     assert [turn.text.strip() for turn in stored] == ["I am Ann", "Noted.", "who am I", "Hello Ann."]
-    assert house.script.prompts[-1].messages[0] == UserMessage("I am Ann")
+    assert servers.script.prompts[-1].messages[0] == UserMessage("I am Ann")
 
 
-async def test_a_typed_yes_approves_and_the_question_is_settled(house: House) -> None:
+async def test_a_typed_yes_approves_and_the_question_is_settled(servers: ScriptedServers) -> None:
     handler = Counted()
     book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
-    server = house.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
+    server = servers.open(book, text=[[ToolCall(None, "book", {})], "Shall I?", "Booked."])
     client = await Client(server).enter()
     await client.write("book it")
     await client.write("yes please")
@@ -273,24 +273,24 @@ async def test_a_typed_yes_approves_and_the_question_is_settled(house: House) ->
     assert client.last(s.Response).text.strip() == "Booked."
 
 
-async def test_an_action_that_outlived_its_turn_is_told_in_the_next(house: House) -> None:
+async def test_an_action_that_outlived_its_turn_is_reported_in_the_next(servers: ScriptedServers) -> None:
     async def slowly(args: Args, context: Context) -> ToolResult:
         await asyncio.sleep(3)
         return ok("sent")
 
     calls = [ToolCall("call_0123456789", "send", {})]
-    server = house.open(make_action("send", slowly), text=[calls, "It was sent."])
+    server = servers.open(make_action("send", slowly), text=[calls, "It was sent."])
     client = await Client(server).enter()
     await client.write("send it", seconds=1)
     await client.say(c.Interrupt(), seconds=5)
     await client.write("and?")
     assert client.last(s.ToolResult).result == "sent"
-    told = [m for m in house.script.prompts[-1].messages if isinstance(m, ToolMessage)]
-    assert [message.content for message in told] == ["sent"]
+    received = [m for m in servers.script.prompts[-1].messages if isinstance(m, ToolMessage)]
+    assert [message.content for message in received] == ["sent"]
 
 
-async def test_after_the_goodbye_nothing_that_has_come_is_begun(house: House) -> None:
-    server = house.open(text=["Hello."] * 20, voice=[])
+async def test_messages_received_after_goodbye_are_not_started(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."] * 20, voice=[])
     for _ in range(20):
         client = await Client(server).enter(mode=c.Mode.TEXT)
         await client.write("hi", seconds=0.01)
@@ -303,20 +303,20 @@ async def test_after_the_goodbye_nothing_that_has_come_is_begun(house: House) ->
         await client.settle(1)
         assert task is not None
         assert task.done()
-    assert house.voice.context is None
+    assert servers.voice.context is None
     assert server.hub.sessions == {}
 
 
-async def test_a_session_that_ends_while_its_model_is_closed_is_gone(house: House) -> None:
-    server = house.open(text=["Hello."], voice=[])
+async def test_a_session_that_ends_while_its_model_closes_is_removed(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."], voice=[])
     client = await Client(server).enter(mode=c.Mode.TEXT)
     await client.write("hi")
     assert client.live is not None
     task = client.live.task
     assert task is not None
     client.live.runner.post(c.StartVoice())
-    # The text model is closed for the voice in this moment.
-    while house.voice.context is None and not task.cancelling():
+    # At this moment the text model is being closed to switch to voice.
+    while servers.voice.context is None and not task.cancelling():
         await asyncio.sleep(0)
         task.cancel()
     await client.settle(1)

@@ -1,4 +1,4 @@
-"""A sample of a voice: one short sentence, whatever the session is doing."""
+"""A voice sample is one short sentence, whatever the session is doing."""
 
 import asyncio
 
@@ -8,11 +8,11 @@ from antiphon.errors import AntiphonError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.session.speaking import SAMPLE
-from tests.fakes.calls import Client, House
+from tests.fakes.calls import Client, ScriptedServers
 
 
-class Studio:
-    """Says anything in half a second, except in a voice that it does not have."""
+class FakeSynthesizer:
+    """Synthesizes any text in half a second, and refuses an unknown voice."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, float]] = []
@@ -26,45 +26,47 @@ class Studio:
 
 
 @pytest.fixture
-def studio() -> Studio:
-    return Studio()
+def synthesizer() -> FakeSynthesizer:
+    return FakeSynthesizer()
 
 
 @pytest.fixture
-async def client(house: House, studio: Studio) -> Client:
-    return await Client(house.open(text=["Hello."], voice=[], synthesize=studio.synthesize)).enter()
+async def client(servers: ScriptedServers, synthesizer: FakeSynthesizer) -> Client:
+    return await Client(servers.open(text=["Hello."], voice=[], synthesize=synthesizer.synthesize)).enter()
 
 
-async def test_a_sample_is_one_piece_of_audio_that_belongs_to_no_turn(client: Client, studio: Studio) -> None:
+async def test_a_sample_is_one_audio_message_outside_any_turn(client: Client, synthesizer: FakeSynthesizer) -> None:
     await client.say(c.TestAudio("amy"), seconds=1)
     (audio,) = client.every(s.Audio)
     assert (audio.turn, audio.seq, audio.last) == (0, 0, True)
-    assert studio.asked == [(SAMPLE, "amy", 1.0)]
+    assert synthesizer.asked == [(SAMPLE, "amy", 1.0)]
     assert client.states == ["idle"]
 
 
-async def test_it_is_in_the_voice_and_at_the_speed_of_the_settings(client: Client, studio: Studio) -> None:
+async def test_a_sample_uses_the_voice_and_speed_of_the_settings(client: Client, synthesizer: FakeSynthesizer) -> None:
     await client.say(c.Settings(voice="joe", voice_speed=150))
     await client.say(c.TestAudio(), seconds=1)
-    assert studio.asked == [(SAMPLE, "joe", 1.5)]
+    assert synthesizer.asked == [(SAMPLE, "joe", 1.5)]
 
 
-async def test_nothing_waits_for_it(client: Client) -> None:
+async def test_nothing_waits_for_a_sample(client: Client) -> None:
     await client.say(c.TestAudio(), seconds=0)
     await client.say(c.Ping(1), seconds=0.1)
     assert client.last(s.Pong).t == 1
     assert client.every(s.Audio) == []
 
 
-async def test_of_many_samples_only_the_last_is_made(client: Client, studio: Studio) -> None:
+async def test_only_the_last_of_many_requested_samples_is_synthesized(
+    client: Client, synthesizer: FakeSynthesizer
+) -> None:
     for voice in ("amy", "joe", "kim"):
         await client.say(c.TestAudio(voice), seconds=0.1)
     await client.settle(2)
-    assert [voice for _, voice, _ in studio.asked] == ["amy", "joe", "kim"]
+    assert [voice for _, voice, _ in synthesizer.asked] == ["amy", "joe", "kim"]
     assert len(client.every(s.Audio)) == 1
 
 
-async def test_a_voice_that_is_not_there_is_told(client: Client) -> None:
+async def test_an_unknown_voice_is_reported(client: Client) -> None:
     await client.say(c.TestAudio("nobody"), seconds=1)
     assert (client.last(s.Notice).code, client.last(s.Notice).text) == (
         "voice_unavailable",
@@ -80,14 +82,14 @@ async def test_a_sample_is_not_repeated_to_a_client_that_comes_back(client: Clie
     assert back.every(s.Audio) == []
 
 
-async def test_a_client_that_leaves_meanwhile_leaves_nothing_behind(client: Client) -> None:
+async def test_a_client_that_leaves_during_synthesis_leaves_no_task_behind(client: Client) -> None:
     await client.say(c.TestAudio(), seconds=0.1)
     client.drop(for_good=True)
     await client.settle(2)
     assert client.every(s.Audio) == []
 
 
-async def test_without_a_voice_there_is_none(house: House) -> None:
-    client = await Client(house.open(text=[])).enter()
+async def test_without_a_synthesizer_there_is_no_sample(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[])).enter()
     await client.say(c.TestAudio())
     assert client.last(s.Notice).code == "voice_unavailable"

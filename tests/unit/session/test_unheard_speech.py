@@ -1,4 +1,4 @@
-"""Speech is kept for a client that comes back, until it was played."""
+"""Speech is kept until it was played, for a client that reconnects."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ from tests.fakes.calls import Client, Server
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, Hear, Say, ScriptedLive
 from tests.fakes.spelling import SpellingVoice, read
-from tests.fakes.voice import Body
+from tests.fakes.voice import FakeEngines
 
 SENTENCES = [f"Sentence {name} is here to be said aloud and to be heard by somebody." for name in ascii_letters]
 STORY = " ".join(SENTENCES)
@@ -24,7 +24,7 @@ STORY = " ".join(SENTENCES)
 
 @pytest.fixture
 async def speaking() -> AsyncIterator[Client]:
-    """A client that was told an answer of a second, and is playing it."""
+    """A client that is playing an answer of one second."""
     voice = ScriptedLive([Hear("what time is it"), Say("It is noon.", audio_ms=1_000)])
     script = ScriptedModel([])
     server = Server(models={Mode.TEXT: text_factory(script), Mode.VOICE: ModelFactory(PROFILE, lambda: voice)})
@@ -38,44 +38,44 @@ async def speaking() -> AsyncIterator[Client]:
 
 
 async def come_back(client: Client) -> Client:
-    """The client's socket is gone, and another one has seen nothing."""
+    """Reconnects the client on a new socket that has received nothing."""
     client.drop()
     return await Client(client.server).enter(resume=client.handle, last_n=0)
 
 
-async def test_what_was_not_played_is_sent_again_in_its_place(speaking: Client) -> None:
+async def test_unplayed_speech_is_sent_again_in_order(speaking: Client) -> None:
     back = await come_back(speaking)
     assert len(back.every(s.Audio)) == len(speaking.every(s.Audio)) > 0
-    replayed = [message.n for message in back.told if message.n <= speaking.last_n]
+    replayed = [message.n for message in back.received if message.n <= speaking.last_n]
     assert replayed == sorted(replayed)
 
 
-async def test_what_was_played_is_not_sent_again(speaking: Client) -> None:
+async def test_played_speech_is_not_sent_again(speaking: Client) -> None:
     await speaking.say(c.PlaybackDone(), seconds=1)
     back = await come_back(speaking)
     assert back.every(s.Response)
     assert back.every(s.Audio) == []
 
 
-async def test_what_was_interrupted_is_not_sent_again(speaking: Client) -> None:
+async def test_interrupted_speech_is_not_sent_again(speaking: Client) -> None:
     await speaking.say(c.Interrupt(), seconds=1)
     assert (await come_back(speaking)).every(s.Audio) == []
 
 
-# A client that is away for long.
+# A client that is away for a long time.
 
 
 @pytest.fixture
 async def storyteller() -> AsyncIterator[Server]:
-    """A server whose answer takes 70 seconds to hear, which is more than is kept as sound."""
+    """A server whose answer lasts 70 seconds, which is more audio than is kept."""
     voice = SpellingVoice()
 
     async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
         return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-    body, script = Body(), ScriptedModel([STORY])
+    fakes, script = FakeEngines(), ScriptedModel([STORY])
     server = Server(
-        models={Mode.TEXT: text_factory(script), Mode.VOICE: body.factory(script, voice)},
+        models={Mode.TEXT: text_factory(script), Mode.VOICE: fakes.factory(script, voice)},
         synthesize=synthesize,
     )
     yield server
@@ -83,7 +83,7 @@ async def storyteller() -> AsyncIterator[Server]:
 
 
 async def ask_and_leave(server: Server) -> Client:
-    """A client that has heard the first sentences, and is away for 80 seconds."""
+    """A client that has heard the first sentences, and is then away for 80 seconds."""
     client = await Client(server).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.write("tell me a story", seconds=1)
@@ -92,7 +92,7 @@ async def ask_and_leave(server: Server) -> Client:
     return client
 
 
-async def test_of_a_long_answer_a_client_that_was_away_misses_nothing(storyteller: Server) -> None:
+async def test_a_client_that_reconnects_misses_nothing_of_a_long_answer(storyteller: Server) -> None:
     client = await ask_and_leave(storyteller)
     heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
     assert 0 < len(heard) < len(STORY)
@@ -107,7 +107,7 @@ async def test_of_a_long_answer_a_client_that_was_away_misses_nothing(storytelle
     assert back.states[-1] == "listening"
 
 
-async def test_speech_is_sent_again_in_the_form_that_the_client_wants_now(storyteller: Server) -> None:
+async def test_speech_is_sent_again_in_the_format_the_client_now_wants(storyteller: Server) -> None:
     client = await ask_and_leave(storyteller)
     back = await Client(storyteller).enter(resume=client.handle, last_n=client.last_n, audio=c.AudioForm.BINARY)
     await back.settle(80)
@@ -117,7 +117,7 @@ async def test_speech_is_sent_again_in_the_form_that_the_client_wants_now(storyt
     assert heard.split() == STORY.split()
 
 
-async def test_a_client_that_goes_again_while_speech_is_made_again_hears_the_rest(storyteller: Server) -> None:
+async def test_a_client_that_drops_again_during_resynthesis_still_hears_the_rest(storyteller: Server) -> None:
     client = await ask_and_leave(storyteller)
     heard = "".join(read(spoken(audio)) for audio in client.every(s.Audio))
     for _ in range(3):

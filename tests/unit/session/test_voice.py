@@ -1,4 +1,4 @@
-"""From text to voice and back, and what a call leaves behind."""
+"""Switching between text and voice, and the record that a call leaves."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ from antiphon.tools.context import Args, Context
 from antiphon.tools.result import After, ToolResult, ok
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
-from tests.fakes.calls import Client, House, Server
+from tests.fakes.calls import Client, ScriptedServers, Server
 from tests.fakes.gates import make_action, make_tool
 from tests.fakes.scripted_live import Call, HangUp, Hear, Say, ScriptedLive
 
@@ -21,39 +21,41 @@ NOON = (Hear("what time is it"), Say("It is noon.", audio_ms=1_000))
 
 
 async def listen(server: Server, **hello: Any) -> Client:
-    """A client of which the microphone is open."""
+    """A client whose microphone is open."""
     client = await Client(server).enter(**hello)
     await client.say(c.StartListening(), seconds=0.1)
     assert client.states[-1] == "listening"
     return client
 
 
-# Which mode a session begins in.
+# The initial mode of a session.
 
 
 @pytest.mark.parametrize("hello", [{}, {"mode": c.Mode.VOICE}], ids=["no_hello", "voice"])
-async def test_a_session_begins_in_voice_where_there_is_one(house: House, hello: dict[str, Any]) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter(**hello)
+async def test_a_session_begins_in_voice_where_voice_is_available(
+    servers: ScriptedServers, hello: dict[str, Any]
+) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter(**hello)
     assert client.last(s.Session).mode is c.Mode.VOICE
     assert client.states == ["idle"]
-    assert house.voice.context is None, "nothing is connected before it is needed"
+    assert servers.voice.context is None, "nothing is connected before it is needed"
 
 
-async def test_a_client_that_wants_text_gets_it(house: House) -> None:
-    client = await Client(house.open(text=["Hello."], voice=[])).enter(mode=c.Mode.TEXT)
+async def test_a_client_that_asks_for_text_gets_text(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["Hello."], voice=[])).enter(mode=c.Mode.TEXT)
     assert client.last(s.Session).mode is c.Mode.TEXT
     await client.write("hi")
     assert client.last(s.Response).text.strip() == "Hello."
     assert client.every(s.Audio) == []
 
 
-async def test_without_a_voice_every_session_is_in_text(house: House) -> None:
-    client = await Client(house.open(text=[])).enter(mode=c.Mode.VOICE)
+async def test_without_voice_every_session_is_in_text(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[])).enter(mode=c.Mode.VOICE)
     assert client.last(s.Session).mode is c.Mode.TEXT
 
 
-async def test_a_visit_is_in_text(house: House) -> None:
-    server = house.open(text=["Hello."], voice=[])
+async def test_an_http_chat_is_in_text(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."], voice=[])
     client = Client(server)
     live = await server.hub.visit("ann", None, client.link)
     assert live is not None
@@ -61,18 +63,18 @@ async def test_a_visit_is_in_text(house: House) -> None:
     await server.hub.depart(live)
 
 
-async def test_a_message_typed_in_voice_is_answered_by_voice(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[Say("It is noon.", audio_ms=500)])).enter()
+async def test_a_message_typed_in_voice_is_answered_by_voice(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[Say("It is noon.", audio_ms=500)])).enter()
     await client.write("what time is it", seconds=1)
-    assert house.voice.texts == ["what time is it"]
+    assert servers.voice.texts == ["what time is it"]
     assert client.states == ["idle", "processing", "speaking"]
     assert client.every(s.Audio)
     await client.say(c.PlaybackDone())
     assert client.states[-1] == "idle"
 
 
-async def test_a_spoken_turn_is_heard_answered_and_played(house: House) -> None:
-    client = await listen(house.open(text=[], voice=NOON))
+async def test_a_spoken_turn_is_heard_answered_and_played(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=NOON))
     await client.speak(1)
     await client.settle(1)
     assert client.states == ["idle", "listening", "processing", "speaking"]
@@ -83,79 +85,79 @@ async def test_a_spoken_turn_is_heard_answered_and_played(house: House) -> None:
     assert client.states[-1] == "listening"
 
 
-async def test_the_last_audio_of_an_answer_says_so(house: House) -> None:
-    client = await listen(house.open(text=[], voice=[Hear("hi"), Say("Hello, my friend.", audio_ms=1_000)]))
+async def test_the_last_audio_of_an_answer_is_marked_last(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=[Hear("hi"), Say("Hello, my friend.", audio_ms=1_000)]))
     await client.speak(1)
     await client.settle(1)
     assert [audio.last for audio in client.every(s.Audio)] == [False, True]
 
 
-async def test_a_second_message_in_a_call_is_answered_by_the_same_model(house: House) -> None:
-    client = await listen(house.open(text=[], voice=[*NOON, Say("Indeed.", audio_ms=500)]))
-    first = house.voice
+async def test_a_second_message_in_a_call_is_answered_by_the_same_model(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=[*NOON, Say("Indeed.", audio_ms=500)]))
+    first = servers.voice
     await client.speak(1)
     await client.settle(10)
     await client.write("really?")
-    assert house.voice is first
+    assert servers.voice is first
     assert client.last(s.Response).text.strip() == "Indeed."
 
 
-# Starting and ending.
+# Starting and ending calls.
 
 
-async def test_a_call_without_history_begins_with_a_greeting(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_a_call_without_history_begins_with_a_greeting(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.StartVoice(), seconds=0.2)
     assert client.states == ["idle", "listening", "processing"]
     await client.settle(1)
-    assert house.voice.said == ["Hello! What can I do for you?"]
+    assert servers.voice.said == ["Hello! What can I do for you?"]
     assert client.last(s.Response).text.strip() == "Hello! What can I do for you?"
 
 
-async def test_a_call_that_begins_in_text_is_greeted_too(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter(mode=c.Mode.TEXT)
+async def test_a_call_that_begins_in_text_is_greeted_too(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter(mode=c.Mode.TEXT)
     await client.say(c.StartVoice())
-    assert house.voice.said == ["Hello! What can I do for you?"]
+    assert servers.voice.said == ["Hello! What can I do for you?"]
 
 
-async def test_who_has_been_greeted_is_not_greeted_again(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_a_user_is_greeted_only_once(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.StartVoice(), seconds=30)
     await client.say(c.StartVoice())
-    assert len(house.voice.said) == 1
+    assert len(servers.voice.said) == 1
     assert client.states[-1] == "listening"
 
 
-async def test_a_client_that_only_starts_to_listen_is_not_greeted(house: House) -> None:
-    client = await listen(house.open(text=[], voice=[]))
+async def test_a_client_that_only_starts_to_listen_is_not_greeted(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=[]))
     assert client.states == ["idle", "listening"]
-    assert house.voice.said == []
+    assert servers.voice.said == []
 
 
-async def test_who_wants_no_greeting_gets_none(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_a_client_may_decline_the_greeting(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.Settings(greeting=False))
     await client.say(c.StartVoice())
-    assert house.voice.said == []
+    assert servers.voice.said == []
 
 
-async def test_a_pending_request_is_answered_first_in_voice_with_the_chats_history(house: House) -> None:
-    server = house.open(text=["Hello Ann."], voice=[Say("Here is a joke.")])
+async def test_a_pending_request_is_answered_first_in_voice_with_the_chats_history(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello Ann."], voice=[Say("Here is a joke.")])
     client = await Client(server).enter(mode=c.Mode.TEXT)
     await client.write("I am Ann")
     await client.say(c.StartVoice("tell me a joke"))
     assert client.last(s.Response).text.strip() == "Here is a joke."
-    assert house.voice.texts == ["tell me a joke"]
-    assert house.voice.messages[0] == UserMessage("I am Ann")
+    assert servers.voice.texts == ["tell me a joke"]
+    assert servers.voice.messages[0] == UserMessage("I am Ann")
 
 
-async def test_a_start_during_an_answer_in_text_waits_for_its_end(house: House) -> None:
+async def test_start_listening_during_a_text_answer_waits_for_its_end(servers: ScriptedServers) -> None:
     async def ask_for_voice(args: Args, context: Context) -> ToolResult:
         await asyncio.sleep(0.5)
         return ok("asked")
 
     script = [[ToolCall(None, "ask_for_voice", {})], "Let's switch to voice mode."]
-    server = house.open(make_tool("ask_for_voice", ask_for_voice), text=script, voice=[Say("Here is a joke.")])
+    server = servers.open(make_tool("ask_for_voice", ask_for_voice), text=script, voice=[Say("Here is a joke.")])
     client = await Client(server).enter(mode=c.Mode.TEXT)
     await client.write("let's talk", seconds=0.1)
     await client.say(c.StartVoice("tell me a joke"))
@@ -166,9 +168,9 @@ async def test_a_start_during_an_answer_in_text_waits_for_its_end(house: House) 
     assert client.states[:4] == ["idle", "processing", "idle", "listening"]
 
 
-async def test_a_voice_that_cannot_be_reached_leaves_the_session_in_text(house: House) -> None:
-    server = house.open(text=["Hello."], voice=[])
-    house.voice = ScriptedLive(refuses=ModelError("The voice is away."))
+async def test_an_unreachable_voice_model_leaves_the_session_in_text(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."], voice=[])
+    servers.voice = ScriptedLive(refuses=ModelError("The voice is away."))
     client = await Client(server).enter()
     await client.say(c.StartListening())
     assert (client.last(s.Notice).code, client.last(s.Notice).text) == ("voice_unavailable", "The voice is away.")
@@ -178,30 +180,30 @@ async def test_a_voice_that_cannot_be_reached_leaves_the_session_in_text(house: 
     assert client.states == ["idle", "processing", "idle"]
 
 
-async def test_the_voice_may_be_left_for_text(house: House) -> None:
-    client = await listen(house.open(text=["Hello."], voice=[]))
+async def test_a_session_can_switch_from_voice_to_text(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=["Hello."], voice=[]))
     await client.say(c.EndVoice())
     assert client.states[-1] == "idle"
     await client.write("hi")
     assert client.last(s.Response).text.strip() == "Hello."
 
 
-async def test_a_session_in_voice_that_never_listened_can_go_to_text(house: House) -> None:
-    client = await Client(house.open(text=["Hello."], voice=[])).enter()
+async def test_a_voice_session_that_never_listened_can_switch_to_text(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["Hello."], voice=[])).enter()
     await client.say(c.EndVoice())
     assert client.last(s.EndVoiceSession).reason == "user_request"
     await client.write("hi")
     assert client.last(s.Response).text.strip() == "Hello."
 
 
-async def test_sound_without_words_ends_as_nothing_was_said(house: House) -> None:
-    client = await listen(house.open(text=["Yes?"], voice=[]))
+async def test_audio_without_words_ends_as_an_empty_turn(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=["Yes?"], voice=[]))
     await client.speak(1)
     await client.say(c.StopListening())
     assert client.states == ["idle", "listening", "processing", "idle"]
 
 
-# What a tool may do.
+# Tools that control the call.
 
 
 def ending(after: After, data: Any = None) -> Any:
@@ -212,9 +214,9 @@ def ending(after: After, data: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("after", [After.CURRENT_TURN, After.FAREWELL_SPOKEN])
-async def test_a_tool_ends_the_call_when_its_farewell_was_played(house: House, after: After) -> None:
+async def test_a_tool_ends_the_call_once_its_farewell_was_played(servers: ScriptedServers, after: After) -> None:
     script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=2_000)]
-    client = await listen(house.open(ending(after), text=[], voice=script))
+    client = await listen(servers.open(ending(after), text=[], voice=script))
     await client.speak(1)
     await client.settle(1)
     assert client.every(s.GenerationComplete), "all of it is made, and some of it is played"
@@ -225,9 +227,9 @@ async def test_a_tool_ends_the_call_when_its_farewell_was_played(house: House, a
     assert client.states[-2:] == ["listening", "idle"]
 
 
-async def test_a_farewell_of_which_nobody_says_that_it_was_played_ends_the_call_too(house: House) -> None:
+async def test_the_call_ends_even_if_the_client_never_reports_the_farewell_as_played(servers: ScriptedServers) -> None:
     script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=500)]
-    client = await listen(house.open(ending(After.CURRENT_TURN), text=[], voice=script))
+    client = await listen(servers.open(ending(After.CURRENT_TURN), text=[], voice=script))
     await client.speak(1)
     await client.settle(4)
     assert client.every(s.EndVoiceSession) == []
@@ -235,10 +237,10 @@ async def test_a_farewell_of_which_nobody_says_that_it_was_played_ends_the_call_
     assert len(client.every(s.EndVoiceSession)) == 1
 
 
-async def test_a_tool_may_end_the_call_at_once(house: House) -> None:
+async def test_a_tool_may_end_the_call_at_once(servers: ScriptedServers) -> None:
     script = [Hear("goodbye"), Call("bye"), Say("Never said.", audio_ms=500)]
     data = {"reason": "switch_to_text", "final_message": None}
-    client = await listen(house.open(ending(After.IMMEDIATE, data), text=["Hello."], voice=script))
+    client = await listen(servers.open(ending(After.IMMEDIATE, data), text=["Hello."], voice=script))
     await client.speak(0.9)
     assert client.last(s.EndVoiceSession).reason == "switch_to_text"
     assert client.states == ["idle", "listening", "processing", "listening", "idle"]
@@ -249,19 +251,19 @@ async def test_a_tool_may_end_the_call_at_once(house: House) -> None:
     assert client.last(s.Response).text.strip() == "Hello."
 
 
-async def test_the_reason_and_the_last_words_are_the_tools(house: House) -> None:
+async def test_the_tool_supplies_the_reason_and_the_last_words(servers: ScriptedServers) -> None:
     data = {"reason": "task_complete", "final_message": "Goodbye!"}
     script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=500)]
-    client = await listen(house.open(ending(After.CURRENT_TURN, data), text=[], voice=script))
+    client = await listen(servers.open(ending(After.CURRENT_TURN, data), text=[], voice=script))
     await client.speak(1)
     await client.settle(10)
-    told = client.last(s.EndVoiceSession)
-    assert (told.reason, told.final_message) == ("task_complete", "Goodbye!")
+    received = client.last(s.EndVoiceSession)
+    assert (received.reason, received.final_message) == ("task_complete", "Goodbye!")
 
 
-async def test_who_speaks_over_the_farewell_by_typing_is_answered_before_the_end(house: House) -> None:
+async def test_a_message_typed_over_the_farewell_is_answered_before_the_end(servers: ScriptedServers) -> None:
     script = [Hear("goodbye"), Call("bye"), Say("Goodbye!", audio_ms=5_000), Say("It is noon.", audio_ms=500)]
-    client = await listen(house.open(ending(After.CURRENT_TURN), text=[], voice=script))
+    client = await listen(servers.open(ending(After.CURRENT_TURN), text=[], voice=script))
     await client.speak(1)
     await client.settle(1)
     await client.write("wait, what time is it?", seconds=1)
@@ -271,11 +273,11 @@ async def test_who_speaks_over_the_farewell_by_typing_is_answered_before_the_end
     assert len(client.every(s.EndVoiceSession)) == 1
 
 
-# What a call leaves behind.
+# The record of a call.
 
 
-async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversation(house: House) -> None:
-    server = house.open(text=["Fine."], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=500)])
+async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversation(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Fine."], voice=[Hear("what time is it"), Say("It is noon.", audio_ms=500)])
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
@@ -285,11 +287,11 @@ async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversatio
     assert call.summary == "The user said: what time is it."
     assert call.ended_ms is not None
     await client.write("and how are you")
-    assert UserMessage("what time is it") in house.script.prompts[-1].messages
+    assert UserMessage("what time is it") in servers.script.prompts[-1].messages
 
 
-async def test_a_call_is_on_record_while_it_goes_on(house: House) -> None:
-    server = house.open(text=[], voice=NOON)
+async def test_a_call_is_on_record_while_it_goes_on(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=NOON)
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
@@ -297,16 +299,16 @@ async def test_a_call_is_on_record_while_it_goes_on(house: House) -> None:
     assert (call.ended_ms, call.summary) == (None, "")
 
 
-async def test_a_call_in_which_nothing_was_said_leaves_nothing(house: House) -> None:
-    server = house.open(text=[], voice=[])
+async def test_a_call_in_which_nothing_was_said_leaves_nothing(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=[])
     client = await Client(server).enter()
     await client.say(c.StartVoice(), seconds=30)
     await client.say(c.EndVoice())
     assert await server.database.voice_calls.list("ann", 10) == []
 
 
-async def test_who_leaves_for_good_ends_the_call(house: House) -> None:
-    server = house.open(text=[], voice=NOON)
+async def test_a_client_that_says_goodbye_ends_the_call(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=NOON)
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
@@ -317,8 +319,8 @@ async def test_who_leaves_for_good_ends_the_call(house: House) -> None:
     assert call.summary == "The user said: what time is it."
 
 
-async def test_a_call_ends_when_its_client_does_not_come_back(house: House) -> None:
-    server = house.open(text=[], voice=NOON)
+async def test_a_call_ends_when_its_client_does_not_come_back(servers: ScriptedServers) -> None:
+    server = servers.open(text=[], voice=NOON)
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
@@ -329,14 +331,14 @@ async def test_a_call_ends_when_its_client_does_not_come_back(house: House) -> N
     assert (await server.database.voice_calls.list("ann", 10))[0].ended_ms is not None
 
 
-async def test_another_conversation_is_another_call(house: House) -> None:
-    server = house.open(text=["Hello."], voice=[*NOON, Hear("and now"), Say("One.", audio_ms=500)])
+async def test_loading_another_conversation_starts_another_call(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello."], voice=[*NOON, Hear("and now"), Say("One.", audio_ms=500)])
     first = await Client(server).enter(mode=c.Mode.TEXT)
     await first.write("hi")
     client = await listen(server)
     await client.speak(1)
     await client.settle(10)
-    house.next_voice = [Hear("and now"), Say("One.", audio_ms=500)]
+    servers.next_voice = [Hear("and now"), Say("One.", audio_ms=500)]
     await client.say(c.LoadConversation(first.last(s.Session).conversation_id))
     await client.speak(1)
     await client.settle(10)
@@ -346,8 +348,8 @@ async def test_another_conversation_is_another_call(house: House) -> None:
     assert len({call.conversation_id for call in calls}) == 2
 
 
-async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: House) -> None:
-    server = house.open(text=["Yes?"], voice=[])
+async def test_an_interrupted_greeting_is_kept_up_to_what_was_heard(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Yes?"], voice=[])
     client = await Client(server).enter()
     await client.say(c.StartVoice(), seconds=0.5)
     await client.say(c.Interrupt(played_ms=0))
@@ -357,27 +359,27 @@ async def test_an_interrupted_greeting_is_kept_as_far_as_it_was_heard(house: Hou
     assert [turn.text.strip() for turn in stored] == ["hello?", "Yes?"]
 
 
-async def test_a_model_that_hangs_up_during_a_call_is_connected_anew(house: House) -> None:
-    client = await listen(house.open(text=[], voice=[Hear("hello", after_ms=100), HangUp("gone")]))
-    house.next_voice = [Say("Here again.")]
+async def test_a_model_that_hangs_up_during_a_call_is_reconnected(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=[Hear("hello", after_ms=100), HangUp("gone")]))
+    servers.next_voice = [Say("Here again.")]
     await client.speak(0.2)
     assert client.last(s.Error).code == "model_failed"
     await client.write("are you there")
     assert client.last(s.Response).text.strip() == "Here again."
 
 
-# How it sounds.
+# Voice settings.
 
 
-async def test_the_voice_is_the_one_of_the_settings(house: House) -> None:
-    client = await Client(house.open(text=[], voice=[])).enter()
+async def test_the_voice_comes_from_the_settings(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[])).enter()
     await client.say(c.Settings(voice="amy", voice_speed=150))
     await client.say(c.StartListening())
-    assert house.voice.voice == ("amy", 1.5)
+    assert servers.voice.voice == ("amy", 1.5)
 
 
-async def test_the_voice_may_be_changed_during_a_call(house: House) -> None:
-    client = await listen(house.open(text=[], voice=[]))
-    assert house.voice.voice == (None, 1.0)
+async def test_the_voice_may_be_changed_during_a_call(servers: ScriptedServers) -> None:
+    client = await listen(servers.open(text=[], voice=[]))
+    assert servers.voice.voice == (None, 1.0)
     await client.say(c.Settings(voice_speed=80))
-    assert house.voice.voice == (None, 0.8)
+    assert servers.voice.voice == (None, 0.8)

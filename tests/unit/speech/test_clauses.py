@@ -38,7 +38,7 @@ def cut(*deltas: str) -> list[str]:
         ("See https://example.com/a.b?c=d!e.", "Write to joe@example.com.", "Bye."),
     ],
 )
-def test_sentences_are_told_apart(sentences: tuple[str, ...]) -> None:
+def test_sentences_are_separated(sentences: tuple[str, ...]) -> None:
     # After a first clause that is long enough, for commas end that one.
     start = "This is the first sentence."
     assert cut(" ".join([start, *sentences])) == [start, *sentences]
@@ -71,7 +71,7 @@ def test_the_first_clause_comes_as_early_as_it_makes_sense(text: str, first: str
     assert cut(text)[0] == first
 
 
-def test_a_clause_is_out_as_soon_as_the_word_after_it_begins() -> None:
+def test_a_clause_is_emitted_as_soon_as_the_next_word_begins() -> None:
     clauses = Clauses()
     assert clauses.push("The weather in Berlin is fine, ") == []
     assert clauses.push("a") == ["The weather in Berlin is fine,"]
@@ -89,16 +89,16 @@ def test_after_the_first_clause_come_whole_sentences() -> None:
     ]
 
 
-def test_every_item_and_every_heading_is_by_itself() -> None:
+def test_every_list_item_and_heading_is_a_separate_clause() -> None:
     text = "# Fruit\n\n1. Apples are red\n2. Pears\n   - Green ones.\n* plums\n\nThat is all."
     assert cut(text) == ["# Fruit", "1. Apples are red", "2. Pears", "- Green ones.", "* plums", "That is all."]
 
 
-def test_every_row_of_a_table_is_by_itself() -> None:
+def test_every_table_row_is_a_separate_clause() -> None:
     assert cut("| a | b |\n|---|---|\n| 1 | 2 |") == ["| a | b |", "|---|---|", "| 1 | 2 |"]
 
 
-def test_a_sentence_may_go_on_in_the_next_line() -> None:
+def test_a_sentence_may_continue_on_the_next_line() -> None:
     assert cut("It is late\nand cold.\nbye\n\nbye") == ["It is late\nand cold.", "bye", "bye"]
 
 
@@ -108,31 +108,31 @@ def test_code_stays_in_one_piece(fence: str) -> None:
     assert cut(f"Look:\n\n{code}\n\nDone.") == ["Look:", code, "Done."]
 
 
-def test_code_that_does_not_end_is_in_one_piece_too() -> None:
+def test_unterminated_code_stays_in_one_piece_too() -> None:
     assert cut("```\nx = 1. Then.\n\nY = 2. ``` Z.") == ["```\nx = 1. Then.\n\nY = 2. ``` Z."]
 
 
-def test_code_within_a_line_is_no_fence() -> None:
+def test_inline_code_is_not_a_fence() -> None:
     assert cut("```x = 1``` is code. So is this.") == ["```x = 1``` is code.", "So is this."]
 
 
-def test_a_long_sentence_is_cut_at_its_commas() -> None:
+def test_a_long_sentence_is_split_at_its_commas() -> None:
     clauses = cut("This is the first one. " + "It goes on, and on, without an end, " * 20)
     assert all(len(clause) <= MOST_CHARS and clause.endswith(",") for clause in clauses[1:])
 
 
-def test_a_long_sentence_without_commas_is_cut_between_words() -> None:
+def test_a_long_sentence_without_commas_is_split_between_words() -> None:
     clauses = cut("word " * 200)
     assert {len(clause) % 5 for clause in clauses} == {4}
     assert max(map(len, clauses)) <= MOST_CHARS
 
 
-def test_a_long_address_is_not_cut() -> None:
+def test_a_long_address_is_not_split() -> None:
     address = "https://example.com/" + "a,b.c" * 150
     assert cut(f"Look at {address} now.") == ["Look at", address, "now."]
 
 
-def test_what_is_not_even_an_address_is_cut_somewhere() -> None:
+def test_an_endless_word_is_split_somewhere() -> None:
     assert [len(clause) for clause in cut("x" * 2_500)] == [MOST_WORD_CHARS, MOST_WORD_CHARS, 500]
 
 
@@ -143,20 +143,20 @@ def test_after_the_end_a_new_text_begins() -> None:
     assert clauses.push("The weather in Berlin is fine, and") == ["The weather in Berlin is fine,"]
 
 
-def test_nothing_is_no_clause() -> None:
+def test_empty_text_gives_no_clause() -> None:
     assert cut("", " \n\t ", "") == []
 
 
 @given(TEXTS)
 @example("a. ((((((((((b")
-def test_nothing_is_lost_or_doubled(text: str) -> None:
+def test_no_text_is_lost_or_repeated(text: str) -> None:
     clauses = cut(text)
     assert "".join("".join(clauses).split()) == "".join(text.split())
     assert all(clauses)
 
 
 @given(TEXTS, st.lists(st.integers(0, 400)))
-def test_the_cuts_are_the_same_however_the_text_arrives(text: str, places: list[int]) -> None:
+def test_the_clauses_are_the_same_however_the_text_arrives(text: str, places: list[int]) -> None:
     edges = [0, *sorted(place for place in places if place < len(text)), len(text)]
     deltas = [text[first:last] for first, last in pairwise(edges)]
     assert cut(*deltas) == cut(text) == cut(*text)

@@ -42,7 +42,7 @@ def workers() -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def moonshine(models_dir: Path, workers: Workers) -> MoonshineRecognizer:
-    """It is not loaded: who asks it first does that."""
+    """The model is not loaded: the first request loads it."""
     return MoonshineRecognizer(models_dir, workers)
 
 
@@ -78,12 +78,12 @@ class Impatience(Event):
         return self.patience < 0
 
 
-async def test_sentences_are_heard(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+async def test_sentences_are_recognized(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
     heard = [await moonshine.recognize(pcm) for pcm in speech[:-1]]
     assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE, heard
 
 
-def test_a_processor_without_exact_int8_hears_no_worse(
+def test_a_processor_without_exact_int8_is_no_less_accurate(
     models_dir: Path, speech: Sequence[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_module, "_is_int8_exact", lambda: False)
@@ -92,7 +92,7 @@ def test_a_processor_without_exact_int8_hears_no_worse(
     assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE, heard
 
 
-async def test_speech_that_is_too_long_for_the_model_is_heard_as_one(
+async def test_speech_too_long_for_the_model_is_recognized_as_one_text(
     moonshine: MoonshineRecognizer, speech: Sequence[bytes]
 ) -> None:
     assert len(speech[-1]) > 22 * 2 * MICROPHONE_HZ
@@ -100,13 +100,15 @@ async def test_speech_that_is_too_long_for_the_model_is_heard_as_one(
     assert error_rate([(STORY, heard)]) <= MAX_ERROR_RATE, heard
 
 
-async def test_four_at_once_are_heard_as_each_alone(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+async def test_four_concurrent_requests_give_the_same_text_as_single_ones(
+    moonshine: MoonshineRecognizer, speech: Sequence[bytes]
+) -> None:
     some = speech[:4]
     alone = [await moonshine.recognize(pcm) for pcm in some]
     assert await asyncio.gather(*(moonshine.recognize(pcm) for pcm in some)) == alone
 
 
-async def test_what_is_given_up_costs_little(models_dir: Path, speech: Sequence[bytes]) -> None:
+async def test_a_cancelled_request_costs_little(models_dir: Path, speech: Sequence[bytes]) -> None:
     workers = Workers(threads=1)
     moonshine = MoonshineRecognizer(models_dir, workers)
     moonshine.load()
@@ -123,7 +125,7 @@ async def test_what_is_given_up_costs_little(models_dir: Path, speech: Sequence[
     assert time.process_time() - begun_s < whole_s / 2
 
 
-def test_it_looks_between_tokens_whether_somebody_waits(model: Moonshine, speech: Sequence[bytes]) -> None:
+def test_it_checks_between_tokens_whether_it_was_cancelled(model: Moonshine, speech: Sequence[bytes]) -> None:
     signal = to_signal(speech[0])
     part = model.transcribe(signal, Impatience(3))
     whole = model.transcribe(signal, Event())
@@ -156,14 +158,14 @@ class Counted(Event):
 
 
 def tokens_of(model: Moonshine, signal: Signal) -> Sequence[int]:
-    """Those of a draft, which lacks the last one."""
+    """The tokens of a draft, which lacks the last one."""
     model._drafts = Drafts()
     model.transcribe(signal, Event())
     return model._drafts.find(signal)
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_draft_changes_nothing_but_the_time(models_dir: Path, speech: Sequence[bytes], place: int) -> None:
+def test_a_draft_changes_only_the_time(models_dir: Path, speech: Sequence[bytes], place: int) -> None:
     model = Moonshine(find_files(models_dir))
     signal = to_signal(speech[place])
     known = list(tokens_of(model, signal))
@@ -182,7 +184,7 @@ def test_a_draft_changes_nothing_but_the_time(models_dir: Path, speech: Sequence
     assert counted.asked < plain.asked / 2
 
 
-def test_somebody_who_speaks_on_is_heard_as_if_for_the_first_time(model: Moonshine, speech: Sequence[bytes]) -> None:
+def test_continued_speech_is_recognized_as_without_a_draft(model: Moonshine, speech: Sequence[bytes]) -> None:
     signal = to_signal(speech[1])
     model._drafts = Drafts()
     whole = model.transcribe(signal, Event())
@@ -194,7 +196,7 @@ def test_somebody_who_speaks_on_is_heard_as_if_for_the_first_time(model: Moonshi
     assert counted.asked < len(whole.split())
 
 
-def test_nothing_is_written_for_nobody(model: Moonshine, speech: Sequence[bytes]) -> None:
+def test_a_cancelled_request_decodes_no_tokens(model: Moonshine, speech: Sequence[bytes]) -> None:
     assert model.transcribe(to_signal(speech[0]), Impatience(0)) == ""
 
 
@@ -203,24 +205,24 @@ async def test_half_a_sample_at_the_end_is_left_out(moonshine: MoonshineRecogniz
 
 
 @pytest.mark.parametrize("pcm", [b"", b"\x01", b"\x01\x02\x03", bytes(3_198)])
-async def test_what_is_too_short_for_a_word_has_none(moonshine: MoonshineRecognizer, pcm: bytes) -> None:
+async def test_audio_too_short_for_a_word_has_no_words(moonshine: MoonshineRecognizer, pcm: bytes) -> None:
     assert await moonshine.recognize(pcm) == ""
 
 
-async def test_the_shortest_sound_that_is_looked_at_is_no_trouble(moonshine: MoonshineRecognizer) -> None:
+async def test_the_shortest_accepted_audio_is_handled(moonshine: MoonshineRecognizer) -> None:
     assert len(await moonshine.recognize(from_signal(noise(0.1, level=0.1)))) < 20
 
 
 @pytest.mark.parametrize("level", [0.0, 0.001, 0.1, 10.0])
-async def test_there_are_no_words_in_noise(moonshine: MoonshineRecognizer, level: float) -> None:
+async def test_noise_has_no_words(moonshine: MoonshineRecognizer, level: float) -> None:
     assert await moonshine.recognize(from_signal(noise(2.0, level))) == ""
 
 
-async def test_a_minute_of_noise_is_no_trouble(moonshine: MoonshineRecognizer) -> None:
+async def test_a_minute_of_noise_is_handled(moonshine: MoonshineRecognizer) -> None:
     assert await moonshine.recognize(from_signal(noise(60.0, level=0.02))) == ""
 
 
-def test_files_that_are_missing_are_told_when_it_is_made(tmp_path: Path, workers: Workers) -> None:
+def test_missing_files_are_reported_on_construction(tmp_path: Path, workers: Workers) -> None:
     with pytest.raises(SpeechError, match=r"encoder_model\.ort.*antiphon models pull"):
         MoonshineRecognizer(tmp_path, workers)
 
@@ -238,7 +240,7 @@ def test_files_that_are_missing_are_told_when_it_is_made(tmp_path: Path, workers
         ([4, *[7, 8, 9, 10, 11] * 3], None),
     ],
 )
-def test_a_text_that_goes_round_in_circles_is_cut_after_the_first_round(tokens: list[int], kept: int | None) -> None:
+def test_a_looping_text_is_cut_after_the_first_repetition(tokens: list[int], kept: int | None) -> None:
     assert find_loop(tokens) == kept
 
 
@@ -253,5 +255,5 @@ def test_a_text_that_goes_round_in_circles_is_cut_after_the_first_round(tokens: 
         ("", ""),
     ],
 )
-def test_old_spellings_become_today_s(text: str, modern: str) -> None:
+def test_old_spellings_are_modernized(text: str, modern: str) -> None:
     assert modernize(text) == modern

@@ -23,7 +23,7 @@ def made(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(made: Path, tmp_path: Path) -> ModelFiles:
-    """With graphs of their own, to be spoilt."""
+    """Model files with their own copies of the graphs, which tests may damage."""
     shutil.copytree(made, tmp_path / "models", symlinks=True)
     return find_files(tmp_path / "models")
 
@@ -40,19 +40,19 @@ def cut_in_half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_they_are_made_once(files: ModelFiles) -> None:
+def test_the_derived_files_are_made_once(files: ModelFiles) -> None:
     before = stamps(files)
     Moonshine(files)
     assert stamps(files) == before
 
 
-def test_others_may_read_them(files: ModelFiles) -> None:
+def test_the_derived_files_are_readable_by_others(files: ModelFiles) -> None:
     modes = {path.stat().st_mode & 0o777 for path in kept(files)[0].iterdir()}
     assert modes == {0o644}
 
 
 @pytest.mark.parametrize("spoil", [cut_in_half, Path.unlink])
-def test_if_they_are_damaged_they_are_made_anew(files: ModelFiles, spoil: Callable[[Path], None]) -> None:
+def test_damaged_derived_files_are_rebuilt(files: ModelFiles, spoil: Callable[[Path], None]) -> None:
     (folder,) = kept(files)
     weights = folder / "decoder.weights"
     size = weights.stat().st_size
@@ -61,7 +61,9 @@ def test_if_they_are_damaged_they_are_made_anew(files: ModelFiles, spoil: Callab
     assert weights.stat().st_size == size
 
 
-def test_another_onnxruntime_makes_its_own_in_their_place(files: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_onnxruntime_version_replaces_the_derived_files(
+    files: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (before,) = kept(files)
     monkeypatch.setattr(onnxruntime, "__version__", "99.0")
     Moonshine(files)
@@ -69,7 +71,7 @@ def test_another_onnxruntime_makes_its_own_in_their_place(files: ModelFiles, mon
     assert after != before
 
 
-def test_without_a_cache_they_are_made_for_this_time(files: ModelFiles) -> None:
+def test_without_a_writable_cache_they_are_made_for_one_run(files: ModelFiles) -> None:
     shutil.rmtree(files.cache_dir)
     files.cache_dir.write_text("in the way")
     Moonshine(files)
@@ -78,7 +80,7 @@ def test_without_a_cache_they_are_made_for_this_time(files: ModelFiles) -> None:
 
 @pytest.mark.parametrize("name", ["encoder_model.ort", "decoder_model_merged.ort"])
 @pytest.mark.parametrize("content", [b"", b"no model", bytes(10_000)])
-def test_files_that_hold_no_model_are_told(made: Path, tmp_path: Path, name: str, content: bytes) -> None:
+def test_files_that_contain_no_model_are_reported(made: Path, tmp_path: Path, name: str, content: bytes) -> None:
     folder = tmp_path / "moonshine-base-en"
     folder.mkdir()
     for each in (made / "moonshine-base-en").iterdir():
@@ -90,7 +92,7 @@ def test_files_that_hold_no_model_are_told(made: Path, tmp_path: Path, name: str
     assert not kept(find_files(tmp_path))
 
 
-def test_the_model_of_something_else_is_told(made: Path, tmp_path: Path) -> None:
+def test_the_model_of_something_else_is_reported(made: Path, tmp_path: Path) -> None:
     folder = tmp_path / "moonshine-base-en"
     folder.mkdir()
     source = made.resolve() / "moonshine-base-en"
@@ -104,7 +106,7 @@ def test_the_model_of_something_else_is_told(made: Path, tmp_path: Path) -> None
         Moonshine(find_files(tmp_path))
 
 
-def test_tokens_that_cannot_be_read_are_told(made: Path, tmp_path: Path) -> None:
+def test_unreadable_tokens_are_reported(made: Path, tmp_path: Path) -> None:
     folder = tmp_path / "moonshine-base-en"
     shutil.copytree(made / "moonshine-base-en", folder)
     (folder / "tokenizer.bin").write_bytes(b"\x7f")
@@ -113,7 +115,7 @@ def test_tokens_that_cannot_be_read_are_told(made: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin"])
-def test_a_file_that_is_missing_is_told(made: Path, tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_reported(made: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "moonshine-base-en"
     shutil.copytree(made / "moonshine-base-en", folder)
     (folder / name).unlink()
@@ -121,7 +123,7 @@ def test_a_file_that_is_missing_is_told(made: Path, tmp_path: Path, name: str) -
         find_files(tmp_path)
 
 
-def test_a_file_that_vanishes_is_told(files: ModelFiles, tmp_path: Path) -> None:
+def test_a_file_that_vanishes_is_reported(files: ModelFiles, tmp_path: Path) -> None:
     gone = ModelFiles(tmp_path / "gone.ort", files.decoder, files.tokenizer, files.cache_dir)
     with pytest.raises(SpeechError, match=r"gone\.ort"):
         open_graphs(gone, lambda folder: folder)

@@ -41,7 +41,7 @@ def test_tokens_make_a_text(tokens: list[int], text: str) -> None:
 
 
 @pytest.mark.parametrize("file", [b"", pack([b"a", b"b"]), FILE[:-1], FILE + b"\x05", FILE + b"\xff"])
-def test_a_file_that_is_damaged_is_refused(file: bytes) -> None:
+def test_a_damaged_file_is_refused(file: bytes) -> None:
     with pytest.raises(ValueError, match="it "):
         Tokens(file)
 
@@ -72,18 +72,18 @@ def sound(seed: int, seconds: float = 2.0) -> Signal:
     return np.random.default_rng(seed).normal(0, 0.1, int(seconds * MICROPHONE_HZ)).astype(np.float32)
 
 
-def test_speech_that_goes_on_is_known_by_its_beginning(drafts: Drafts) -> None:
+def test_continued_speech_is_recognized_by_its_beginning(drafts: Drafts) -> None:
     drafts.keep(sound(1)[:MICROPHONE_HZ], [5, 6, 7])
     assert drafts.find(sound(1)) == [5, 6]
 
 
-def test_other_speech_is_not(drafts: Drafts) -> None:
+def test_other_speech_has_no_draft(drafts: Drafts) -> None:
     drafts.keep(sound(1), [5, 6, 7])
     assert drafts.find(sound(2)) == ()
     assert drafts.find(sound(1)[1:]) == ()
 
 
-def test_the_newest_draft_counts(drafts: Drafts) -> None:
+def test_the_newest_draft_wins(drafts: Drafts) -> None:
     drafts.keep(sound(1)[:MICROPHONE_HZ], [5, 6, 7])
     drafts.keep(sound(1), [5, 8, 9, 10])
     assert drafts.find(sound(1)) == [5, 8, 9]
@@ -96,7 +96,7 @@ def test_a_draft_is_soon_forgotten(drafts: Drafts, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("samples", [0, 1, BEGINNING - 1])
-def test_what_is_too_short_to_be_known_again_is_not_kept(drafts: Drafts, samples: int) -> None:
+def test_speech_too_short_to_be_matched_is_not_kept(drafts: Drafts, samples: int) -> None:
     drafts.keep(sound(1)[:samples], [5, 6, 7])
     assert drafts.find(sound(1)[:samples]) == ()
 
@@ -107,7 +107,7 @@ def test_a_draft_may_be_empty(drafts: Drafts, tokens: list[int]) -> None:
     assert list(drafts.find(sound(1))) == []
 
 
-def test_the_oldest_give_way(drafts: Drafts) -> None:
+def test_the_oldest_drafts_are_dropped(drafts: Drafts) -> None:
     sounds = [sound(seed, 0.5) for seed in range(MAX_DRAFTS + 1)]
     for each in sounds:
         drafts.keep(each, [5, 6])

@@ -22,7 +22,7 @@ def length_s(piece: Piece) -> float:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 5.0, LONGEST_S])
-def test_what_is_short_enough_is_one_piece(seconds: float) -> None:
+def test_short_audio_is_one_piece(seconds: float) -> None:
     (piece,) = cut(talk(seconds))
     assert length_s(piece) == pytest.approx(seconds)
 
@@ -34,18 +34,18 @@ def test_the_cut_is_within_a_pause() -> None:
     assert length_s(first) + length_s(second) == pytest.approx(15.6)
 
 
-def test_without_a_pause_two_pieces_share_some_time() -> None:
+def test_without_a_pause_two_pieces_overlap() -> None:
     first, second = cut(talk(15.0))
     assert second.shared_s == SHARED_S
     assert length_s(first) + length_s(second) == pytest.approx(15.0 + SHARED_S)
 
 
-def test_a_short_gap_between_words_is_no_pause() -> None:
+def test_a_short_gap_between_words_is_not_a_pause() -> None:
     *_, last = cut(np.concatenate([talk(9.0), pause(0.1), talk(6.0)]))
     assert last.shared_s == SHARED_S
 
 
-def test_no_piece_is_longer_than_the_model_likes() -> None:
+def test_no_piece_is_longer_than_the_model_accepts() -> None:
     assert max(length_s(piece) for piece in cut(talk(100.0))) <= LONGEST_S
 
 
@@ -67,14 +67,14 @@ def test_silence_is_cut_too() -> None:
         ("", "", ""),
     ],
 )
-def test_words_of_the_shared_time_are_there_once(before: str, after: str, joined: str) -> None:
+def test_words_in_the_overlap_appear_once(before: str, after: str, joined: str) -> None:
     assert join(before, after, SHARED_S) == joined
 
 
-def test_a_small_word_far_from_the_seam_is_not_taken_for_the_same() -> None:
+def test_a_small_word_far_from_the_seam_is_not_merged() -> None:
     before, after = "The dog ate my homework and all of my bread today", "Nobody believed it of him then, but the dog"
     assert join(before, after, SHARED_S) == f"{before} {after}"
 
 
-def test_pieces_without_a_shared_time_follow_each_other() -> None:
+def test_pieces_without_an_overlap_are_concatenated() -> None:
     assert join("Is it the dog?", "The dog it is.", 0.0) == "Is it the dog? The dog it is."

@@ -1,4 +1,4 @@
-"""What servers do that OpenAI's does not, and what it refuses. What a good one does is in the contracts."""
+"""Misbehaving servers and refusals. The contract tests cover well-behaved servers."""
 
 import asyncio
 import json
@@ -134,7 +134,7 @@ async def test_audio_is_sent_as_a_wav_file_with_the_model_and_the_key() -> None:
     assert b'name="model"' in request.body
 
 
-async def test_a_server_of_one_s_own_gets_no_key_where_there_is_none() -> None:
+async def test_a_self_hosted_server_gets_no_key_where_there_is_none() -> None:
     async with serve(told({"text": "Hello."})) as server:
         await recognize(server, key=None)
     assert "authorization" not in server.requests[0].headers
@@ -161,7 +161,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("answer", "says"), REFUSALS)
-async def test_a_refusal_is_told_in_a_sentence_without_the_key(answer: Answer, says: str) -> None:
+async def test_a_refusal_is_reported_in_a_sentence_without_the_key(answer: Answer, says: str) -> None:
     async with serve(answer, answer) as server:
         with pytest.raises(SpeechError, match=says) as heard:
             await recognize(server)
@@ -173,13 +173,13 @@ async def test_a_refusal_is_told_in_a_sentence_without_the_key(answer: Answer, s
         assert str(refused.value).startswith(f"openai:{server.url}#m ")
 
 
-async def test_a_rate_limit_can_be_told_from_a_failure() -> None:
+async def test_a_rate_limit_is_distinguished_from_a_failure() -> None:
     async with serve(told({"error": "slow down"}, 429)) as server:
         with pytest.raises(SpeechBusy):
             await recognize(server)
 
 
-async def test_a_server_that_wants_a_key_says_so() -> None:
+async def test_a_server_that_needs_a_key_is_reported() -> None:
     async with serve(told({}, 401)) as server:
         with pytest.raises(SpeechError, match="wants an API key"):
             await recognize(server, key=None)
@@ -197,7 +197,7 @@ async def test_a_server_that_wants_a_key_says_so() -> None:
         Answer(),
     ],
 )
-async def test_an_answer_that_is_no_transcript_is_told_as_such(answer: Answer) -> None:
+async def test_a_response_that_is_not_a_transcript_is_reported(answer: Answer) -> None:
     async with serve(answer) as server:
         with pytest.raises(SpeechError, match="the right address"):
             await recognize(server)
@@ -208,20 +208,20 @@ async def test_a_kept_connection_that_has_died_is_replaced() -> None:
         assert await recognize(server) == "Hello."
 
 
-async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
+async def test_an_unreachable_server_is_reported_with_its_address() -> None:
     async with serve() as server:
         pass
     with pytest.raises(SpeechError, match=f"cannot be reached.* {server.url}"):
         await recognize(server)
 
 
-async def test_a_server_that_is_silent_is_given_up() -> None:
+async def test_a_silent_server_times_out() -> None:
     async with serve(Answer(is_stalled=True)) as server:
         with pytest.raises(SpeechError, match="did not answer in time"):
             await recognize(server, answer_timeout_s=0.1)
 
 
-async def test_who_gives_up_leaves_the_server() -> None:
+async def test_a_cancelled_request_disconnects_from_the_server() -> None:
     async with serve(Answer(is_stalled=True)) as server:
         asking = asyncio.create_task(recognize(server))
         await asyncio.wait_for(server.asked.wait(), 5)
@@ -247,7 +247,7 @@ async def test_who_gives_up_leaves_the_server() -> None:
         ({"speed": 0.0}, "alloy", 0.25),
     ],
 )
-async def test_speech_is_asked_for_as_pcm_in_a_voice_and_at_a_speed(
+async def test_speech_is_requested_as_pcm_with_a_voice_and_a_speed(
     how: dict[str, Any], voice: str, speed: float | None
 ) -> None:
     async with serve(sound(bytes(100))) as server:
@@ -265,7 +265,7 @@ async def test_the_chosen_voice_comes_first_and_openai_s_follow() -> None:
     assert synthesizer.name == "openai:tts"
 
 
-async def test_samples_are_whole_however_the_bytes_come() -> None:
+async def test_samples_are_whole_however_the_bytes_arrive() -> None:
     async with serve(sound(b"\1", b"\2\3\4\5", b"\6", b"\7")) as server:
         synthesizer = OpenAISynthesizer(server.url, "m", KEY)
         pieces = [each.pcm async for each in synthesizer.speak("Hello.")]
@@ -275,7 +275,7 @@ async def test_samples_are_whole_however_the_bytes_come() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "…"])
-async def test_a_text_without_a_sound_is_not_even_sent(text: str) -> None:
+async def test_a_silent_text_is_not_sent(text: str) -> None:
     async with serve() as server:
         assert await speak(server, text) == b""
     assert server.requests == []
@@ -287,7 +287,7 @@ async def test_half_a_character_does_not_stop_the_rest() -> None:
 
 
 @pytest.mark.parametrize("text", ["This is a sentence. " * 700, "word " * 2_500, "x" * 10_000])
-async def test_a_long_text_is_spoken_whole_in_portions_that_are_taken(text: str) -> None:
+async def test_a_long_text_is_spoken_completely_in_accepted_portions(text: str) -> None:
     async with serve(*[sound(bytes(10))] * 4) as server:
         await speak(server, text)
     portions = [json.loads(request.body)["input"] for request in server.requests]
@@ -295,7 +295,7 @@ async def test_a_long_text_is_spoken_whole_in_portions_that_are_taken(text: str)
     assert "".join("".join(portions).split()) == "".join(text.split())
 
 
-async def test_a_long_text_is_cut_between_sentences() -> None:
+async def test_a_long_text_is_split_between_sentences() -> None:
     async with serve(*[sound(bytes(10))] * 4) as server:
         await speak(server, "This is a sentence. " * 700)
     assert all(json.loads(request.body)["input"].rstrip().endswith(".") for request in server.requests)
@@ -311,13 +311,13 @@ async def test_a_long_text_is_cut_between_sentences() -> None:
         Answer((b"<html></html>",), kind="text/html"),
     ],
 )
-async def test_an_answer_that_is_no_pcm_is_not_played(answer: Answer) -> None:
+async def test_a_response_that_is_not_pcm_is_not_played(answer: Answer) -> None:
     async with serve(answer) as server:
         with pytest.raises(SpeechError, match="the right address"):
             await speak(server)
 
 
-async def test_a_server_that_breaks_off_is_told_after_what_it_said() -> None:
+async def test_a_server_that_breaks_off_is_reported_after_its_audio() -> None:
     async with serve(sound(bytes(100), is_cut=True)) as server:
         synthesizer = OpenAISynthesizer(server.url, "m", KEY)
         sounds = synthesizer.speak("Hello.")
@@ -327,13 +327,13 @@ async def test_a_server_that_breaks_off_is_told_after_what_it_said() -> None:
         await synthesizer.aclose()
 
 
-async def test_a_server_that_stops_in_mid_sentence_is_given_up() -> None:
+async def test_a_server_that_stalls_in_mid_sentence_times_out() -> None:
     async with serve(sound(bytes(100), is_stalled=True)) as server:
         with pytest.raises(SpeechError, match="did not answer in time"):
             await speak(server, answer_timeout_s=0.1)
 
 
-async def test_who_stops_listening_leaves_the_server() -> None:
+async def test_a_reader_that_stops_disconnects_from_the_server() -> None:
     async with serve(sound(bytes(100), is_stalled=True)) as server:
         synthesizer = OpenAISynthesizer(server.url, "m", KEY)
         sounds = synthesizer.speak("Hello.")

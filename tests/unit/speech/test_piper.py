@@ -61,24 +61,24 @@ def length_ms(sounds: list[Sound]) -> int:
     return sum(duration_ms(sound.pcm, HZ) for sound in sounds)
 
 
-async def test_a_sentence_comes_in_pieces_of_which_the_first_is_short(piper: PiperSynthesizer) -> None:
+async def test_a_sentence_comes_in_chunks_with_a_short_first_one(piper: PiperSynthesizer) -> None:
     sounds = await say(piper, SENTENCE)
     assert len(sounds) >= 3
     assert duration_ms(sounds[0].pcm, HZ) < 450
 
 
-async def test_only_the_last_piece_says_that_nothing_is_left(piper: PiperSynthesizer) -> None:
+async def test_only_the_last_chunk_reports_no_remaining_audio(piper: PiperSynthesizer) -> None:
     left = [sound.left_ms for sound in await say(piper, f"{SENTENCE} And that is all.")]
     assert left[-1] == 0
     assert all(left[:-1])
 
 
-async def test_what_is_left_is_known_from_the_first_piece_on(piper: PiperSynthesizer) -> None:
+async def test_the_remaining_duration_is_known_from_the_first_chunk(piper: PiperSynthesizer) -> None:
     first, *rest = await say(piper, SENTENCE)
     assert first.left_ms == pytest.approx(length_ms(rest), abs=400)
 
 
-async def test_what_is_left_of_several_sentences_is_a_fair_guess(piper: PiperSynthesizer) -> None:
+async def test_the_remaining_duration_of_several_sentences_is_a_fair_estimate(piper: PiperSynthesizer) -> None:
     first, *rest = await say(piper, " ".join(SENTENCES))
     assert first.left_ms == pytest.approx(length_ms(rest), rel=0.3)
 
@@ -95,17 +95,17 @@ async def test_a_speed_out_of_range_is_the_nearest_in_range(
     assert await say(piper, "Hello!", speed=speed) == await say(piper, "Hello!", speed=as_if)
 
 
-async def test_an_unknown_voice_is_the_usual_one(piper: PiperSynthesizer) -> None:
+async def test_an_unknown_voice_falls_back_to_the_default(piper: PiperSynthesizer) -> None:
     assert await say(piper, "Hello!", voice="nobody") == await say(piper, "Hello!", voice="joe")
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t", "...", "?!", "— – -", '"()"', "\u200b", "\x00", "\ud800"])
-async def test_a_text_without_a_sound_makes_none(piper: PiperSynthesizer, text: str) -> None:
+async def test_a_silent_text_gives_no_audio(piper: PiperSynthesizer, text: str) -> None:
     assert await say(piper, text) == []
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "one \ud800 two", "日本語", "[[x]]", "9" * 40, "<b>&amp;</b>", "\u202eabc"])
-async def test_odd_text_is_spoken_somehow(piper: PiperSynthesizer, text: str) -> None:
+async def test_unusual_text_is_spoken_without_an_error(piper: PiperSynthesizer, text: str) -> None:
     assert (await say(piper, text))[-1].left_ms == 0
 
 
@@ -117,16 +117,14 @@ async def test_a_long_text_begins_like_a_short_one(piper: PiperSynthesizer, text
     assert len(first.pcm) < len(second.pcm) < 3 * HZ
 
 
-async def test_nobody_waits_for_the_rest_of_what_somebody_else_hears(
-    piper: PiperSynthesizer, workers: NotingWorkers
-) -> None:
+async def test_a_request_does_not_wait_for_the_rest_of_another(piper: PiperSynthesizer, workers: NotingWorkers) -> None:
     workers.urgencies.clear()
     await say(piper, SENTENCE)
     assert workers.urgencies[0] is Urgency.NOW
     assert set(workers.urgencies[1:]) == {Urgency.SOON}
 
 
-async def test_an_answer_that_has_begun_is_finished_though_no_other_can_begin(models_dir: Path) -> None:
+async def test_a_started_answer_is_finished_even_if_no_other_can_begin(models_dir: Path) -> None:
     workers = Workers(threads=1, max_waiting=0)
     piper = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
     sounds = piper.speak(SENTENCE)
@@ -145,7 +143,7 @@ async def test_an_answer_that_has_begun_is_finished_though_no_other_can_begin(mo
     assert heard[-1].left_ms == 0
 
 
-async def test_a_clause_of_an_answer_that_has_begun_is_spoken_though_no_other_can_begin(models_dir: Path) -> None:
+async def test_a_clause_of_a_started_answer_is_spoken_even_if_no_other_can_begin(models_dir: Path) -> None:
     workers = Workers(threads=1, max_waiting=0)
     piper = PiperSynthesizer(models_dir, workers, noise_scale=0.0)
     is_over = Event()
@@ -159,7 +157,7 @@ async def test_a_clause_of_an_answer_that_has_begun_is_spoken_though_no_other_ca
     await workers.aclose()
 
 
-async def test_what_nobody_reads_is_not_made(piper: PiperSynthesizer, workers: NotingWorkers) -> None:
+async def test_unread_audio_is_not_synthesized(piper: PiperSynthesizer, workers: NotingWorkers) -> None:
     workers.urgencies.clear()
     sounds = piper.speak(SENTENCE)
     await anext(sounds)
@@ -167,7 +165,7 @@ async def test_what_nobody_reads_is_not_made(piper: PiperSynthesizer, workers: N
     assert len(workers.urgencies) == 1
 
 
-async def test_two_can_speak_at_once(piper: PiperSynthesizer) -> None:
+async def test_two_texts_can_be_synthesized_at_once(piper: PiperSynthesizer) -> None:
     alone = await say(piper, SENTENCE)
     together = await asyncio.gather(say(piper, SENTENCE), say(piper, SENTENCE))
     assert list(together) == [alone, alone]
@@ -197,7 +195,7 @@ async def test_nothing_is_clipped(piper: PiperSynthesizer) -> None:
     assert max([float(np.abs(await signal_of(piper, text)).max()) for text in SENTENCES]) < 0.999
 
 
-def test_what_is_too_loud_is_bent_and_the_rest_is_left_alone() -> None:
+def test_loud_samples_are_compressed_and_the_rest_is_unchanged() -> None:
     signal = np.linspace(-3, 3, 601, dtype=np.float32)
     shaped = shape(signal, 1.0)
     assert np.all(np.diff(shaped) >= 0)
@@ -205,6 +203,6 @@ def test_what_is_too_loud_is_bent_and_the_rest_is_left_alone() -> None:
     np.testing.assert_array_equal(shaped[np.abs(signal) < 0.8], signal[np.abs(signal) < 0.8])
 
 
-def test_a_folder_without_voices_says_how_to_get_one(tmp_path: Path, workers: NotingWorkers) -> None:
+def test_a_folder_without_voices_is_reported_with_how_to_get_one(tmp_path: Path, workers: NotingWorkers) -> None:
     with pytest.raises(SpeechError, match="models pull"):
         PiperSynthesizer(tmp_path / "nowhere", workers)

@@ -1,4 +1,4 @@
-"""The files of voices: which there are, how their graphs are cut, and what is kept of that."""
+"""Voice files: which are found, how their graphs are split, and how the parts are cached."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ def speak_whole(model: Path, phonemes: list[str]) -> Any:
     return session.run(None, inputs)[0].reshape(-1)
 
 
-def test_pieces_are_sample_by_sample_what_the_whole_is(models_dir: Path, joe: LoadedVoice) -> None:
+def test_chunks_are_identical_to_the_whole_sample_by_sample(models_dir: Path, joe: LoadedVoice) -> None:
     (phonemes,) = joe.phonemize("The weather in Berlin is going to be sunny today, with light winds.")
     prior = joe.encode(phonemes, noise_scale=0.0)
     frames = prior.shape[-1]
@@ -84,13 +84,13 @@ def test_a_sentence_ends_in_its_mark(joe: LoadedVoice) -> None:
 
 
 @pytest.mark.parametrize("text", ["word " * 1_000, "9 " * 2_500, "x" * 5_000, "well, " * 800])
-def test_a_long_sentence_is_taken_in_portions(joe: LoadedVoice, text: str) -> None:
+def test_a_long_sentence_is_synthesized_in_portions(joe: LoadedVoice, text: str) -> None:
     portions = joe.phonemize(text)
     assert max(map(len, portions)) <= MAX_PHONEMES
     assert sum(map(len, portions)) > 1_000
 
 
-def test_voices_are_what_piper_made_the_usual_one_first(models_dir: Path, tmp_path: Path) -> None:
+def test_piper_voices_are_listed_with_the_default_first(models_dir: Path, tmp_path: Path) -> None:
     for id in ("joe", "anna"):
         add_voice(models_dir, tmp_path, id)
     (tmp_path / "smart-turn").mkdir()
@@ -98,25 +98,25 @@ def test_voices_are_what_piper_made_the_usual_one_first(models_dir: Path, tmp_pa
     assert list(find_voices(tmp_path)) == ["joe", "anna"]
 
 
-def test_a_voice_tells_its_name_and_language(models_dir: Path) -> None:
+def test_a_voice_has_a_name_and_a_language(models_dir: Path) -> None:
     voice = find_voices(models_dir)["joe"].voice
     assert (voice.name, voice.language) == ("Joe", "en-US")
 
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"audio": {}}', "{", '{"audio": {"sample_rate": 0}}'])
-def test_a_voice_with_a_broken_configuration_is_left_out(models_dir: Path, tmp_path: Path, broken: str) -> None:
+def test_a_voice_with_a_broken_configuration_is_skipped(models_dir: Path, tmp_path: Path, broken: str) -> None:
     add_voice(models_dir, tmp_path, "joe")
     (add_voice(models_dir, tmp_path, "bad") / "voice.onnx.json").write_text(broken)
     assert list(find_voices(tmp_path)) == ["joe"]
 
 
-def test_a_voice_with_other_phonemes_is_left_out(models_dir: Path, tmp_path: Path) -> None:
+def test_a_voice_with_other_phonemes_is_skipped(models_dir: Path, tmp_path: Path) -> None:
     add_voice(models_dir, tmp_path, "joe")
     add_voice(models_dir, tmp_path, "pinyin", phoneme_type="pinyin")
     assert list(find_voices(tmp_path)) == ["joe"]
 
 
-async def test_a_voice_at_another_rate_is_brought_to_ours(
+async def test_a_voice_at_another_rate_is_resampled_to_ours(
     models_dir: Path, tmp_path: Path, joe: LoadedVoice, workers: Workers
 ) -> None:
     text = "Hello, how are you today?"
@@ -129,7 +129,7 @@ async def test_a_voice_at_another_rate_is_brought_to_ours(
     assert spoken_ms == pytest.approx(frames * joe.frame_samples / 16, abs=250)
 
 
-async def test_a_file_that_is_no_voice_is_an_error_that_names_it(
+async def test_a_file_that_is_not_a_voice_is_an_error_that_names_it(
     models_dir: Path, tmp_path: Path, workers: Workers
 ) -> None:
     model = add_voice(models_dir, tmp_path, "bad") / "voice.onnx"
@@ -149,13 +149,13 @@ def folder_of(model: Path, cache_dir: Path) -> Path:
     return open_parts(model, cache_dir, lambda folder, plan: folder)
 
 
-def test_a_graph_is_cut_once(models_dir: Path, tmp_path: Path) -> None:
+def test_a_graph_is_split_once(models_dir: Path, tmp_path: Path) -> None:
     model = find_voices(models_dir)["joe"].model
     times = [(folder_of(model, tmp_path / "cache") / DECODER).stat().st_mtime_ns for _ in range(2)]
     assert times[0] == times[1]
 
 
-def test_parts_of_an_older_version_and_half_made_ones_give_way(models_dir: Path, tmp_path: Path) -> None:
+def test_outdated_and_incomplete_parts_are_replaced(models_dir: Path, tmp_path: Path) -> None:
     model = find_voices(models_dir)["joe"].model
     folder = folder_of(model, tmp_path)
     (tmp_path / "0123456789abcdef-0").mkdir()
@@ -176,7 +176,7 @@ def fill_with_nothing(path: Path) -> None:
 
 @pytest.mark.parametrize("part", [ENCODER, FLOW, DECODER])
 @pytest.mark.parametrize("spoil", [cut_in_half, fill_with_nothing, Path.unlink])
-def test_a_part_that_is_damaged_is_found_and_made_anew(
+def test_a_damaged_part_is_detected_and_rebuilt(
     cut: Path, tmp_path: Path, part: str, spoil: Callable[[Path], None]
 ) -> None:
     shutil.copytree(cut, tmp_path / "models", symlinks=True)
@@ -190,7 +190,7 @@ def test_a_part_that_is_damaged_is_found_and_made_anew(
     assert [log["event"] for log in logs] == ["cache_rebuilt"]
 
 
-def test_a_voice_whose_parts_are_kept_does_not_need_what_cuts_graphs(cut: Path) -> None:
+def test_a_voice_with_cached_parts_does_not_need_the_graph_tools(cut: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from antiphon.speech.engines.piper.files import find_voices\n"
@@ -202,7 +202,7 @@ def test_a_voice_whose_parts_are_kept_does_not_need_what_cuts_graphs(cut: Path) 
     assert run.stdout == "False\n"
 
 
-def test_loading_a_voice_decodes_no_more_at_once_than_speaking(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_a_voice_decodes_no_larger_batch_than_speaking(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """onnxruntime would keep the memory for as long as the process lives."""
     frames: list[int] = []
     decode = LoadedVoice.decode
@@ -217,7 +217,7 @@ def test_loading_a_voice_decodes_no_more_at_once_than_speaking(cut: Path, monkey
     assert max(frames) <= max(CHUNK_FRAMES)
 
 
-def test_where_nothing_can_be_written_the_parts_are_made_for_this_time(models_dir: Path, tmp_path: Path) -> None:
+def test_without_a_writable_cache_the_parts_are_made_for_one_run(models_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder would be")
     seen: set[str] = set()
 
@@ -231,7 +231,7 @@ def test_where_nothing_can_be_written_the_parts_are_made_for_this_time(models_di
     assert not folder.exists()
 
 
-def test_a_model_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(SpeechError, match=r"gone\.onnx"):
         folder_of(tmp_path / "gone.onnx", tmp_path)
 
@@ -242,8 +242,8 @@ def test_a_graph_of_something_else_is_an_error(models_dir: Path, tmp_path: Path)
         folder_of(vad, tmp_path)
 
 
-class Shelf:
-    """Voices that are quick to load, and note it."""
+class FakeVoices:
+    """Voices that load instantly, and record it."""
 
     def __init__(self, models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
         for id in ("joe", "anna", "bert", "carl", "slow"):
@@ -262,35 +262,35 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    return Shelf(models_dir, tmp_path, workers, monkeypatch)
+def fake_voices(models_dir: Path, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> FakeVoices:
+    return FakeVoices(models_dir, tmp_path, workers, monkeypatch)
 
 
-def test_the_voice_that_was_not_used_for_longest_makes_room_for_another(shelf: Shelf) -> None:
+def test_the_least_recently_used_voice_is_unloaded_for_another(fake_voices: FakeVoices) -> None:
     for id in ("joe", "anna", "bert", "joe", "carl"):
-        shelf.piper.load(id)
-    assert shelf.loaded == ["joe", "anna", "bert", "carl"]
+        fake_voices.piper.load(id)
+    assert fake_voices.loaded == ["joe", "anna", "bert", "carl"]
     for id in ("joe", "bert", "carl", "anna"):
-        shelf.piper.load(id)
-    assert shelf.loaded[4:] == ["anna"]
+        fake_voices.piper.load(id)
+    assert fake_voices.loaded[4:] == ["anna"]
 
 
-def test_a_voice_that_is_loading_keeps_nobody_from_speaking_with_another(shelf: Shelf) -> None:
-    shelf.piper.load("joe")
-    loading = Thread(target=shelf.piper.load, args=["slow"])
+def test_a_loading_voice_does_not_block_another(fake_voices: FakeVoices) -> None:
+    fake_voices.piper.load("joe")
+    loading = Thread(target=fake_voices.piper.load, args=["slow"])
     loading.start()
-    assert shelf.is_loading.wait(10)
-    speaking = Thread(target=shelf.piper.load, args=["joe"])
+    assert fake_voices.is_loading.wait(10)
+    speaking = Thread(target=fake_voices.piper.load, args=["joe"])
     speaking.start()
     speaking.join(10)
     was_kept_waiting = speaking.is_alive()
-    shelf.may_load.set()
+    fake_voices.may_load.set()
     loading.join(10)
     assert not was_kept_waiting
 
 
-def test_a_voice_with_several_speakers_is_cut_with_the_choice_of_the_speaker(tmp_path: Path) -> None:
-    """A model of such a model: there is none among the files here."""
+def test_a_multi_speaker_voice_is_split_with_its_speaker_input(tmp_path: Path) -> None:
+    """A minimal multi-speaker model, since none is among the files here."""
     weights = [
         helper.make_tensor("embedding", TensorProto.FLOAT, [2, 1], [0.0, 1.0]),
         helper.make_tensor("flow.weight", TensorProto.FLOAT, [1, 1, 5], [1.0] * 5),

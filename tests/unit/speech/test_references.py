@@ -25,22 +25,22 @@ REMOTE = [
 
 
 @pytest.mark.parametrize(("text", "reference"), [("moonshine", Local.MOONSHINE), *REMOTE])
-def test_what_listens_is_read_and_written_as_the_settings_have_it(text: str, reference: Reference) -> None:
+def test_a_recognizer_reference_round_trips_through_its_settings_form(text: str, reference: Reference) -> None:
     assert parse_stt(text) == reference
     assert str(reference) == text
 
 
 @pytest.mark.parametrize(("text", "reference"), [("piper", Local.PIPER), *REMOTE])
-def test_what_speaks_is_read_and_written_as_the_settings_have_it(text: str, reference: Reference) -> None:
+def test_a_synthesizer_reference_round_trips_through_its_settings_form(text: str, reference: Reference) -> None:
     assert parse_tts(text) == reference
     assert str(reference) == text
 
 
-def test_none_is_a_house_without_a_voice() -> None:
+def test_none_disables_the_synthesizer() -> None:
     assert parse_tts("none") is None
 
 
-def test_the_slash_at_the_end_of_an_address_makes_no_difference() -> None:
+def test_a_trailing_slash_makes_no_difference() -> None:
     assert parse_stt("openai:http://box:8080/v1/#m") == parse_stt("openai:http://box:8080/v1#m")
     assert parse_stt("wyoming:tcp://box:10300/") == parse_stt("wyoming:tcp://box:10300")
 
@@ -76,7 +76,7 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize(("text", "says"), NONSENSE)
-def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) -> None:
+def test_an_invalid_reference_is_refused_with_a_suggestion(text: str, says: str) -> None:
     for parse in (parse_stt, parse_tts):
         with pytest.raises(SpeechReferenceError, match=says) as refused:
             parse(text)
@@ -85,12 +85,12 @@ def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) ->
 
 
 @pytest.mark.parametrize("text", ["piper", "none"])
-def test_what_only_speaks_cannot_listen(text: str) -> None:
+def test_a_synthesizer_is_refused_as_a_recognizer(text: str) -> None:
     with pytest.raises(SpeechReferenceError, match=r'that recognises speech. Write "moonshine"'):
         parse_stt(text)
 
 
-def test_what_only_listens_cannot_speak() -> None:
+def test_a_recognizer_is_refused_as_a_synthesizer() -> None:
     with pytest.raises(SpeechReferenceError, match=r'that speaks. Write "piper".* or "none"'):
         parse_tts("moonshine")
 
@@ -109,22 +109,22 @@ def test_a_password_for_a_wyoming_server_is_not_repeated(address: str) -> None:
     assert "s3cret" not in str(refused.value)
 
 
-def test_openai_s_own_server_is_opened_by_its_key() -> None:
+def test_openais_own_server_is_opened_with_its_key() -> None:
     server = OpenAIServer("gpt-transcribe")
     assert server.base_url == OPENAI_URL
     assert server.key({"OPENAI_API_KEY": " k1\n"}) == "k1"
 
 
-def test_openai_s_own_server_is_not_asked_without_a_key() -> None:
+def test_openais_own_server_is_not_used_without_a_key() -> None:
     with pytest.raises(SpeechError, match="Set OPENAI_API_KEY"):
         OpenAIServer("gpt-transcribe").key({"OPENAI_API_KEY": " "})
 
 
-def test_a_server_of_one_s_own_may_want_no_key() -> None:
+def test_a_self_hosted_server_may_need_no_key() -> None:
     assert OpenAIServer("m", "http://box/v1").key({}) is None
 
 
-def test_a_key_that_cannot_be_one_is_refused_and_not_repeated() -> None:
+def test_an_invalid_key_is_refused_and_not_repeated() -> None:
     with pytest.raises(SpeechError, match="OPENAI_API_KEY") as refused:
         OpenAIServer("m", "http://box/v1").key({"OPENAI_API_KEY": "s3cret\x00"})
     assert "s3cret" not in str(refused.value)

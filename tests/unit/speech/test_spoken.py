@@ -63,14 +63,14 @@ def check(text: str, spoken: str) -> None:
         "They said",
     ],
 )
-def test_what_voices_read_well_is_left_alone(text: str) -> None:
+def test_text_that_voices_read_well_is_unchanged(text: str) -> None:
     check(text, text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "  \n ", "---", "***", "```", "🎉👍🏽", "| --- | --- |", "...", "\x00", "\ud800", "()"]
 )
-def test_what_cannot_be_said_is_nothing_or_a_word_about_it(text: str) -> None:
+def test_unspeakable_text_is_dropped_or_described(text: str) -> None:
     assert speakable(text) in ("", CODE_SHOWN)
 
 
@@ -130,7 +130,7 @@ def test_pictures_are_dropped(text: str, spoken: str) -> None:
         ("+1 555 123 4567", "plus 1, 5 5 5, 1 2 3, 4 5 6 7"),
     ],
 )
-def test_addresses_can_be_written_down_by_ear(text: str, spoken: str) -> None:
+def test_addresses_are_spoken_so_that_they_can_be_written_down(text: str, spoken: str) -> None:
     check(text, spoken)
 
 
@@ -148,7 +148,7 @@ def test_addresses_can_be_written_down_by_ear(text: str, spoken: str) -> None:
         ("5 kg/day, 3 times/week", "5 kilograms per day, 3 times per week"),
     ],
 )
-def test_measures_are_said_in_full(text: str, spoken: str) -> None:
+def test_measures_are_spoken_in_full(text: str, spoken: str) -> None:
     check(text, spoken)
 
 
@@ -163,7 +163,7 @@ def test_measures_are_said_in_full(text: str, spoken: str) -> None:
         ("$3-$5 / month", "3 dollars to 5 dollars per month"),
     ],
 )
-def test_money_is_said_in_full(text: str, spoken: str) -> None:
+def test_money_is_spoken_in_full(text: str, spoken: str) -> None:
     check(text, spoken)
 
 
@@ -180,7 +180,7 @@ def test_money_is_said_in_full(text: str, spoken: str) -> None:
         ("It opens at 9:00 a.m. on Mondays.", "It opens at 9 a.m. on Mondays."),
     ],
 )
-def test_dates_and_times_are_said_as_people_say_them(text: str, spoken: str) -> None:
+def test_dates_and_times_are_spoken_as_people_say_them(text: str, spoken: str) -> None:
     check(text, spoken)
 
 
@@ -200,7 +200,7 @@ def test_dates_and_times_are_said_as_people_say_them(text: str, spoken: str) -> 
         ("this - that -- those", "this, that, those"),
     ],
 )
-def test_signs_are_words(text: str, spoken: str) -> None:
+def test_symbols_are_spoken_as_words(text: str, spoken: str) -> None:
     check(text, spoken)
 
 
@@ -219,13 +219,13 @@ def test_an_abbreviation_does_not_end_the_sentence(text: str, spoken: str) -> No
 
 
 @given(TEXTS)
-def test_what_was_made_speakable_stays_as_it_is(text: str) -> None:
+def test_converting_spoken_text_again_changes_nothing(text: str) -> None:
     spoken = speakable(text)
     assert speakable(spoken) == spoken
 
 
 @given(TEXTS)
-def test_nothing_that_is_only_for_the_eye_is_left(text: str) -> None:
+def test_no_visual_markup_is_left(text: str) -> None:
     assert not set("*`|#~\n\x00") & set(speakable(text))
 
 

@@ -1,4 +1,4 @@
-"""Who goes first, who is refused, and what becomes of work that nobody wants any more."""
+"""The priority, refusal and cancellation of jobs."""
 
 import asyncio
 import os
@@ -54,13 +54,13 @@ async def bench() -> AsyncIterator[Bench]:
     await bench.workers.aclose()
 
 
-async def test_a_job_gives_its_result(bench: Bench) -> None:
+async def test_a_job_returns_its_result(bench: Bench) -> None:
     bench.let_go()
     assert await bench.workers.run(bench.job("one")) == "one"
     assert bench.workers.is_idle
 
 
-async def test_what_a_job_raises_is_raised(bench: Bench) -> None:
+async def test_an_error_of_a_job_is_raised(bench: Bench) -> None:
     def fail(abandoned: Event) -> None:
         raise ValueError("broken")
 
@@ -69,7 +69,7 @@ async def test_what_a_job_raises_is_raised(bench: Bench) -> None:
     assert bench.workers.is_idle
 
 
-async def test_the_most_urgent_goes_first_and_else_who_came_first(bench: Bench) -> None:
+async def test_jobs_run_by_urgency_and_then_in_order(bench: Bench) -> None:
     await bench.occupy()
     waiting = [bench.start("soon", Urgency.SOON), bench.start("now"), bench.start("now, too")]
     await asyncio.sleep(0)
@@ -78,7 +78,7 @@ async def test_the_most_urgent_goes_first_and_else_who_came_first(bench: Bench) 
     assert bench.done == ["first", "now", "now, too", "soon"]
 
 
-async def test_what_is_idle_is_refused_unless_a_thread_is_free(bench: Bench) -> None:
+async def test_an_idle_job_is_refused_unless_a_thread_is_free(bench: Bench) -> None:
     await bench.occupy()
     with pytest.raises(SpeechBusy, match="Please try again"):
         await bench.workers.run(bench.job("aside"), Urgency.IDLE)
@@ -87,7 +87,7 @@ async def test_what_is_idle_is_refused_unless_a_thread_is_free(bench: Bench) -> 
     assert await bench.workers.run(bench.job("aside"), Urgency.IDLE) == "aside"
 
 
-async def test_no_more_wait_than_can_be_done_in_time(bench: Bench) -> None:
+async def test_the_job_queue_is_bounded(bench: Bench) -> None:
     await bench.occupy()
     waiting = [bench.start(str(number)) for number in range(3)]
     await asyncio.sleep(0)
@@ -97,7 +97,7 @@ async def test_no_more_wait_than_can_be_done_in_time(bench: Bench) -> None:
     assert await asyncio.gather(*waiting) == ["0", "1", "2"]
 
 
-async def test_the_rest_of_what_was_begun_is_not_refused(bench: Bench) -> None:
+async def test_a_job_that_continues_a_started_answer_is_not_refused(bench: Bench) -> None:
     await bench.occupy()
     waiting = [bench.start(str(number)) for number in range(3)]
     await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_the_rest_of_what_was_begun_is_not_refused(bench: Bench) -> None:
     assert await asyncio.gather(*waiting, rest) == ["0", "1", "2", "the rest"]
 
 
-async def test_a_job_that_waits_and_is_given_up_never_runs_and_leaves_its_place(bench: Bench) -> None:
+async def test_a_cancelled_queued_job_never_runs_and_frees_its_place(bench: Bench) -> None:
     first = await bench.occupy()
     waiting = [bench.start(str(number)) for number in range(3)]
     await asyncio.sleep(0)
@@ -120,7 +120,7 @@ async def test_a_job_that_waits_and_is_given_up_never_runs_and_leaves_its_place(
     assert bench.done == ["first", "0", "2", "another"]
 
 
-async def test_a_running_job_that_is_given_up_is_told_so_and_keeps_its_thread_until_it_stops(bench: Bench) -> None:
+async def test_a_cancelled_running_job_is_signalled_and_keeps_its_thread_until_it_stops(bench: Bench) -> None:
     told = Event()
 
     def stubborn(abandoned: Event) -> None:
@@ -138,7 +138,7 @@ async def test_a_running_job_that_is_given_up_is_told_so_and_keeps_its_thread_un
     assert told.is_set()
 
 
-async def test_a_job_that_fails_when_nobody_waits_disturbs_nobody(bench: Bench) -> None:
+async def test_a_failure_of_a_cancelled_job_affects_no_other(bench: Bench) -> None:
     def fail(abandoned: Event) -> None:
         abandoned.wait(10)
         raise ValueError("too late")
@@ -151,7 +151,7 @@ async def test_a_job_that_fails_when_nobody_waits_disturbs_nobody(bench: Bench) 
     assert await bench.workers.run(bench.job("next")) == "next"
 
 
-async def test_closing_waits_for_what_runs_and_refuses_what_waits(bench: Bench) -> None:
+async def test_closing_waits_for_running_jobs_and_refuses_queued_ones(bench: Bench) -> None:
     running = await bench.occupy()
     waiting = bench.start("never")
     await asyncio.sleep(0)
@@ -165,13 +165,13 @@ async def test_closing_waits_for_what_runs_and_refuses_what_waits(bench: Bench) 
     assert bench.done == ["first"]
 
 
-async def test_nothing_begins_after_the_end(bench: Bench) -> None:
+async def test_no_job_starts_after_close(bench: Bench) -> None:
     await bench.workers.aclose()
     with pytest.raises(SpeechError, match="about to stop"):
         await bench.workers.run(bench.job("late"))
 
 
-async def test_closing_may_come_twice(bench: Bench) -> None:
+async def test_close_may_be_called_twice(bench: Bench) -> None:
     await bench.workers.aclose()
     await bench.workers.aclose()
     assert bench.done == []

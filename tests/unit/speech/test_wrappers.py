@@ -61,19 +61,19 @@ async def say(cache: Synthesizer, text: str, voice: str | None = None, speed: fl
     return [sound async for sound in cache.speak(text, voice=voice, speed=speed)]
 
 
-async def test_what_was_spoken_once_is_not_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_a_cached_phrase_is_not_synthesized_again(cache: CachingSynthesizer, engine: Counting) -> None:
     first = await say(cache, "Hello.")
     assert await say(cache, "Hello.") == first
     assert engine.asked == ["Hello."]
 
 
-async def test_pieces_stay_pieces(cache: CachingSynthesizer) -> None:
+async def test_cached_audio_keeps_its_chunks(cache: CachingSynthesizer) -> None:
     await say(cache, "Hi")
     assert await say(cache, "Hi") == [Sound(b"12345" * 2, 5), Sound(b"67890" * 2, 0)]
 
 
 @pytest.mark.parametrize(("voice", "speed"), [("anna", 1.0), (None, 1.5)])
-async def test_another_voice_or_speed_is_another_phrase(
+async def test_another_voice_or_speed_is_cached_separately(
     cache: CachingSynthesizer, engine: Counting, voice: str | None, speed: float
 ) -> None:
     await say(cache, "Hello.")
@@ -81,24 +81,24 @@ async def test_another_voice_or_speed_is_another_phrase(
     assert len(engine.asked) == 2
 
 
-async def test_the_usual_voice_has_many_names(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_all_names_of_the_default_voice_share_the_cache(cache: CachingSynthesizer, engine: Counting) -> None:
     for voice in (None, "joe", "nobody"):
         await say(cache, "Hello.", voice)
     assert len(engine.asked) == 1
 
 
-async def test_warm_phrases_are_there_at_once(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_warmed_phrases_are_available_at_once(cache: CachingSynthesizer, engine: Counting) -> None:
     await cache.warm(["Hello.", "Bye.", "Hello."])
     await say(cache, "Bye.")
     assert engine.asked == ["Hello.", "Bye."]
 
 
-async def test_a_warm_phrase_is_there_as_the_clauses_of_an_answer(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_a_warmed_phrase_is_cached_clause_by_clause(cache: CachingSynthesizer, engine: Counting) -> None:
     await cache.warm(["**Hi!** How is it?"])
     assert engine.asked == ["Hi!", "How is it?"]
 
 
-async def test_what_was_not_spoken_for_longest_is_forgotten(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_the_least_recently_used_phrase_is_evicted(cache: CachingSynthesizer, engine: Counting) -> None:
     for text in [f"phrase {n:2}" for n in range(8)]:
         await say(cache, text)
     await say(cache, "phrase  0")
@@ -109,7 +109,7 @@ async def test_what_was_not_spoken_for_longest_is_forgotten(cache: CachingSynthe
     assert engine.asked == ["phrase  1"]
 
 
-async def test_fixed_phrases_stay_when_others_go(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_fixed_phrases_stay_when_others_are_evicted(cache: CachingSynthesizer, engine: Counting) -> None:
     await cache.warm(["Just so."])
     for n in range(20):
         await say(cache, f"phrase {n}")
@@ -118,19 +118,19 @@ async def test_fixed_phrases_stay_when_others_go(cache: CachingSynthesizer, engi
     assert engine.asked == []
 
 
-async def test_fixed_phrases_go_too_when_there_are_only_such(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_fixed_phrases_are_evicted_when_there_are_no_others(cache: CachingSynthesizer, engine: Counting) -> None:
     await cache.warm([f"phrase {n}1" for n in range(9)])
     await cache.warm(["phrase 81", "phrase 01"])
     assert engine.asked[-1] == "phrase 01"
 
 
-async def test_a_long_text_is_not_kept(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_a_long_text_is_not_cached(cache: CachingSynthesizer, engine: Counting) -> None:
     for _ in range(2):
         await say(cache, "A text that is longer than an eighth.")
     assert len(engine.asked) == 2
 
 
-async def test_what_was_broken_off_is_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_an_interrupted_phrase_is_not_cached(cache: CachingSynthesizer, engine: Counting) -> None:
     sounds = cache.speak("Hello.")
     await anext(sounds)
     await sounds.aclose()  # type: ignore[attr-defined]
@@ -139,7 +139,7 @@ async def test_what_was_broken_off_is_made_again(cache: CachingSynthesizer, engi
     assert len(engine.asked) == 2
 
 
-async def test_what_failed_is_made_again(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_a_failed_phrase_is_not_cached(cache: CachingSynthesizer, engine: Counting) -> None:
     engine.is_busy = True
     with pytest.raises(SpeechBusy):
         await say(cache, "Hello.")
@@ -147,20 +147,22 @@ async def test_what_failed_is_made_again(cache: CachingSynthesizer, engine: Coun
     assert len(await say(cache, "Hello.")) == 2
 
 
-async def test_nothing_is_nothing(cache: CachingSynthesizer) -> None:
+async def test_empty_text_gives_no_audio(cache: CachingSynthesizer) -> None:
     assert await say(cache, "") == []
 
 
-async def test_it_tells_what_the_synthesiser_tells(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_the_cache_passes_on_the_attributes_of_the_synthesizer(
+    cache: CachingSynthesizer, engine: Counting
+) -> None:
     assert (cache.name, cache.output_hz, cache.voices) == (engine.name, engine.output_hz, engine.voices)
 
 
-async def test_the_synthesiser_is_closed_with_it(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_closing_the_cache_closes_the_synthesizer(cache: CachingSynthesizer, engine: Counting) -> None:
     await cache.aclose()
     assert engine.is_closed
 
 
-async def test_the_synthesiser_learns_whether_a_phrase_goes_on(cache: CachingSynthesizer, engine: Counting) -> None:
+async def test_the_synthesizer_learns_whether_a_phrase_continues(cache: CachingSynthesizer, engine: Counting) -> None:
     for goes_on in (False, True):
         assert [sound async for sound in cache.speak(f"{goes_on}", goes_on=goes_on)]
     assert engine.went_on == [False, True]
@@ -187,18 +189,18 @@ def priced() -> Priced:
 
 
 @pytest.mark.parametrize("urgency", [Urgency.NOW, Urgency.SOON])
-async def test_it_is_asked_for_what_somebody_waits_for(priced: Priced, urgency: Urgency) -> None:
+async def test_a_priced_recognizer_gets_urgent_requests(priced: Priced, urgency: Urgency) -> None:
     assert await UrgentOnlyRecognizer(priced).recognize(bytes(100), urgency) == "what time is it"
     assert priced.asked == [urgency]
 
 
-async def test_it_is_not_asked_for_what_is_only_nice_to_have(priced: Priced) -> None:
+async def test_a_priced_recognizer_gets_no_optional_requests(priced: Priced) -> None:
     with pytest.raises(SpeechBusy):
         await UrgentOnlyRecognizer(priced).recognize(bytes(100), Urgency.IDLE)
     assert priced.asked == []
 
 
-async def test_it_has_the_name_of_the_recogniser_and_is_closed_with_it(priced: Priced) -> None:
+async def test_the_wrapper_has_the_name_of_the_recognizer_and_is_closed_with_it(priced: Priced) -> None:
     recognizer = UrgentOnlyRecognizer(priced)
     assert recognizer.name == "priced"
     await recognizer.aclose()

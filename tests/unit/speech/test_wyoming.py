@@ -1,4 +1,4 @@
-"""What servers do that a good one does not, and that ours need not fear. What a good one does is in the contracts."""
+"""Misbehaving servers, which must do our client no harm. The contract tests cover well-behaved ones."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ class Peer:
     heard: list[Event] = field(default_factory=list)
 
     async def hear(self, kind: str) -> Event:
-        """The next event of this kind; all that came are kept."""
+        """The next event of this type. All events are recorded."""
         while True:
             event = await async_read_event(self.reader)
             assert event is not None
@@ -133,7 +133,7 @@ async def test_audio_is_sent_whole_between_a_start_and_a_stop() -> None:
     assert all(event.data["rate"] == 16_000 for event in peer.heard[1:-1])
 
 
-async def test_what_a_newer_server_sends_besides_is_passed_over() -> None:
+async def test_unknown_events_of_a_newer_server_are_skipped() -> None:
     async def script(peer: Peer) -> None:
         await peer.hear("audio-stop")
         await async_write_event(Event("transcript-chunk", {"text": "hel"}), peer.writer)
@@ -148,25 +148,25 @@ async def test_nothing_is_sent_when_there_is_no_audio() -> None:
     assert await WyomingRecognizer("127.0.0.1", free_port()).recognize(b"") == ""
 
 
-async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
+async def test_an_unreachable_server_is_reported_with_its_address() -> None:
     port = free_port()
     with pytest.raises(SpeechError, match=rf"^wyoming:tcp://127.0.0.1:{port} cannot be reached\. Check"):
         await WyomingRecognizer("127.0.0.1", port).recognize(SPEECH)
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 300, "a..b"])
-async def test_a_host_that_does_not_exist_is_told(host: str) -> None:
+async def test_an_unknown_host_is_reported(host: str) -> None:
     with pytest.raises(SpeechError, match="cannot be reached"):
         await WyomingRecognizer(host, 10300).recognize(SPEECH)
 
 
-async def test_a_server_that_is_silent_is_given_up() -> None:
+async def test_a_silent_server_times_out() -> None:
     async with serve(lambda peer: peer.wait_until_left()) as port:
         with pytest.raises(SpeechError, match=r"did not answer within 0\.1 s"):
             await WyomingRecognizer("127.0.0.1", port, answer_timeout_s=0.1).recognize(SPEECH)
 
 
-async def test_a_server_that_does_not_even_listen_is_given_up() -> None:
+async def test_a_server_that_does_not_read_times_out() -> None:
     async def script(peer: Peer) -> None:
         await asyncio.sleep(30)
 
@@ -175,7 +175,7 @@ async def test_a_server_that_does_not_even_listen_is_given_up() -> None:
             await WyomingRecognizer("127.0.0.1", port, answer_timeout_s=0.2).recognize(bytes(20_000_000))
 
 
-async def test_other_events_do_not_stretch_the_time_to_answer() -> None:
+async def test_other_events_do_not_extend_the_deadline() -> None:
     async def script(peer: Peer) -> None:
         while True:
             await peer.say(AudioStop())
@@ -186,7 +186,7 @@ async def test_other_events_do_not_stretch_the_time_to_answer() -> None:
             await WyomingRecognizer("127.0.0.1", port, answer_timeout_s=0.1).recognize(SPEECH)
 
 
-async def test_a_server_that_hangs_up_is_told() -> None:
+async def test_a_server_that_hangs_up_is_reported() -> None:
     async def script(peer: Peer) -> None:
         await peer.hear("audio-stop")
 
@@ -205,26 +205,26 @@ async def test_a_server_that_hangs_up_is_told() -> None:
         b'{"type": "transcript", "payload_length": 99999999999}\n',
     ],
 )
-async def test_garbage_is_told_as_such(garbage: bytes) -> None:
+async def test_garbage_is_reported(garbage: bytes) -> None:
     async with serve(writing(garbage)) as port:
         with pytest.raises(SpeechError, match="Is it a Wyoming server"):
             await WyomingRecognizer("127.0.0.1", port).recognize(SPEECH)
 
 
-async def test_the_words_of_a_server_that_refuses_are_repeated_on_one_line() -> None:
+async def test_the_message_of_a_refusing_server_is_repeated_on_one_line() -> None:
     async with serve(saying(Error("no\nmodel " + "x" * 1_000))) as port:
         with pytest.raises(SpeechError, match="could not do it: no model xxx") as refused:
             await WyomingRecognizer("127.0.0.1", port).recognize(SPEECH)
     assert len(str(refused.value)) < 400
 
 
-async def test_an_antiphon_that_is_busy_is_told_from_one_that_fails() -> None:
+async def test_a_busy_antiphon_is_distinguished_from_a_failing_one() -> None:
     async with serve(saying(Error("Too many people.", "busy"))) as port:
         with pytest.raises(SpeechBusy):
             await WyomingRecognizer("127.0.0.1", port).recognize(SPEECH)
 
 
-async def test_who_gives_up_leaves_the_server() -> None:
+async def test_a_cancelled_request_disconnects_from_the_server() -> None:
     left = asyncio.Event()
 
     async def script(peer: Peer) -> None:
@@ -241,13 +241,13 @@ async def test_who_gives_up_leaves_the_server() -> None:
             await asking
 
 
-async def test_a_server_that_recognises_nothing_is_not_opened() -> None:
+async def test_a_server_without_a_recognizer_is_refused() -> None:
     async with serve(saying(tts(tts_voice("a", "en")))) as port:
         with pytest.raises(SpeechError, match="recognises no speech"):
             await WyomingRecognizer("127.0.0.1", port).open()
 
 
-async def test_a_server_that_recognises_is_opened_without_audio() -> None:
+async def test_a_server_with_a_recognizer_is_opened_without_audio() -> None:
     heard: list[Event] = []
 
     async def script(peer: Peer) -> None:
@@ -262,7 +262,7 @@ async def test_a_server_that_recognises_is_opened_without_audio() -> None:
 # Speaking
 
 
-async def test_the_voices_are_the_server_s_with_the_chosen_one_first() -> None:
+async def test_the_servers_voices_are_listed_with_the_chosen_one_first() -> None:
     described = tts(tts_voice("a", "en_US"), tts_voice("b", "de_DE"), tts_voice("c", "fr", installed=False))
     async with serve(saying(described)) as port:
         synthesizer = WyomingSynthesizer("127.0.0.1", port, "b")
@@ -270,7 +270,7 @@ async def test_the_voices_are_the_server_s_with_the_chosen_one_first() -> None:
     assert synthesizer.voices == (Voice("b", "Voice b", "de-DE"), Voice("a", "Voice a", "en-US"))
 
 
-async def test_without_a_choice_the_server_s_own_voice_is_the_usual_one() -> None:
+async def test_without_a_choice_the_servers_first_voice_is_the_default() -> None:
     async with serve(saying(tts(tts_voice("a", "en_US"), tts_voice("b")))) as port:
         synthesizer = WyomingSynthesizer("127.0.0.1", port, "nobody")
         await synthesizer.open()
@@ -278,7 +278,7 @@ async def test_without_a_choice_the_server_s_own_voice_is_the_usual_one() -> Non
 
 
 @pytest.mark.parametrize(("asked", "sent"), [("a", {"name": "a"}), ("b", {"name": "b"}), ("z", None), (None, None)])
-async def test_a_voice_is_asked_for_only_if_the_server_has_it(asked: str | None, sent: Any) -> None:
+async def test_a_voice_is_requested_only_if_the_server_has_it(asked: str | None, sent: Any) -> None:
     requests: list[Event] = []
 
     async def script(peer: Peer) -> None:
@@ -297,7 +297,7 @@ async def test_a_voice_is_asked_for_only_if_the_server_has_it(asked: str | None,
     assert [event.data.get("voice") for event in requests] == [sent]
 
 
-async def test_sound_is_passed_on_as_it_comes() -> None:
+async def test_audio_is_passed_on_as_it_arrives() -> None:
     go_on = asyncio.Event()
 
     async def script(peer: Peer) -> None:
@@ -317,19 +317,19 @@ async def test_sound_is_passed_on_as_it_comes() -> None:
 
 
 @pytest.mark.parametrize("rate", [16_000, 24_000, 48_000])
-async def test_a_server_with_another_rate_is_brought_to_ours(rate: int) -> None:
+async def test_audio_at_another_rate_is_resampled_to_ours(rate: int) -> None:
     async with serve(saying(*sound(rate, bytes(rate), bytes(rate)))) as port:
         spoken = await hear_all(WyomingSynthesizer("127.0.0.1", port))
     assert len(spoken) == pytest.approx(2 * WyomingSynthesizer.output_hz, rel=0.01)
 
 
-async def test_a_server_with_nothing_to_say_says_nothing() -> None:
+async def test_a_server_without_audio_gives_no_audio() -> None:
     async with serve(saying(AudioStop())) as port:
         assert await hear_all(WyomingSynthesizer("127.0.0.1", port)) == b""
 
 
 @pytest.mark.parametrize("text", ["", " \n", "…"])
-async def test_a_text_without_a_sound_is_not_even_sent(text: str) -> None:
+async def test_a_silent_text_is_not_sent(text: str) -> None:
     assert await hear_all(WyomingSynthesizer("127.0.0.1", free_port()), text) == b""
 
 
@@ -338,7 +338,7 @@ async def test_half_a_character_does_not_stop_the_rest() -> None:
         assert await hear_all(WyomingSynthesizer("127.0.0.1", port), "Hello \ud83d there.") == bytes(100)
 
 
-async def test_a_server_that_dies_in_mid_sentence_is_told_after_what_it_said() -> None:
+async def test_a_server_that_dies_in_mid_sentence_is_reported_after_its_audio() -> None:
     async def script(peer: Peer) -> None:
         await peer.hear("synthesize")
         await peer.say(AudioStart(22_050, 2, 1), AudioChunk(22_050, 2, 1, bytes(100)))
@@ -350,7 +350,7 @@ async def test_a_server_that_dies_in_mid_sentence_is_told_after_what_it_said() -
             await anext(sounds)
 
 
-async def test_a_server_that_stops_in_mid_sentence_is_given_up() -> None:
+async def test_a_server_that_stalls_in_mid_sentence_times_out() -> None:
     async with serve(saying(AudioStart(22_050, 2, 1), AudioChunk(22_050, 2, 1, bytes(100)))) as port:
         with pytest.raises(SpeechError, match="did not answer within"):
             await hear_all(WyomingSynthesizer("127.0.0.1", port, answer_timeout_s=0.1))
@@ -365,7 +365,7 @@ async def test_a_server_that_stops_in_mid_sentence_is_given_up() -> None:
         b"garbage\n",
     ],
 )
-async def test_sound_without_a_format_is_garbage(data: bytes) -> None:
+async def test_audio_without_a_format_is_garbage(data: bytes) -> None:
     async with serve(writing(data)) as port:
         with pytest.raises(SpeechError, match="Is it a Wyoming server"):
             await hear_all(WyomingSynthesizer("127.0.0.1", port))
@@ -383,7 +383,7 @@ async def test_sound_without_a_format_is_garbage(data: bytes) -> None:
         {"asr": [5]},
     ],
 )
-async def test_a_description_that_is_none_is_garbage(info: Any) -> None:
+async def test_an_invalid_description_is_garbage(info: Any) -> None:
     async def script(peer: Peer) -> None:
         await async_write_event(Event("info", info), peer.writer)
         await peer.wait_until_left()
@@ -393,13 +393,13 @@ async def test_a_description_that_is_none_is_garbage(info: Any) -> None:
             await WyomingSynthesizer("127.0.0.1", port).open()
 
 
-async def test_a_server_that_does_not_speak_is_not_opened() -> None:
+async def test_a_server_without_a_synthesizer_is_refused() -> None:
     async with serve(saying(Info())) as port:
         with pytest.raises(SpeechError, match="does not speak"):
             await WyomingSynthesizer("127.0.0.1", port).open()
 
 
-async def test_who_stops_listening_leaves_the_server() -> None:
+async def test_a_reader_that_stops_disconnects_from_the_server() -> None:
     left = asyncio.Event()
 
     async def script(peer: Peer) -> None:

@@ -1,4 +1,4 @@
-"""Clients as they should not be. What good ones get is in the contracts, with the real engines."""
+"""Misbehaving clients. The contract tests cover well-behaved ones, with the real engines."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ from antiphon.speech.wyoming_server import Limits, SpeechServerError, serve_wyom
 pytestmark = pytest.mark.real_time
 
 
-class Ears:
+class FakeRecognizer:
     """Says how much it was given to hear; a word can hold it up, or make it fail."""
 
     name = "ears"
@@ -48,7 +48,7 @@ class Ears:
     async def aclose(self) -> None: ...
 
 
-class Mouth:
+class FakeSynthesizer:
     name = "mouth"
     output_hz = 22_050
     voices: Sequence[Voice] = (Voice("joe", "Joe", "en-US"), Voice("ann", "Ann", "en-GB"))
@@ -79,7 +79,7 @@ class Mouth:
     async def aclose(self) -> None: ...
 
 
-class Visitor:
+class WireClient:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
@@ -92,7 +92,7 @@ class Visitor:
         assert event is not None, "the server hung up"
         return event
 
-    async def is_sent_away(self) -> bool:
+    async def is_disconnected(self) -> bool:
         """Whatever is still said before."""
         try:
             await asyncio.wait_for(self.reader.read(), 10)
@@ -102,21 +102,21 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visit(uri: str) -> AsyncIterator[Visitor]:
+async def visit(uri: str) -> AsyncIterator[WireClient]:
     address = parse_uri(uri)
     reader, writer = await asyncio.open_connection(address.host, address.port)
     try:
-        yield Visitor(reader, writer)
+        yield WireClient(reader, writer)
     finally:
         writer.transport.abort()
 
 
 @asynccontextmanager
 async def offered(
-    ears: Ears | None = None, mouth: Mouth | None = None, **limits: Any
-) -> AsyncIterator[tuple[str, Visitor]]:
+    ears: FakeRecognizer | None = None, mouth: FakeSynthesizer | None = None, **limits: Any
+) -> AsyncIterator[tuple[str, WireClient]]:
     async with (
-        serve_wyoming("tcp://127.0.0.1:0", ears or Ears(), mouth, Limits(**limits)) as uri,
+        serve_wyoming("tcp://127.0.0.1:0", ears or FakeRecognizer(), mouth, Limits(**limits)) as uri,
         visit(uri) as visitor,
     ):
         yield uri, visitor
@@ -137,8 +137,8 @@ def audio(rate: int, width: int, channels: int, seconds: float) -> list[Eventabl
     ]
 
 
-async def test_the_description_names_what_listens_and_what_speaks() -> None:
-    async with offered(mouth=Mouth()) as (_, visitor):
+async def test_the_description_names_the_recognizer_and_the_synthesizer() -> None:
+    async with offered(mouth=FakeSynthesizer()) as (_, visitor):
         await visitor.say(Describe())
         info = Info.from_event(await visitor.hear())
     assert [model.name for program in info.asr for model in program.models] == ["ears"]
@@ -164,15 +164,15 @@ async def test_a_ping_is_answered() -> None:
 
 @pytest.mark.parametrize(("rate", "width", "channels"), [(16_000, 2, 1), (48_000, 2, 2), (8_000, 1, 1), (44_100, 4, 2)])
 async def test_audio_of_any_format_is_heard_as_16_khz_mono(rate: int, width: int, channels: int) -> None:
-    ears = Ears()
+    ears = FakeRecognizer()
     async with offered(ears) as (_, visitor):
         await visitor.say(*audio(rate, width, channels, 0.5))
         await visitor.hear()
     assert len(ears.heard[0]) == pytest.approx(16_000, abs=4)
 
 
-async def test_several_requests_on_one_connection_are_answered_in_their_order() -> None:
-    async with offered(mouth=Mouth()) as (_, visitor):
+async def test_several_requests_on_one_connection_are_answered_in_order() -> None:
+    async with offered(mouth=FakeSynthesizer()) as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 0.01), Synthesize("Hello."), *audio(16_000, 2, 1, 0.02))
         texts: list[str] = []
         while len(texts) < 2:
@@ -182,20 +182,20 @@ async def test_several_requests_on_one_connection_are_answered_in_their_order() 
     assert texts == ["320 bytes", "640 bytes"]
 
 
-async def test_a_new_start_forgets_the_audio_before_it() -> None:
+async def test_a_new_start_discards_the_audio_before_it() -> None:
     async with offered() as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 1)[:-1], *audio(16_000, 2, 1, 0.01))
         assert (await visitor.hear()).data["text"] == "320 bytes"
 
 
-async def test_audio_without_a_start_is_heard_all_the_same() -> None:
+async def test_audio_without_a_start_is_recognized() -> None:
     async with offered() as (_, visitor):
         await visitor.say(AudioChunk(16_000, 2, 1, bytes(320)), AudioStop())
         assert (await visitor.hear()).data["text"] == "320 bytes"
 
 
-async def test_the_end_of_no_audio_is_a_transcript_of_nothing() -> None:
-    ears = Ears()
+async def test_a_stop_without_audio_gives_an_empty_transcript() -> None:
+    ears = FakeRecognizer()
     async with offered(ears) as (_, visitor):
         await visitor.say(AudioStop())
         event = await visitor.hear()
@@ -204,7 +204,7 @@ async def test_the_end_of_no_audio_is_a_transcript_of_nothing() -> None:
 
 
 async def test_speech_is_sent_between_a_start_and_a_stop() -> None:
-    mouth = Mouth()
+    mouth = FakeSynthesizer()
     async with offered(mouth=mouth) as (_, visitor):
         await visitor.say(Synthesize("Hello.", SynthesizeVoice("ann")))
         events = [await visitor.hear()]
@@ -217,24 +217,24 @@ async def test_speech_is_sent_between_a_start_and_a_stop() -> None:
 
 
 @pytest.mark.parametrize("data", [{}, {"text": 5}, {"text": "x" * 100_000}])
-async def test_a_text_that_cannot_be_spoken_is_refused_in_words(data: Any) -> None:
-    async with offered(mouth=Mouth()) as (uri, visitor):
+async def test_an_unspeakable_text_is_refused_with_an_explanation(data: Any) -> None:
+    async with offered(mouth=FakeSynthesizer()) as (uri, visitor):
         await async_write_event(Event("synthesize", data), visitor.writer)
         assert "at most" in (await visitor.hear()).data["text"]
         assert await is_well(uri)
 
 
 @pytest.mark.parametrize("voice", [5, {"name": 5}, {"language": "en"}, []])
-async def test_a_voice_that_is_none_is_the_usual_one(voice: Any) -> None:
-    mouth = Mouth()
+async def test_an_invalid_voice_falls_back_to_the_default(voice: Any) -> None:
+    mouth = FakeSynthesizer()
     async with offered(mouth=mouth) as (_, visitor):
         await async_write_event(Event("synthesize", {"text": "Hello.", "voice": voice}), visitor.writer)
         assert (await visitor.hear()).type == "audio-start"
     assert mouth.asked == [("Hello.", None)]
 
 
-async def test_an_antiphon_learns_from_another_whether_a_text_goes_on() -> None:
-    mouth = Mouth()
+async def test_one_antiphon_tells_another_whether_a_text_continues() -> None:
+    mouth = FakeSynthesizer()
     async with offered(mouth=mouth) as (uri, _):
         address = parse_uri(uri)
         remote = WyomingSynthesizer(address.host, address.port)
@@ -244,38 +244,38 @@ async def test_an_antiphon_learns_from_another_whether_a_text_goes_on() -> None:
 
 
 @pytest.mark.parametrize("context", [5, [], {"goes_on": "yes"}, {"conversation": "x"}])
-async def test_the_context_of_others_does_not_matter(context: Any) -> None:
-    mouth = Mouth()
+async def test_the_context_of_other_clients_is_ignored(context: Any) -> None:
+    mouth = FakeSynthesizer()
     async with offered(mouth=mouth) as (_, visitor):
         await async_write_event(Event("synthesize", {"text": "Hello.", "context": context}), visitor.writer)
         assert (await visitor.hear()).type == "audio-start"
     assert mouth.went_on == [False]
 
 
-async def test_a_server_without_a_voice_says_so() -> None:
+async def test_a_server_without_a_voice_refuses_with_an_explanation() -> None:
     async with offered() as (_, visitor):
         await visitor.say(Synthesize("Hello."))
         assert "does not speak" in (await visitor.hear()).data["text"]
 
 
 @pytest.mark.parametrize("error", [SpeechError("The engine is gone."), SpeechBusy("Too many people.")])
-async def test_what_the_engine_refuses_is_told_with_its_code(error: SpeechError) -> None:
-    async with offered(Ears(error)) as (_, visitor):
+async def test_a_refusal_of_the_engine_is_reported_with_its_code(error: SpeechError) -> None:
+    async with offered(FakeRecognizer(error)) as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 0.1))
         event = await visitor.hear()
     assert (event.type, event.data) == ("error", {"text": str(error), "code": error.code})
 
 
-async def test_a_mistake_of_ours_is_not_shown_to_a_stranger() -> None:
-    async with offered(Ears(ValueError("/secret/path"))) as (_, visitor):
+async def test_an_internal_error_is_not_shown_to_clients() -> None:
+    async with offered(FakeRecognizer(ValueError("/secret/path"))) as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 0.1))
         event = await visitor.hear()
     assert event.data["code"] == "internal"
     assert "secret" not in event.data["text"]
 
 
-async def test_audio_without_an_end_is_refused_and_not_kept() -> None:
-    ears = Ears()
+async def test_endless_audio_is_refused_and_not_kept() -> None:
+    ears = FakeRecognizer()
     async with offered(ears, audio_s=2) as (uri, visitor):
         await visitor.say(Transcribe(), AudioStart(16_000, 2, 1))
         await visitor.say(*(AudioChunk(16_000, 2, 1, bytes(32_000)) for _ in range(20)))
@@ -298,14 +298,14 @@ async def test_audio_without_an_end_is_refused_and_not_kept() -> None:
         b"[" * 3_000_000,
     ],
 )
-async def test_what_is_no_event_ends_that_connection_and_no_other(sent: bytes) -> None:
+async def test_an_invalid_event_ends_only_its_own_connection(sent: bytes) -> None:
     async with offered() as (uri, visitor):
         visitor.writer.write(sent)
-        assert await visitor.is_sent_away()
+        assert await visitor.is_disconnected()
         assert await is_well(uri)
 
 
-async def test_an_event_that_nobody_knows_is_passed_over() -> None:
+async def test_an_unknown_event_is_skipped() -> None:
     async with offered() as (_, visitor):
         await async_write_event(Event("detect", {"names": [1]}, b"xx"), visitor.writer)
         await visitor.say(*audio(16_000, 2, 1, 0.01))
@@ -313,7 +313,7 @@ async def test_an_event_that_nobody_knows_is_passed_over() -> None:
 
 
 async def test_a_client_that_goes_away_stops_the_work_for_it() -> None:
-    ears = Ears(slow=True)
+    ears = FakeRecognizer(slow=True)
     async with offered(ears) as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 0.1))
         await asyncio.wait_for(ears.began.wait(), 5)
@@ -322,7 +322,7 @@ async def test_a_client_that_goes_away_stops_the_work_for_it() -> None:
 
 
 async def test_a_client_that_goes_away_stops_the_speech_for_it() -> None:
-    mouth = Mouth(pieces=1_000_000)
+    mouth = FakeSynthesizer(pieces=1_000_000)
     async with offered(mouth=mouth) as (_, visitor):
         await visitor.say(Synthesize("Hello."))
         await visitor.hear()
@@ -330,57 +330,57 @@ async def test_a_client_that_goes_away_stops_the_speech_for_it() -> None:
         await asyncio.wait_for(mouth.closed.wait(), 5)
 
 
-async def test_a_client_that_does_not_take_its_answer_is_sent_away() -> None:
-    mouth = Mouth(pieces=1_000_000)
+async def test_a_client_that_does_not_read_its_answer_is_disconnected() -> None:
+    mouth = FakeSynthesizer(pieces=1_000_000)
     async with offered(mouth=mouth, send_s=0.2) as (uri, visitor):
         await visitor.say(Synthesize("Hello."))
         await asyncio.wait_for(mouth.closed.wait(), 5)
         assert await is_well(uri)
 
 
-async def test_a_client_that_says_nothing_is_sent_away() -> None:
+async def test_a_silent_client_is_disconnected() -> None:
     async with offered(idle_s=0.1) as (_, visitor):
-        assert await visitor.is_sent_away()
+        assert await visitor.is_disconnected()
 
 
-async def test_too_many_clients_are_told_so() -> None:
+async def test_a_client_beyond_the_limit_is_refused_with_an_explanation() -> None:
     async with offered(clients=1) as (uri, first):
         await first.say(Ping())
         await first.hear()
         async with visit(uri) as second:
             assert (await second.hear()).data["code"] == "busy"
-            assert await second.is_sent_away()
+            assert await second.is_disconnected()
         await first.say(Ping())
         assert (await first.hear()).type == "pong"
 
 
-async def test_the_end_of_the_server_ends_what_it_was_doing() -> None:
-    ears = Ears(slow=True)
+async def test_closing_the_server_cancels_its_work() -> None:
+    ears = FakeRecognizer(slow=True)
     async with offered(ears) as (_, visitor):
         await visitor.say(*audio(16_000, 2, 1, 0.1))
         await asyncio.wait_for(ears.began.wait(), 5)
     assert ears.given_up.is_set()
 
 
-async def test_a_port_in_use_is_told_in_words() -> None:
+async def test_a_port_in_use_is_explained() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
         port = bound.getsockname()[1]
         with pytest.raises(SpeechServerError, match=rf"^port {port} is in use\. Choose another with --uri\.$"):
-            async with serve_wyoming(f"tcp://127.0.0.1:{port}", Ears(), None):
+            async with serve_wyoming(f"tcp://127.0.0.1:{port}", FakeRecognizer(), None):
                 pass
 
 
 @pytest.mark.parametrize("uri", ["tcp://203.0.113.1:0", "tcp://no-such-host.invalid:10300"])
-async def test_an_address_of_another_machine_is_told_in_words(uri: str) -> None:
+async def test_an_address_of_another_machine_is_explained(uri: str) -> None:
     with pytest.raises(SpeechServerError, match=r"cannot listen at tcp://.*--uri"):
-        async with serve_wyoming(uri, Ears(), None):
+        async with serve_wyoming(uri, FakeRecognizer(), None):
             pass
 
 
 @pytest.mark.parametrize("uri", ["", "127.0.0.1:10300", "stdio://", "unix:///run/x", "tcp://127.0.0.1"])
-async def test_an_address_that_is_none_is_refused(uri: str) -> None:
+async def test_an_invalid_address_is_refused(uri: str) -> None:
     with pytest.raises(SpeechReferenceError):
-        async with serve_wyoming(uri, Ears(), None):
+        async with serve_wyoming(uri, FakeRecognizer(), None):
             pass

@@ -1,4 +1,4 @@
-"""`antiphon speech serve` where it does not come to serving. The rest is in the contract of recognisers."""
+"""`antiphon speech serve` when it cannot start. The contract tests of recognizers cover the rest."""
 
 import socket
 from pathlib import Path
@@ -24,26 +24,26 @@ def assert_refused(shown: Shown, *words: str) -> None:
 
 
 @pytest.mark.parametrize("uri", ["tcp://0.0.0.0:10300", "tcp://[::]:10300", "tcp://box.local:10300"])
-def test_other_machines_are_let_in_only_when_it_is_said_out_loud(terminal: Terminal, uri: str) -> None:
+def test_other_machines_are_accepted_only_when_explicitly_allowed(terminal: Terminal, uri: str) -> None:
     assert_refused(terminal.run("speech", "serve", "--uri", uri), uri, "--insecure")
 
 
 @pytest.mark.parametrize("uri", ["", "10300", "127.0.0.1:10300", "http://127.0.0.1:10300", "tcp://127.0.0.1"])
-def test_an_address_that_is_none_is_told_in_a_line(terminal: Terminal, uri: str) -> None:
+def test_an_invalid_address_is_reported_in_one_line(terminal: Terminal, uri: str) -> None:
     assert_refused(terminal.run("speech", "serve", "--uri", uri), "Write")
 
 
-def test_an_engine_that_cannot_be_had_is_told_in_a_line(terminal: Terminal) -> None:
+def test_an_unavailable_engine_is_reported_in_one_line(terminal: Terminal) -> None:
     shown = terminal.run("speech", "serve", ANTIPHON_SPEECH__STT="wyoming:tcp://127.0.0.1:9", **SILENT)
     assert_refused(shown, "wyoming:tcp://127.0.0.1:9 cannot be reached")
 
 
-def test_a_setting_that_names_no_engine_is_told_in_a_line(terminal: Terminal) -> None:
+def test_an_unknown_engine_is_reported_in_one_line(terminal: Terminal) -> None:
     shown = terminal.run("speech", "serve", ANTIPHON_SPEECH__STT="wyoming:box:10300", **SILENT)
     assert_refused(shown, 'Write "wyoming:tcp://box:10300"')
 
 
-def test_a_port_in_use_is_told_in_a_line(terminal: Terminal) -> None:
+def test_a_port_in_use_is_reported_in_one_line(terminal: Terminal) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()

@@ -40,7 +40,7 @@ async def test_an_event_may_have_nothing_but_a_type() -> None:
     assert await read(line(type="describe", version="1.0", anything=[1])) == Event("describe", {}, None)
 
 
-async def test_the_end_of_the_stream_is_no_event() -> None:
+async def test_the_end_of_the_stream_gives_no_event() -> None:
     assert await read(b"") is None
 
 
@@ -68,12 +68,12 @@ async def test_the_end_of_the_stream_is_no_event() -> None:
         b'{"type": "x"',
     ],
 )
-async def test_nonsense_is_told_from_the_end(sent: bytes) -> None:
+async def test_garbage_is_distinguished_from_the_end(sent: bytes) -> None:
     with pytest.raises(MalformedEvent):
         await read(sent)
 
 
-async def test_more_than_is_allowed_is_refused_before_it_is_sent() -> None:
+async def test_an_oversized_event_is_refused_before_it_is_sent() -> None:
     reader = asyncio.StreamReader(limit=MAX_DATA_BYTES)
     reader.feed_data(line(type="x", payload_length=10**12))
     with pytest.raises(MalformedEvent):
@@ -96,7 +96,7 @@ def test_a_format_is_read_from_the_event() -> None:
         {"rate": 16_000, "width": 2, "channels": 0},
     ],
 )
-def test_a_format_that_nobody_has_is_refused(data: dict[str, Any]) -> None:
+def test_an_unsupported_format_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(MalformedEvent):
         read_format(Event("audio-start", data))
 
@@ -122,7 +122,7 @@ def test_channels_are_mixed() -> None:
     assert struct.unpack("<2h", intake.push(struct.pack("<4h", 100, 300, -50, 50), last=True)) == (200, 0)
 
 
-def test_a_frame_may_be_cut_anywhere() -> None:
+def test_a_frame_may_be_split_anywhere() -> None:
     frames = struct.pack("<8h", *range(0, 800, 100))
     intake = AudioConverter(AudioFormat(16_000, 2, 2), 16_000)
     joined = b"".join(intake.push(frames[n : n + 1]) for n in range(len(frames))) + intake.push(b"", last=True)
@@ -134,12 +134,12 @@ def test_half_a_frame_at_the_end_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 48_000])
-def test_a_second_stays_a_second_at_another_rate(rate: int) -> None:
+def test_resampling_keeps_the_duration(rate: int) -> None:
     intake = AudioConverter(AudioFormat(rate, 2, 1), 16_000)
     assert len(intake.push(bytes(2 * rate), last=True)) == pytest.approx(32_000, abs=4)
 
 
-def test_sound_is_cut_into_pieces_that_are_quickly_worked_on() -> None:
+def test_audio_is_split_into_chunks_that_are_quickly_processed() -> None:
     sound = bytes(range(256)) * 600
     assert b"".join(chunks(sound)) == sound
     assert max(map(len, chunks(sound))) == PIECE_BYTES

@@ -35,14 +35,14 @@ async def test_a_session_with_a_call_in_progress_is_not_forgotten() -> None:
     assert await calls.find("s2", "p1", None) is None
 
 
-async def test_looking_for_a_call_makes_no_session() -> None:
+async def test_looking_up_a_call_creates_no_session() -> None:
     calls = MemoryCallStore(sessions_kept=1)
     await calls.finish(record("s1"))
     await calls.find("s2", "p1", None)
     assert await calls.find("s1", "p1", None) == record("s1")
 
 
-async def test_the_oldest_audit_lines_make_room_and_numbers_go_on() -> None:
+async def test_the_oldest_audit_lines_are_dropped_and_numbering_continues() -> None:
     audit = MemoryAuditStore(lines_kept=3)
     await audit.append([line(ms) for ms in range(1, 6)])
     assert [(seq, each.ts_ms) for seq, each in await audit.read()] == [(3, 3), (4, 4), (5, 5)]
@@ -50,7 +50,7 @@ async def test_the_oldest_audit_lines_make_room_and_numbers_go_on() -> None:
     assert [seq for seq, _ in await audit.read(after=1)] == [3, 4, 5]
 
 
-async def test_the_conversation_that_was_not_used_for_longest_makes_room() -> None:
+async def test_the_least_recently_used_conversation_is_dropped() -> None:
     conversations = MemoryConversationStore(MemorySessionStore(), kept=2)
     await conversations.create(Conversation("c1", "ann", "", 1, 1))
     await conversations.create(Conversation("c2", "ann", "", 2, 2))
@@ -59,7 +59,7 @@ async def test_the_conversation_that_was_not_used_for_longest_makes_room() -> No
     assert [each.id for each in await conversations.list("ann", 10)] == ["c3", "c1"]
 
 
-async def test_the_oldest_voice_call_makes_room() -> None:
+async def test_the_oldest_voice_call_is_dropped() -> None:
     voice_calls = MemoryVoiceCallStore(MemorySessionStore(), kept=2)
     for number in range(3):
         await voice_calls.begin(VoiceCall(f"v{number}", "c1", "ann", number, None, "", (), 1, None), None)

@@ -130,15 +130,15 @@ def test_a_secret_is_masked_on_the_console_too(out: io.StringIO) -> None:
 @pytest.mark.parametrize(
     ("key", "value"), [("input_tokens", 12), ("handler", "execute"), ("author", "me"), ("token", None)]
 )
-def test_what_only_looks_like_a_secret_is_shown(out: io.StringIO, key: str, value: Any) -> None:
+def test_text_that_only_resembles_a_secret_is_shown(out: io.StringIO, key: str, value: Any) -> None:
     assert log_json(out, **{key: value})[key] == value
 
 
-def test_a_long_text_is_cut(out: io.StringIO) -> None:
+def test_a_long_text_is_truncated(out: io.StringIO) -> None:
     assert log_json(out, body="x" * 100_000)["body"] == "x" * MAX_TEXT_CHARS + "…"
 
 
-def test_values_that_json_does_not_know_are_written_all_the_same(out: io.StringIO) -> None:
+def test_values_unknown_to_json_are_still_written(out: io.StringIO) -> None:
     cycle: list[Any] = []
     cycle.append(cycle)
     line = log_json(out, nan=float("nan"), raw=b"\x00", keys={(1, 2): {3}}, cycle=cycle, lone="\ud800")
@@ -184,12 +184,12 @@ def test_the_texts_of_exceptions_stay_out_of_the_log_of_a_server(out: io.StringI
 
 
 @pytest.mark.parametrize("json", [True, False])
-def test_our_own_errors_say_what_is_wrong_there_too(out: io.StringIO, json: bool) -> None:
+def test_our_own_errors_keep_their_text_in_the_log_of_a_server(out: io.StringIO, json: bool) -> None:
     reason = "The disk is full."
     assert reason in log_failure(out, AntiphonError(reason), json=json)
 
 
-def test_exceptions_of_a_group_are_shown_and_a_circle_of_them_ends(out: io.StringIO) -> None:
+def test_exception_groups_are_shown_and_cycles_end(out: io.StringIO) -> None:
     first, second = KeyError("green"), TypeError("blue")
     first.__context__, second.__context__ = second, first
     text = log_failure(out, ExceptionGroup("two", [first, second]), json=True)
@@ -200,7 +200,7 @@ def test_exceptions_of_a_group_are_shown_and_a_circle_of_them_ends(out: io.Strin
 
 @pytest.mark.parametrize("make", [make_token, make_handle])
 @pytest.mark.parametrize("is_json", [True, False])
-def test_a_token_is_masked_wherever_it_stands(out: io.StringIO, make: Callable[[], str], is_json: bool) -> None:
+def test_a_token_is_masked_wherever_it_appears(out: io.StringIO, make: Callable[[], str], is_json: bool) -> None:
     secret = make()
     configure(json=is_json, level="info", stream=out)
     get_logger("test").info(f"got {secret}", path=f"/x/{secret}/y", deep=[{"a": secret}])
@@ -209,7 +209,7 @@ def test_a_token_is_masked_wherever_it_stands(out: io.StringIO, make: Callable[[
     assert secret not in out.getvalue()
 
 
-def test_of_a_task_that_nobody_awaited_the_log_has_no_repr(out: io.StringIO) -> None:
+def test_the_repr_of_a_task_never_awaited_is_not_logged(out: io.StringIO) -> None:
     configure(json=True, level="info", stream=out)
     told = "Task exception was never retrieved\nfuture: <Task finished exception=ValueError('green')>"
     logging.getLogger("asyncio").error(told)
@@ -232,18 +232,18 @@ def test_the_text_of_an_exception_cannot_forge_a_line_on_the_console(out: io.Str
     assert "\x1b" not in out.getvalue()
 
 
-def test_a_stream_that_is_no_terminal_gets_no_colours(out: io.StringIO) -> None:
+def test_a_stream_that_is_not_a_terminal_gets_no_colours(out: io.StringIO) -> None:
     assert not re.search(r"\x1b", log_console(out, tool="calculate"))
 
 
-def test_warnings_of_libraries_become_lines_too(out: io.StringIO) -> None:
+def test_library_warnings_are_logged_too(out: io.StringIO) -> None:
     configure(json=True, level="info", stream=out)
     logging.getLogger("library").log(35, "lost %s", "connection")
     line = json.loads(out.getvalue())
     assert (line["level"], line["logger"], line["event"]) == ("warning", "library", "lost connection")
 
 
-def test_configuring_twice_does_not_double_the_lines_of_libraries(out: io.StringIO) -> None:
+def test_configuring_twice_does_not_duplicate_library_lines(out: io.StringIO) -> None:
     configure(json=True, level="info", stream=out)
     configure(json=True, level="info", stream=out)
     logging.getLogger("library").error("once")

@@ -29,7 +29,7 @@ async def numbers(store: MemoryAuditStore) -> list[int]:
     return [line.ts_ms for _, line in await store.read()]
 
 
-async def test_lines_are_written_together_soon_after() -> None:
+async def test_lines_are_written_in_batches_shortly_after() -> None:
     store = MemoryAuditStore()
     log = AuditLog(store)
     for number in range(3):
@@ -39,7 +39,7 @@ async def test_lines_are_written_together_soon_after() -> None:
     assert await numbers(store) == [0, 1, 2]
 
 
-async def test_what_a_writing_tool_did_is_on_record_before_it_is_told() -> None:
+async def test_a_write_is_audited_before_its_result_is_reported() -> None:
     gate = Gate(make_action("write_it"), make_tool("read_it"))
     await gate.call("write_it")
     assert len(await gate.database.audit.read()) == 1
@@ -49,7 +49,7 @@ async def test_what_a_writing_tool_did_is_on_record_before_it_is_told() -> None:
     assert len(await gate.database.audit.read()) == 2
 
 
-async def test_a_store_that_is_down_loses_no_line() -> None:
+async def test_an_unavailable_store_loses_no_line() -> None:
     store = FlakyStore()
     log = AuditLog(store)
     log.add(line(1))
@@ -61,7 +61,7 @@ async def test_a_store_that_is_down_loses_no_line() -> None:
     await log.aclose()
 
 
-async def test_beyond_the_limit_the_oldest_are_given_up() -> None:
+async def test_the_oldest_lines_beyond_the_limit_are_dropped() -> None:
     store = FlakyStore()
     log = AuditLog(store)
     for number in range(audit.MAX_WAITING_LINES + 5):

@@ -30,7 +30,7 @@ def test_the_order_of_arguments_does_not_matter() -> None:
     "other",
     [ToolCall(None, "t", {"a": 2}), ToolCall(None, "u", {"a": 1}), ToolCall(None, "t", {"a": 1}, occurrence=1)],
 )
-def test_another_tool_argument_or_occurrence_is_another_call(other: ToolCall) -> None:
+def test_a_different_tool_argument_or_occurrence_is_another_call(other: ToolCall) -> None:
     assert keys_of(other, 1).content != keys_of(ToolCall(None, "t", {"a": 1}), 1).content
 
 
@@ -52,17 +52,17 @@ def test_another_turn_is_another_call_of_the_same_fingerprint() -> None:
         ("x" * 1_000, False),
     ],
 )
-def test_only_a_long_lasting_id_is_usable(id: str, usable: bool) -> None:
+def test_only_a_unique_id_is_usable(id: str, usable: bool) -> None:
     assert is_usable(id) is usable
 
 
 @pytest.mark.parametrize("args", [{"a": object()}, {"a": "\ud800"}, {"a": "x" * 70_000}])
-def test_what_is_no_json_or_too_much_of_it_is_refused(args: object) -> None:
+def test_invalid_or_oversized_json_is_refused(args: object) -> None:
     with pytest.raises(UnusableArguments):
         canonical(args)
 
 
-def test_arguments_nested_beyond_reason_are_refused() -> None:
+def test_excessively_nested_arguments_are_refused() -> None:
     deep: object = 1
     for _ in range(100_000):
         deep = [deep]

@@ -46,7 +46,7 @@ async def asked() -> Asked:
     return asked
 
 
-async def test_the_question_shows_what_would_run_and_nothing_has(asked: Asked) -> None:
+async def test_the_question_shows_what_would_run_before_anything_runs(asked: Asked) -> None:
     result = await asked.ask()
     assert result.error is not None
     assert result.error.type is ErrorType.CONFIRMATION_REQUIRED
@@ -58,7 +58,7 @@ async def test_the_question_shows_what_would_run_and_nothing_has(asked: Asked) -
     assert asked.handler.runs == 0
 
 
-async def test_the_client_is_shown_the_question_and_the_model_not_the_token(asked: Asked) -> None:
+async def test_the_client_gets_the_question_and_the_model_does_not_get_the_token(asked: Asked) -> None:
     result = await asked.ask()
     shown = asked.gate.outbox.sent[-1]
     assert isinstance(shown, ConfirmationRequest)
@@ -71,14 +71,14 @@ async def test_a_token_is_stored_only_as_a_hash(asked: Asked) -> None:
     assert asked.token not in repr(waiting)
 
 
-async def test_approved_it_runs_as_it_was_shown(asked: Asked) -> None:
+async def test_an_approved_call_runs_as_it_was_shown(asked: Asked) -> None:
     result = await asked.answer()
     assert result.ok
     assert asked.handler.seen == [{"title": "tea", "zoom": True}]
     assert [line.confirmation for line in await asked.gate.audit()] == ["requested", "approved"]
 
 
-async def test_denied_it_does_not_run_and_the_model_cannot_insist(asked: Asked) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_cannot_insist(asked: Asked) -> None:
     result = await asked.answer(approved=False)
     assert result.error is not None
     assert result.error.type is ErrorType.PERMANENT
@@ -97,33 +97,33 @@ async def test_a_token_works_once(asked: Asked) -> None:
     assert asked.handler.runs == 1
 
 
-async def test_a_token_is_no_use_to_another_session_and_is_not_used_up_by_it(asked: Asked) -> None:
+async def test_a_token_is_useless_to_another_session_and_is_not_consumed_by_it(asked: Asked) -> None:
     stranger = asked.gate.new_session("s2")
     assert not (await asked.answer(session=stranger)).ok
     assert asked.handler.runs == 0
     assert (await asked.answer()).ok
 
 
-async def test_a_token_is_no_use_to_another_user(asked: Asked) -> None:
+async def test_a_token_is_useless_to_another_user(asked: Asked) -> None:
     stranger = asked.gate.new_session("s1")
     stranger.user = "mallory"
     assert not (await asked.answer(session=stranger)).ok
     assert asked.handler.runs == 0
 
 
-async def test_a_late_approval_is_none(asked: Asked) -> None:
+async def test_a_late_approval_does_not_count(asked: Asked) -> None:
     asked.gate.clock.advance(seconds=300)
     assert not (await asked.answer()).ok
     assert asked.handler.runs == 0
 
 
 @pytest.mark.parametrize("token", ["guess", "", "\ud800", "x" * 10_000])
-async def test_a_guess_is_none(asked: Asked, token: str) -> None:
+async def test_a_guessed_token_does_not_count(asked: Asked, token: str) -> None:
     assert not (await asked.gate.executor.resolve(token, True, asked.gate.session)).ok
     assert asked.handler.runs == 0
 
 
-async def test_of_two_approvals_at_once_one_runs(asked: Asked) -> None:
+async def test_only_one_of_two_concurrent_approvals_runs(asked: Asked) -> None:
     results = await asyncio.gather(*(asked.answer() for _ in range(20)))
     assert sum(result.ok for result in results) == 1
     assert asked.handler.runs == 1
@@ -173,7 +173,7 @@ async def test_a_replay_of_the_call_after_the_approval_gets_its_result() -> None
     assert asked.handler.runs == 1
 
 
-async def test_a_tool_that_has_changed_since_must_be_asked_about_anew(asked: Asked) -> None:
+async def test_a_tool_changed_in_the_meantime_must_be_confirmed_again(asked: Asked) -> None:
     changed = make_action("book", asked.handler, parameters=INVITE, requires_confirmation=True, digest="another")
     asked.gate.registry.tools = {"book": changed}
     asked.gate.session.snapshot = asked.gate.registry.snapshot()
@@ -181,7 +181,7 @@ async def test_a_tool_that_has_changed_since_must_be_asked_about_anew(asked: Ask
     assert asked.handler.runs == 0
 
 
-async def test_a_restart_in_between_does_not_matter(asked: Asked) -> None:
+async def test_a_confirmation_survives_a_restart(asked: Asked) -> None:
     book = asked.gate.registry.tools["book"]
     reborn = Gate(book, database=asked.gate.database, clock=asked.gate.clock)
     assert (await reborn.executor.resolve(asked.token, True, reborn.session)).ok
@@ -217,20 +217,20 @@ async def test_a_spoken_no_denies(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("words", ["what time is it", "yes but for three people", "", "the page says yes"])
-async def test_other_words_are_no_answer(asked: Asked, words: str) -> None:
+async def test_other_words_are_not_an_answer(asked: Asked, words: str) -> None:
     asked.gate.next_turn()
     assert await asked.gate.executor.hear(words, asked.gate.session) is None
     assert asked.handler.runs == 0
 
 
-async def test_a_yes_two_turns_later_is_no_answer(asked: Asked) -> None:
+async def test_a_yes_two_turns_later_is_not_an_answer(asked: Asked) -> None:
     asked.gate.next_turn()
     asked.gate.next_turn()
     assert await asked.gate.executor.hear("yes", asked.gate.session) is None
     assert asked.handler.runs == 0
 
 
-async def test_a_yes_to_two_questions_is_no_answer(asked: Asked) -> None:
+async def test_a_yes_to_two_questions_is_not_an_answer(asked: Asked) -> None:
     await asked.gate.call("book", {"title": "coffee"})
     asked.gate.next_turn()
     assert await asked.gate.executor.hear("yes", asked.gate.session) is None
@@ -245,7 +245,7 @@ async def test_a_policy_of_the_tool_decides_by_the_arguments() -> None:
     assert not (await gate.call("draw", {"text": "a sensitive cat"})).ok
 
 
-async def test_with_a_strangers_words_in_the_turn_every_writing_action_is_asked_about() -> None:
+async def test_untrusted_content_in_the_turn_makes_every_write_need_confirmation() -> None:
     gate = Gate(
         make_retrieval("read_page", tags=("untrusted",)),
         make_action("send", category=Category.ACTION),
@@ -260,7 +260,7 @@ async def test_with_a_strangers_words_in_the_turn_every_writing_action_is_asked_
     assert (await gate.call("send", {"text": "the turn after"})).ok
 
 
-async def test_a_preview_that_fails_gives_way_to_the_call_itself() -> None:
+async def test_a_failed_preview_falls_back_to_the_call_itself() -> None:
     def broken(args: Any) -> str:
         raise KeyError("no")
 

@@ -32,7 +32,7 @@ def error_of(result: ToolResult) -> ErrorType:
     return result.error.type
 
 
-async def test_a_call_gives_its_data_and_where_it_came_from() -> None:
+async def test_a_call_returns_its_data_and_sources() -> None:
     gate = Gate(make_tool("read_it"))
     result = await gate.call("read_it", id="call_0123456789")
     assert result.data == {"run": 1}
@@ -66,7 +66,7 @@ async def test_a_tool_of_the_other_mode_is_refused_in_the_documented_words() -> 
     assert not result.error.retryable
 
 
-async def test_a_tool_is_there_only_while_its_expression_says_so() -> None:
+async def test_a_tool_is_available_only_while_its_expression_is_true() -> None:
     gate = Gate(make_tool("secret", availability="user.authenticated && mode == 'text'"))
     assert error_of(await gate.call("secret")) is ErrorType.NOT_FOUND
     gate.session.authenticated = True
@@ -74,7 +74,7 @@ async def test_a_tool_is_there_only_while_its_expression_says_so() -> None:
     assert (await gate.call("secret")).ok
 
 
-async def test_availability_is_asked_once_a_turn() -> None:
+async def test_availability_is_evaluated_once_a_turn() -> None:
     gate = Gate(make_tool("secret", availability="user.authenticated"))
     await gate.call("secret")
     gate.session.authenticated = True
@@ -91,7 +91,7 @@ async def test_a_tool_that_needs_a_signed_in_user_asks_for_one() -> None:
     assert error_of(await gate.call("private")) is ErrorType.AUTH
 
 
-async def test_a_rate_limit_holds_over_turns_and_says_when_to_come_back() -> None:
+async def test_a_rate_limit_spans_turns_and_says_when_to_retry() -> None:
     gate = Gate(make_tool("rare", rate_limit=RateLimit(calls=1, window_s=60)))
     assert (await gate.call("rare")).ok
     gate.clock.advance(seconds=20)
@@ -106,7 +106,7 @@ async def test_a_rate_limit_holds_over_turns_and_says_when_to_come_back() -> Non
     assert (await gate.call("rare")).ok
 
 
-async def test_a_rate_limit_is_each_users_own() -> None:
+async def test_a_rate_limit_applies_per_user() -> None:
     gate = Gate(make_tool("rare", rate_limit=RateLimit(calls=1, window_s=60)))
     await gate.call("rare")
     bob = gate.new_session("s2")
@@ -114,7 +114,7 @@ async def test_a_rate_limit_is_each_users_own() -> None:
     assert (await gate.call("rare", session=bob)).ok
 
 
-async def test_voice_has_two_look_ups_a_turn() -> None:
+async def test_voice_allows_two_lookups_a_turn() -> None:
     gate = Gate(make_retrieval("look_up"))
     gate.session.mode = Mode.VOICE
     results = [await gate.call("look_up", {"text": str(n)}) for n in range(3)]
@@ -125,7 +125,7 @@ async def test_voice_has_two_look_ups_a_turn() -> None:
     assert results[2].error.suggestion
 
 
-async def test_voice_has_three_calls_a_turn_and_the_next_turn_has_its_own() -> None:
+async def test_voice_allows_three_calls_a_turn() -> None:
     gate = Gate(make_tool("read_it"))
     gate.session.mode = Mode.VOICE
     results = [await gate.call("read_it", {"text": str(n)}) for n in range(4)]
@@ -134,7 +134,7 @@ async def test_voice_has_three_calls_a_turn_and_the_next_turn_has_its_own() -> N
     assert (await gate.call("read_it", {"text": "0"})).ok
 
 
-async def test_text_has_five_look_ups_and_twelve_calls_a_turn() -> None:
+async def test_text_allows_five_lookups_and_twelve_calls_a_turn() -> None:
     gate = Gate(make_retrieval("look_up"), make_tool("read_it"))
     looked_up = [await gate.call("look_up", {"text": str(n)}) for n in range(6)]
     assert [result.ok for result in looked_up] == [True] * 5 + [False]
@@ -142,7 +142,7 @@ async def test_text_has_five_look_ups_and_twelve_calls_a_turn() -> None:
     assert [result.ok for result in read] == [True] * 7 + [False]
 
 
-async def test_spent_time_refuses_look_ups_but_nothing_else() -> None:
+async def test_an_exhausted_time_budget_refuses_only_lookups() -> None:
     gate = Gate(make_retrieval("look_up"), make_tool("read_it"))
     gate.session.mode = Mode.VOICE
     gate.session.ledger.tool_ms = 1_501
@@ -151,7 +151,7 @@ async def test_spent_time_refuses_look_ups_but_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["ignore_user", "end_voice_session", "describe_tool"])
-async def test_ways_out_are_never_refused_for_budget(name: str) -> None:
+async def test_exempt_tools_are_never_refused_for_budget(name: str) -> None:
     gate = Gate(make_tool("read_it"), make_tool(name))
     gate.session.mode = Mode.VOICE
     for n in range(5):
@@ -167,7 +167,7 @@ async def test_the_third_identical_call_is_refused_with_advice() -> None:
     assert error_of(results[2]) is ErrorType.RATE_LIMIT
 
 
-async def test_a_model_without_ids_that_goes_in_circles_is_stopped_too() -> None:
+async def test_a_looping_model_without_ids_is_stopped_too() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
     results = [await gate.call("read_it", {"text": "same"}) for _ in range(3)]
@@ -175,7 +175,7 @@ async def test_a_model_without_ids_that_goes_in_circles_is_stopped_too() -> None
     assert handler.runs == 1
 
 
-async def test_a_redelivery_is_no_repetition() -> None:
+async def test_a_redelivery_does_not_count_as_repetition() -> None:
     gate = Gate(make_tool("read_it"))
     results = [await gate.call("read_it", {"text": "same"}, id="call_aaaaaaaaa") for _ in range(5)]
     assert all(result.ok for result in results)
@@ -243,7 +243,7 @@ async def test_wrong_arguments_are_an_error_with_their_path(args: Any, path: str
     assert handler.runs == 0
 
 
-async def test_all_mistakes_are_told_at_once_with_the_examples() -> None:
+async def test_all_mistakes_are_reported_at_once_with_the_examples() -> None:
     gate = Gate(make_retrieval("search", parameters=SEARCH))
     result = await gate.call("search", {"top_k": 99, "colour": "red"})
     assert result.error is not None
@@ -253,11 +253,11 @@ async def test_all_mistakes_are_told_at_once_with_the_examples() -> None:
 
 
 @pytest.mark.parametrize("args", [{"text": "\ud800"}, {"text": object()}, {"text": "x" * 70_000}, {1: "a"}])
-async def test_arguments_that_are_no_json_are_refused(args: Any) -> None:
+async def test_arguments_that_are_not_json_are_refused(args: Any) -> None:
     assert error_of(await Gate(make_tool("read_it")).call("read_it", args)) is ErrorType.VALIDATION
 
 
-async def test_voice_cuts_the_arguments_down_and_says_so() -> None:
+async def test_voice_reduces_the_arguments_and_reports_it() -> None:
     handler = Counted()
     gate = Gate(make_retrieval("search", handler, parameters=SEARCH))
     gate.session.mode = Mode.VOICE
@@ -269,7 +269,7 @@ async def test_voice_cuts_the_arguments_down_and_says_so() -> None:
     assert (await gate.audit())[0].clamped == result.meta.clamped
 
 
-async def test_text_leaves_the_arguments_as_they_are() -> None:
+async def test_text_does_not_change_the_arguments() -> None:
     handler = Counted()
     gate = Gate(make_retrieval("search", handler, parameters=SEARCH))
     await gate.call("search", {"query": "tea", "top_k": 10})
@@ -284,7 +284,7 @@ async def test_a_hostile_model_gets_answers_and_runs_no_more_than_the_budget() -
     assert {error_of(result) for result in results[12:]} == {ErrorType.RATE_LIMIT}
 
 
-async def test_one_line_a_call_is_audited_without_the_arguments() -> None:
+async def test_each_call_is_audited_in_one_line_without_its_arguments() -> None:
     gate = Gate(make_tool("read_it"))
     await gate.call("read_it", {"text": "my secret"}, id="call_0123456789")
     await gate.call("read_it", {"txt": 1})
@@ -295,13 +295,13 @@ async def test_one_line_a_call_is_audited_without_the_arguments() -> None:
     assert (lines[0].session, lines[0].user, lines[0].mode) == ("s1", "ann", "text")
 
 
-async def test_arguments_are_audited_if_that_is_asked_for() -> None:
+async def test_arguments_are_audited_if_configured() -> None:
     gate = Gate(make_tool("read_it"), keep_arguments=True)
     await gate.call("read_it", {"text": "tea"})
     assert (await gate.audit())[0].args == {"text": "tea"}
 
 
-async def test_the_registry_counts_what_became_of_the_calls() -> None:
+async def test_the_registry_counts_the_outcomes_of_calls() -> None:
     gate = Gate(make_tool("read_it"))
     await gate.call("read_it", id="call_0123456789")
     await gate.call("read_it", id="call_0123456789")

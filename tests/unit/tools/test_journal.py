@@ -77,7 +77,7 @@ async def test_two_equal_calls_of_one_message_are_two_calls() -> None:
     assert handler.runs == 2
 
 
-async def test_the_next_turn_may_do_the_same_again() -> None:
+async def test_the_next_turn_may_repeat_the_call() -> None:
     handler = Counted()
     gate = Gate(make_action("write_it", handler))
     await gate.call("write_it")
@@ -111,7 +111,7 @@ async def test_duplicates_of_a_running_call_wait_for_it() -> None:
     assert {result.data for result in results} == {"done"}
 
 
-async def test_a_duplicate_that_is_cancelled_takes_nobody_with_it() -> None:
+async def test_a_cancelled_duplicate_does_not_cancel_others() -> None:
     gate = Gate(make_action("write_it", slow()))
     owner, duplicate, other = (asyncio.create_task(gate.call("write_it", id=ONE)) for _ in range(3))
     await asyncio.sleep(0.1)
@@ -180,7 +180,7 @@ async def test_a_duplicate_waits_no_longer_than_a_lease_for_an_owner_that_is_gon
     assert crashed.handler.runs == 0
 
 
-async def test_an_outcome_that_was_told_as_unknown_stays_so() -> None:
+async def test_an_outcome_reported_as_unknown_stays_unknown() -> None:
     crashed = Crashed()
     await crashed.call(seconds_later=0)
     again = await Gate(crashed.tool, database=crashed.database, clock=crashed.clock).call("write_it", id=ONE)
@@ -190,7 +190,7 @@ async def test_an_outcome_that_was_told_as_unknown_stays_so() -> None:
     assert crashed.handler.runs == 0
 
 
-async def test_a_duplicate_in_another_process_waits_for_an_owner_that_lives() -> None:
+async def test_a_duplicate_in_another_process_waits_for_a_live_owner() -> None:
     database, handler = MemoryDatabase(), Counted()
     one = Gate(make_action("write_it", taking(20)), database=database, clock=LoopClock())  # type: ignore[arg-type]
     two = Gate(make_action("write_it", handler), database=database, clock=LoopClock())  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ async def test_a_duplicate_in_another_process_waits_for_an_owner_that_lives() ->
 
 
 @pytest.mark.parametrize("ahead_ms", [-60_000, 4_000])
-async def test_a_duplicate_knows_an_owner_by_its_renewals_and_not_by_the_clock(ahead_ms: int) -> None:
+async def test_a_duplicate_detects_a_live_owner_by_renewals_and_not_by_the_clock(ahead_ms: int) -> None:
     class OtherClock(LoopClock):
         def now_ms(self) -> int:
             return super().now_ms() + ahead_ms
@@ -217,7 +217,7 @@ async def test_a_duplicate_knows_an_owner_by_its_renewals_and_not_by_the_clock(a
     assert handler.runs == 0
 
 
-async def test_only_a_run_that_takes_long_is_renewed() -> None:
+async def test_only_a_long_run_is_renewed() -> None:
     calls = RenewedCalls()
     gate = Gate(make_action("quick", taking(0.5)), make_action("slow", taking(3.5)), clock=LoopClock())  # type: ignore[arg-type]
     gate.executor._deps.journal._store = calls

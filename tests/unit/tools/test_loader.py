@@ -35,7 +35,7 @@ def test_a_relative_import_of_a_parent_does_not_work(tmp_path: Path) -> None:
         load_module(directory)
 
 
-async def test_two_versions_live_side_by_side(tmp_path: Path) -> None:
+async def test_two_versions_can_be_loaded_side_by_side(tmp_path: Path) -> None:
     late = "async def execute(args, context):\n    from .word import WHAT\n    return WHAT\n"
     old = load_module(write_tool(tmp_path, files={"handler.py": late, "word.py": "WHAT = 'old'\n"}))
     new = load_module(write_tool(tmp_path, files={"handler.py": late, "word.py": "WHAT = 'new'\n"}))
@@ -98,24 +98,24 @@ def test_a_failed_import_leaves_no_module_behind(tmp_path: Path) -> None:
     assert not [name for name in sys.modules if "unlucky" in name]
 
 
-def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="nowhere cannot be read: No such file or directory"):
         load_module(tmp_path / "nowhere")
 
 
-def test_the_collector_rests_only_meanwhile() -> None:
+def test_the_garbage_collector_is_paused_only_during_loading() -> None:
     with collector_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_the_collector_works_again_after_an_error() -> None:
+def test_the_garbage_collector_is_reenabled_after_an_error() -> None:
     with pytest.raises(KeyError), collector_paused():
         raise KeyError
     assert gc.isenabled()
 
 
-def test_a_collector_that_was_off_stays_off() -> None:
+def test_a_disabled_garbage_collector_stays_disabled() -> None:
     gc.disable()
     try:
         with collector_paused():

@@ -1,4 +1,4 @@
-"""Calls that will probably be made: what they give is known before, and nobody can tell."""
+"""Prefetching the results of probable calls, without visible effects."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ async def prefetch(gate: Gate, name: str = "read_it", args: Any = TEXT) -> ToolR
     return await gate.executor.prefetch(ToolCall(None, name, args), gate.session)
 
 
-async def test_the_call_gives_what_was_prefetched_and_its_handler_runs_once() -> None:
+async def test_the_call_returns_the_prefetched_result_and_its_handler_runs_once() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
     prefetched = await prefetch(gate)
@@ -30,7 +30,7 @@ async def test_the_call_gives_what_was_prefetched_and_its_handler_runs_once() ->
     assert (prefetched.data, result.data, handler.runs) == ({"run": 1}, {"run": 1}, 1)
 
 
-async def test_it_is_good_for_one_call() -> None:
+async def test_a_prefetched_result_is_used_for_one_call() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
     await prefetch(gate)
@@ -46,7 +46,7 @@ async def test_other_arguments_are_another_call() -> None:
     assert handler.seen == [TEXT, {"text": "b"}]
 
 
-async def test_what_was_prefetched_long_ago_is_not_believed() -> None:
+async def test_an_old_prefetched_result_is_not_used() -> None:
     handler = Counted()
     gate = Gate(make_tool("read_it", handler))
     await prefetch(gate)
@@ -55,7 +55,7 @@ async def test_what_was_prefetched_long_ago_is_not_believed() -> None:
     assert gate.session.prefetched == {}
 
 
-async def test_nothing_of_it_is_counted_stored_or_audited() -> None:
+async def test_a_prefetch_is_not_counted_stored_or_audited() -> None:
     gate = Gate(make_tool("read_it"))
     await prefetch(gate)
     assert gate.session.ledger.calls == 0
@@ -63,7 +63,7 @@ async def test_nothing_of_it_is_counted_stored_or_audited() -> None:
     assert await gate.audit() == []
 
 
-async def test_the_call_itself_is_counted_and_audited_as_any_other() -> None:
+async def test_the_call_itself_is_counted_and_audited_like_any_other() -> None:
     gate = Gate(make_tool("read_it"))
     await prefetch(gate)
     await gate.call("read_it", TEXT)
@@ -71,7 +71,7 @@ async def test_the_call_itself_is_counted_and_audited_as_any_other() -> None:
     assert [line.outcome for line in await gate.audit()] == ["ok"]
 
 
-async def test_a_handler_can_tell_neither_the_client_nor_the_audit() -> None:
+async def test_a_prefetching_handler_can_reach_neither_the_client_nor_the_audit() -> None:
     async def tell(args: Args, context: Context) -> ToolResult:
         context.audit.log("tried")
         await context.messaging.send(Notice("Working on it."))
@@ -102,7 +102,7 @@ async def test_a_handler_can_tell_neither_the_client_nor_the_audit() -> None:
     ],
     ids=lambda tool: f"{tool.spec.category} {tool.spec.side_effects}",
 )
-async def test_what_has_effects_limits_or_conditions_is_not_tried(tool: Any) -> None:
+async def test_tools_with_effects_limits_or_conditions_are_not_prefetched(tool: Any) -> None:
     gate = Gate(tool)
     gate.session.mode = Mode.VOICE
     assert await prefetch(gate) is None
@@ -121,7 +121,7 @@ async def test_an_unknown_tool_is_left_to_the_call() -> None:
     assert await prefetch(Gate(make_tool("read_it")), "write_it") is None
 
 
-async def test_a_failure_is_no_prophecy() -> None:
+async def test_a_failed_prefetch_does_not_decide_the_call() -> None:
     async def refuse(args: Args, context: Context) -> ToolResult:
         return fail(ErrorType.TRANSIENT, "Not now.", retryable=True)
 

@@ -74,20 +74,20 @@ def test_version_and_commit_are_those_of_the_build(home: Path) -> None:
 # What cannot be loaded
 
 
-def test_a_missing_artifact_says_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_artifact_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"No such file or directory. Run `antiphon tools build`"):
         Registry.load(tmp_path / "tool_registry.json", environment="production")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}', '{"format": "1"}'])
-def test_a_damaged_artifact_says_what_to_do(tmp_path: Path, content: str) -> None:
+def test_a_damaged_artifact_is_reported_with_a_remedy(tmp_path: Path, content: str) -> None:
     path = tmp_path / "tool_registry.json"
     path.write_text(content)
     with pytest.raises(RegistryError, match=r"is damaged .* Run `antiphon tools build`"):
         Registry.load(path, environment="production")
 
 
-def test_an_artifact_of_another_format_says_what_to_do(tmp_path: Path) -> None:
+def test_an_artifact_of_another_format_is_reported_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "tool_registry.json"
     path.write_text('{"format": 2, "everything": "else"}')
     with pytest.raises(RegistryError, match=r"has format 2, and this version of Antiphon reads 1. Run"):
@@ -117,7 +117,7 @@ def test_all_tools_that_changed_since_the_build_are_named(home: Path) -> None:
         Registry.load(path, environment="production")
 
 
-def test_a_tool_that_is_gone_is_named(home: Path) -> None:
+def test_a_missing_tool_is_named(home: Path) -> None:
     path = compiled(home)
     (home / "tools" / "greet").rename(home / "tools" / "hello")
     with pytest.raises(RegistryError, match=r"out of date: greet \(.*cannot be read: No such file or directory\)"):
@@ -136,7 +136,7 @@ def test_a_handler_that_cannot_be_imported_stops_the_load(home: Path) -> None:
         loaded(home)
 
 
-def test_a_handler_that_takes_execute_away_again_stops_the_load(home: Path) -> None:
+def test_a_handler_that_deletes_execute_stops_the_load(home: Path) -> None:
     write_tool(home / "tools", "broken", files={"handler.py": f"{HANDLER}\n\ndel execute\n"})
     with pytest.raises(RegistryError, match="The tool broken has no `execute`"):
         loaded(home)
@@ -145,7 +145,7 @@ def test_a_handler_that_takes_execute_away_again_stops_the_load(home: Path) -> N
 # Lock and reload
 
 
-def test_a_reload_takes_up_a_new_build(home: Path) -> None:
+def test_a_reload_picks_up_a_new_build(home: Path) -> None:
     registry = loaded(home)
     before = registry.snapshot()
     write_tool(home / "tools", "nod")
@@ -166,7 +166,7 @@ async def test_a_snapshot_outlives_a_reload(home: Path) -> None:
     assert (old.spoken, new.spoken) == ("Hello, Ada.", "Hallo, Ada.")
 
 
-def test_a_failed_reload_keeps_what_was_there(home: Path) -> None:
+def test_a_failed_reload_keeps_the_previous_tools(home: Path) -> None:
     registry = loaded(home)
     before = registry.snapshot()
     (home / "tool_registry.json").unlink()
@@ -175,7 +175,7 @@ def test_a_failed_reload_keeps_what_was_there(home: Path) -> None:
     assert registry.snapshot() is before
 
 
-def test_a_reload_that_does_not_pass_the_check_keeps_what_was_there(home: Path) -> None:
+def test_a_reload_that_fails_the_check_keeps_the_previous_tools(home: Path) -> None:
     registry = loaded(home)
     before = registry.snapshot()
 
@@ -253,18 +253,18 @@ def test_tools_are_found_by_category(home: Path) -> None:
     assert snapshot.by_category(Category.RETRIEVAL) == []
 
 
-def test_a_provider_is_told_only_of_tools_that_the_mode_allows(home: Path) -> None:
+def test_a_provider_gets_only_tools_that_the_mode_allows(home: Path) -> None:
     snapshot = loaded(home).snapshot()
     assert [tool["name"] for tool in snapshot.provider_schemas("openai_realtime", Mode.VOICE)] == ["greet"]
     assert [tool["name"] for tool in snapshot.provider_schemas("mcp", Mode.TEXT)] == ["greet", "wave"]
 
 
-def test_provider_schemas_are_put_together_once(home: Path) -> None:
+def test_provider_schemas_are_built_once(home: Path) -> None:
     snapshot = loaded(home).snapshot()
     assert snapshot.provider_schemas("gemini", Mode.TEXT) is snapshot.provider_schemas("gemini", Mode.TEXT)
 
 
-def test_an_unknown_provider_is_told_with_the_known_ones(home: Path) -> None:
+def test_an_unknown_provider_is_reported_with_the_known_ones(home: Path) -> None:
     with pytest.raises(RegistryError, match='no tool schemas for "acme"; there are openai_chat, '):
         loaded(home).snapshot().provider_schemas("acme", Mode.TEXT)
 

@@ -44,7 +44,7 @@ async def error_of(gate: Gate, name: str) -> Any:
 @pytest.mark.parametrize(
     ("mode", "seconds", "in_time"), [("voice", 0.6, False), ("text", 0.6, True), ("text", 1.1, False)]
 )
-async def test_a_reader_is_cut_at_its_budget_in_voice_and_at_twice_that_in_text(
+async def test_a_read_is_cancelled_at_its_budget_in_voice_and_at_twice_that_in_text(
     mode: str, seconds: float, in_time: bool
 ) -> None:
     gate = Gate(make_tool("slow", taking(seconds), latency_budget_ms=500))
@@ -57,7 +57,7 @@ async def test_a_reader_is_cut_at_its_budget_in_voice_and_at_twice_that_in_text(
         assert not result.error.partial_side_effects
 
 
-async def test_a_person_is_told_of_a_failure_without_the_name_of_a_tool() -> None:
+async def test_a_failure_is_phrased_for_people_without_the_tool_name() -> None:
     crash = failing(RuntimeError("boom"))
     gate = Gate(make_tool("slow", taking(9), latency_budget_ms=500), make_tool("broken", crash))
     for name in ("slow", "broken"):
@@ -68,12 +68,12 @@ async def test_a_person_is_told_of_a_failure_without_the_name_of_a_tool() -> Non
         assert name not in result.spoken
 
 
-async def test_an_action_is_not_cut_at_its_budget() -> None:
+async def test_an_action_is_not_cancelled_at_its_budget() -> None:
     gate = Gate(make_action("slow", taking(29), latency_budget_ms=500))
     assert (await gate.call("slow")).ok
 
 
-async def test_a_utility_that_writes_is_not_cut_either() -> None:
+async def test_a_writing_utility_is_not_cancelled_either() -> None:
     gate = Gate(make_tool("slow", taking(5), side_effects=SideEffects.WRITES))
     assert (await gate.call("slow")).ok
 
@@ -86,14 +86,14 @@ async def test_an_action_is_stopped_at_its_time_limit_and_may_be_half_done() -> 
     assert not error.retryable
 
 
-async def test_text_retries_a_passing_failure_once() -> None:
+async def test_text_retries_a_transient_failure_once() -> None:
     handler = failing(TRY_AGAIN, ok("done"))
     gate = Gate(make_tool("flaky", handler))
     assert (await gate.call("flaky")).data == "done"
     assert handler.runs == 2
 
 
-async def test_a_second_passing_failure_is_told() -> None:
+async def test_a_second_transient_failure_is_reported() -> None:
     handler = failing(TRY_AGAIN, TRY_AGAIN, ok("too late"))
     assert (await error_of(Gate(make_tool("flaky", handler)), "flaky")).type is ErrorType.TRANSIENT
     assert handler.runs == 2
@@ -107,7 +107,7 @@ async def test_voice_never_retries() -> None:
     assert handler.runs == 1
 
 
-async def test_what_must_not_be_repeated_is_not_retried() -> None:
+async def test_a_call_that_must_not_be_repeated_is_not_retried() -> None:
     handler = failing(TRY_AGAIN)
     await Gate(make_action("flaky", handler)).call("flaky")
     assert handler.runs == 1
@@ -135,7 +135,7 @@ async def test_an_expected_error_may_be_raised_from_anywhere() -> None:
     "answer",
     [RuntimeError("password=hunter2"), TimeoutError("hunter2"), asyncio.CancelledError("hunter2"), {"ok": True}, None],
 )
-async def test_anything_unexpected_is_internal_and_tells_nothing(answer: Any) -> None:
+async def test_an_unexpected_error_is_internal_and_reveals_nothing(answer: Any) -> None:
     told = await error_of(Gate(make_tool("broken", failing(answer))), "broken")
     assert told.type is ErrorType.INTERNAL
     assert told.partial_side_effects
@@ -143,11 +143,11 @@ async def test_anything_unexpected_is_internal_and_tells_nothing(answer: Any) ->
 
 
 @pytest.mark.parametrize("data", [object(), {"a": {1, 2}.__iter__()}])
-async def test_data_that_is_no_json_is_an_internal_error(data: Any) -> None:
+async def test_data_that_is_not_json_is_an_internal_error(data: Any) -> None:
     assert (await error_of(Gate(make_tool("odd", failing(ok(data)))), "odd")).type is ErrorType.INTERNAL
 
 
-async def test_halves_of_characters_are_replaced_in_all_that_a_handler_gives_back() -> None:
+async def test_lone_surrogates_are_replaced_in_everything_a_handler_returns() -> None:
     half = "\ud83d"
     given = ok({half: [half]}, spoken=half, flyout=Flyout(FlyoutType.CODE, half), citations=[Citation(half, half)])
     result = await Gate(make_tool("odd", failing(given))).call("odd")
@@ -156,12 +156,12 @@ async def test_halves_of_characters_are_replaced_in_all_that_a_handler_gives_bac
     assert result.citations == (Citation("\ufffd", "\ufffd"),)
 
 
-async def test_halves_of_characters_are_replaced_in_a_failure() -> None:
+async def test_lone_surrogates_are_replaced_in_a_failure() -> None:
     error = await error_of(Gate(make_tool("odd", failing(ToolError(ErrorType.TRANSIENT, "no \ud83d")))), "odd")
     assert error.message == "no \ufffd"
 
 
-async def test_an_interruption_cancels_a_reader() -> None:
+async def test_an_interruption_cancels_a_read() -> None:
     gate = Gate(make_tool("slow", taking(0.4)))
     call = asyncio.create_task(gate.call("slow"))
     await asyncio.sleep(0.1)
@@ -171,7 +171,7 @@ async def test_an_interruption_cancels_a_reader() -> None:
     assert gate.session.unheard == []
 
 
-async def test_an_interruption_lets_an_action_finish_and_its_result_is_told_in_the_next_turn() -> None:
+async def test_an_interrupted_action_finishes_and_is_reported_in_the_next_turn() -> None:
     handler = taking(2)
     gate = Gate(make_action("book", handler))
     call = asyncio.create_task(gate.call("book", id="call_0123456789"))
@@ -219,7 +219,7 @@ async def test_the_model_sees_data_or_the_error_and_nothing_else() -> None:
     }
 
 
-async def test_a_capability_that_the_schema_does_not_list_is_not_there() -> None:
+async def test_a_capability_missing_from_the_schema_is_unavailable() -> None:
     async def sneak(args: Args, context: Context) -> ToolResult:
         await context.call_tool("read_it", {})
         return ok()
@@ -255,7 +255,7 @@ async def test_tools_call_tools_three_deep_and_no_deeper() -> None:
     assert "3 deep" in str(result.data)
 
 
-async def test_a_handlers_own_audit_lines_are_kept_even_if_they_are_no_json() -> None:
+async def test_a_handlers_own_audit_lines_are_kept_even_if_they_are_not_json() -> None:
     async def talk(args: Args, context: Context) -> ToolResult:
         context.audit.log("tea_made", cups=2)
         context.audit.log("oddity", thing=object())

@@ -38,7 +38,7 @@ def test_a_pending_message_is_kept_over_turns() -> None:
         None,
     ],
 )
-def test_an_intent_that_makes_no_sense_is_refused_and_changes_nothing(intent: object) -> None:
+def test_an_invalid_intent_is_refused_and_changes_nothing(intent: object) -> None:
     state = StateController(voice_active=True)
     assert not state.apply(intent)
     assert state == StateController(voice_active=True)

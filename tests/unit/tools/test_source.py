@@ -81,7 +81,7 @@ def test_large_numbers_in_json_keep_every_digit(tmp_path: Path) -> None:
     assert digest_with(tmp_path, "data.json", "[123456789012345678901234567891]") != one
 
 
-def test_json_that_is_not_clean_is_hashed_as_it_stands(tmp_path: Path) -> None:
+def test_invalid_json_is_hashed_as_bytes(tmp_path: Path) -> None:
     one = digest_with(tmp_path, "data.json", '{"a": 1, "a": 2}')
     assert digest_with(tmp_path, "data.json", '{"a": 3, "a": 2}') != one
 
@@ -94,12 +94,12 @@ def test_line_ends_in_binary_files_matter(tmp_path: Path) -> None:
     assert digest_with(tmp_path, "data.bin", b"\x00\r\n") != digest_with(tmp_path, "data.bin", b"\x00\n")
 
 
-def test_files_cannot_run_into_one_another() -> None:
+def test_file_boundaries_affect_the_digest() -> None:
     assert digest_of([("a", b"bc"), ("d", b"")]) != digest_of([("a", b"b"), ("cd", b"")])
     assert digest_of([("a", b"1:b")]) != digest_of([("a", b""), ("b", b"")])
 
 
-def test_text_is_given_without_a_byte_order_mark(tmp_path: Path) -> None:
+def test_text_is_returned_without_a_byte_order_mark(tmp_path: Path) -> None:
     assert read(write_tool(tmp_path, files={"doc.md": b"\xef\xbb\xbf# greet"})).text("doc.md") == "# greet"
 
 

@@ -48,14 +48,14 @@ def pip_variables(**more: str) -> dict[str, str]:
 
 
 class Index:
-    """Gives out the wheels of a folder: half of each at once, the rest when it is let go."""
+    """Serves the wheels of a folder: half of each at once, the rest when it is released."""
 
     def __init__(self, wheels: Path) -> None:
         self.wheels = wheels
         self.half_sent = threading.Event()
         self.let_go = threading.Event()
         self.hung_up = threading.Event()
-        """Somebody had enough before the wheel was sent."""
+        """Set when a client disconnected before the wheel was sent."""
         self.downloads = 0
         self.url = ""
 

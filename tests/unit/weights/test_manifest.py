@@ -10,16 +10,16 @@ from antiphon.weights.manifest import MODELS, VOICE, File, Model, WeightsError, 
 FILES = [(model, file) for model in MODELS.values() for file in model.files]
 
 
-def test_the_voice_has_ears_a_mouth_and_a_sense_of_turns() -> None:
+def test_the_voice_bundle_has_a_recognizer_a_synthesizer_and_turn_detection() -> None:
     assert {model.use for model in VOICE} == {"speech to text", "text to speech", "voice activity", "end of turn"}
 
 
 @pytest.mark.parametrize(("model", "file"), FILES, ids=lambda each: each.name)
-def test_what_was_pulled_is_what_the_list_says(models_dir: Path, model: Model, file: File) -> None:
+def test_pulled_files_match_the_manifest(models_dir: Path, model: Model, file: File) -> None:
     assert verify(models_dir, model, file) is State.PRESENT
 
 
-def test_no_two_files_of_a_model_have_one_name() -> None:
+def test_no_two_files_of_a_model_share_a_name() -> None:
     assert len({(model.name, file.name) for model, file in FILES}) == len(FILES)
 
 
@@ -34,12 +34,12 @@ def test_a_model_is_found_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("wrong", "nearest"), [("jo", "joe"), ("silero", "silero-vad"), ("Moonshine", "moonshine-base-en")]
 )
-def test_an_unknown_name_is_told_the_nearest(wrong: str, nearest: str) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest(wrong: str, nearest: str) -> None:
     with pytest.raises(WeightsError, match=f"no model called '{wrong}'. The nearest is {nearest};"):
         find_model(wrong)
 
 
 @pytest.mark.parametrize("name", ["", "../joe", "☃"])
-def test_what_is_no_name_is_an_unknown_one(name: str) -> None:
+def test_an_invalid_name_is_unknown(name: str) -> None:
     with pytest.raises(WeightsError, match="there is no model called"):
         find_model(name)

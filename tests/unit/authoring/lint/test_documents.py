@@ -16,7 +16,7 @@ def of_doc(lint: Lint, text: str) -> list[tuple[str, str]]:
     return [(problem.field, problem.message) for problem in problems]
 
 
-def test_a_summary_of_250_characters_is_taken(lint: Lint) -> None:
+def test_a_summary_of_250_characters_is_accepted(lint: Lint) -> None:
     assert lint(files={"doc_summary.md": "é" * 124 + "\n" + "é" * 125 + "\n"}) == ()
 
 
@@ -47,11 +47,11 @@ def test_a_misspelt_section_is_recognised(lint: Lint) -> None:
     assert found == [("Failure Modes", 'the section "## Failure Modes" is missing. Is it "Failure modes"?')]
 
 
-def test_an_empty_section_is_told(lint: Lint) -> None:
+def test_an_empty_section_is_reported(lint: Lint) -> None:
     assert of_doc(lint, document("greet").replace("None.\n", "")) == [("Preconditions", "the section is empty")]
 
 
-def test_a_section_that_stands_twice_is_told(lint: Lint) -> None:
+def test_a_duplicate_section_is_reported(lint: Lint) -> None:
     assert of_doc(lint, document("greet") + "\n## Summary\nAgain.\n") == [("Summary", "the section appears 2 times")]
 
 
@@ -67,7 +67,7 @@ def test_sections_have_an_order(lint: Lint) -> None:
     assert message.startswith("the section is out of order")
 
 
-def test_other_sections_may_stand_between(lint: Lint) -> None:
+def test_other_sections_may_come_in_between(lint: Lint) -> None:
     assert of_doc(lint, document("greet").replace("## Examples", "## Voice and text\nThe same.\n\n## Examples")) == []
 
 
@@ -75,7 +75,7 @@ def test_a_title_may_have_an_addition_in_parentheses(lint: Lint) -> None:
     assert of_doc(lint, document("greet").replace("## Common Mistakes", "## Common Mistakes (do not)")) == []
 
 
-def test_a_heading_in_a_fence_is_no_section(lint: Lint) -> None:
+def test_a_heading_in_a_code_fence_is_not_a_section(lint: Lint) -> None:
     text = document("greet").replace("## Invariants\n", "```markdown\n## Invariants\n```\n")
     assert [field for field, _ in of_doc(lint, text)] == ["Invariants"]
 
@@ -90,7 +90,7 @@ def test_a_heading_in_a_fence_is_no_section(lint: Lint) -> None:
         ("{}", "the arguments would be refused: /: "),
     ],
 )
-def test_an_example_that_would_be_refused_is_told_with_its_line(lint: Lint, example: str, message: str) -> None:
+def test_an_invalid_example_is_reported_with_its_line(lint: Lint, example: str, message: str) -> None:
     [(field, found)] = of_doc(lint, document("greet", example))
     assert field == "line 20"
     assert found.startswith(message)
@@ -101,7 +101,7 @@ def test_every_example_is_checked(lint: Lint) -> None:
     assert [field for field, _ in of_doc(lint, text)] == ["line 20", "line 24"]
 
 
-def test_an_example_may_leave_out_what_has_a_default(lint: Lint) -> None:
+def test_an_example_may_omit_arguments_with_defaults(lint: Lint) -> None:
     required = {
         "type": "object",
         "additionalProperties": False,

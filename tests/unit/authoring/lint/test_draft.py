@@ -15,7 +15,7 @@ def places(problems: tuple[Problem, ...]) -> set[tuple[str, str]]:
     return {(problem.file, problem.field) for problem in problems}
 
 
-def test_five_mistakes_in_five_files_are_told_at_once(lint: Lint) -> None:
+def test_five_mistakes_in_five_files_are_reported_at_once(lint: Lint) -> None:
     problems = lint(
         category="magic",
         files={
@@ -56,26 +56,26 @@ def test_the_other_files_are_checked_without_a_schema(lint: Lint) -> None:
         ("{", "is not JSON: "),
     ],
 )
-def test_a_schema_that_is_no_json_object_is_told(lint: Lint, content: str, message: str) -> None:
+def test_a_schema_that_is_not_a_json_object_is_reported(lint: Lint, content: str, message: str) -> None:
     [problem] = lint(files={"schema.json": content})
     assert problem.file == "schema.json"
     assert problem.message.startswith(message)
 
 
 @pytest.mark.parametrize("name", ["doc.md", "doc_summary.md", "sentences.yaml"])
-def test_a_file_that_is_not_utf_8_is_told(lint: Lint, name: str) -> None:
+def test_a_file_that_is_not_utf_8_is_reported(lint: Lint, name: str) -> None:
     [problem] = lint(files={name: b"caf\xe9"})
     assert (problem.file, problem.message) == (name, "is not UTF-8: unexpected end of data at byte 3")
 
 
-def test_sentences_that_are_not_yaml_are_told_with_the_line(lint: Lint) -> None:
+def test_sentences_that_are_not_yaml_are_reported_with_the_line(lint: Lint) -> None:
     [problem] = lint(files={"sentences.yaml": "data:\n  - sentences: [\n"})
     assert (problem.file, problem.field) == ("sentences.yaml", "line 3")
     assert problem.message.startswith("is not YAML: ")
 
 
 @pytest.mark.parametrize("content", ["on: 1\n", "data: !!binary /w==\n"])
-def test_sentences_that_json_cannot_hold_are_an_error(lint: Lint, content: str) -> None:
+def test_sentences_that_json_cannot_represent_are_an_error(lint: Lint, content: str) -> None:
     assert places(lint(files={"sentences.yaml": content})) == {("sentences.yaml", "")}
 
 

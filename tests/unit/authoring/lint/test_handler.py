@@ -61,11 +61,11 @@ def test_the_other_functions_have_a_shape_too(lint: Lint, code: str, field: str,
     assert of_handler(lint, f"{EXECUTE}{code}\n") == [(field, message)]
 
 
-def test_a_syntax_error_is_told_with_its_line(lint: Lint) -> None:
+def test_a_syntax_error_is_reported_with_its_line(lint: Lint) -> None:
     assert of_handler(lint, f"{EXECUTE}\ndef broken(:\n") == [("line 3", "is not Python: invalid syntax")]
 
 
-def test_what_only_the_compiler_notices_is_told_too(lint: Lint) -> None:
+def test_errors_found_only_by_the_compiler_are_reported_too(lint: Lint) -> None:
     assert of_handler(lint, f"{EXECUTE}return 1\n") == [("line 2", "is not Python: 'return' outside function")]
 
 

@@ -24,7 +24,7 @@ def test_parameters_are_an_object(lint: Lint) -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, {}])
-def test_parameters_refuse_what_they_do_not_name(lint: Lint, value: Any) -> None:
+def test_parameters_must_refuse_unknown_properties(lint: Lint, value: Any) -> None:
     schema = parameters()
     del schema["additionalProperties"]
     if value is not None:
@@ -44,7 +44,7 @@ def test_an_object_of_any_shape_may_be_open(lint: Lint) -> None:
     assert lint(parameters=parameters({"anything": {"type": "object"}})) == ()
 
 
-def test_every_mistake_in_a_schema_is_told(lint: Lint) -> None:
+def test_every_mistake_in_a_schema_is_reported(lint: Lint) -> None:
     schema = parameters(
         {
             "a": {"type": "strin"},
@@ -62,7 +62,7 @@ def test_every_mistake_in_a_schema_is_told(lint: Lint) -> None:
 
 
 @pytest.mark.parametrize("name", ["two words", "1st", "ünder", "a-b", "n" * 65])
-def test_property_names_are_what_every_provider_takes(lint: Lint, name: str) -> None:
+def test_property_names_must_be_valid_for_every_provider(lint: Lint, name: str) -> None:
     assert fields(lint(parameters=parameters({name: {"type": "string"}}))) == [f"parameters.properties.{name}"]
 
 
@@ -70,20 +70,20 @@ def test_a_property_needs_more_than_true(lint: Lint) -> None:
     assert fields(lint(parameters=parameters({"anything": True}))) == ["parameters.properties.anything"]
 
 
-def test_what_is_required_is_among_the_properties(lint: Lint) -> None:
+def test_required_names_must_be_properties(lint: Lint) -> None:
     problem, _ = lint(parameters=parameters(required=["nme"]))
     assert problem.field == "parameters.required"
     assert problem.message == '"nme" is required, but not among the properties. Did you mean "name"?'
 
 
 @pytest.mark.parametrize("reference", ["#/$defs/nothing", "#/properties/name/nothing", "#nothing", "#/required/7"])
-def test_a_reference_to_nothing_is_told(lint: Lint, reference: str) -> None:
+def test_a_dangling_reference_is_reported(lint: Lint, reference: str) -> None:
     schema = parameters({"other": {"$ref": reference}}, required=["name"])
     assert fields(lint(parameters=schema)) == ["parameters.properties.other.$ref"]
 
 
 @pytest.mark.parametrize("reference", ["https://example.com/schema.json", "other.json#/x", "file:///etc/passwd"])
-def test_a_reference_out_of_the_file_is_told(lint: Lint, reference: str) -> None:
+def test_a_reference_to_another_file_is_reported(lint: Lint, reference: str) -> None:
     schema = parameters({"other": {"$ref": reference}})
     assert fields(lint(parameters=schema)) == ["parameters.properties.other.$ref"]
 
@@ -106,7 +106,7 @@ def test_a_reference_in_an_unused_definition_is_checked_too(lint: Lint) -> None:
     assert fields(lint(parameters=schema)) == ["parameters.$defs.unused.$ref"]
 
 
-def test_a_value_that_looks_like_a_reference_is_none(lint: Lint) -> None:
+def test_a_value_that_looks_like_a_reference_is_not_one(lint: Lint) -> None:
     assert lint(parameters=parameters({"link": {"type": "object", "default": {"$ref": "#/nothing"}}})) == ()
 
 

@@ -24,7 +24,7 @@ def test_good_sentences_have_no_problem(tool_id: str) -> None:
     assert check(tool_id, SENTENCES[tool_id], SPECS[tool_id]) == []
 
 
-def test_sentences_that_do_not_meet_are_no_problem_for_each_other() -> None:
+def test_sentences_that_do_not_overlap_do_not_conflict() -> None:
     assert cross_check(SENTENCES) == []
 
 
@@ -70,7 +70,7 @@ FORM: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("raw", "problem"), FORM)
-def test_a_mistake_in_the_form_is_told_with_its_place(raw: object, problem: str) -> None:
+def test_a_syntax_mistake_is_reported_with_its_location(raw: object, problem: str) -> None:
     assert problem in "\n".join(check("a_tool", raw, PLACE))
 
 
@@ -136,12 +136,12 @@ def test_sentences_must_fit_the_parameters_and_outputs(raw: object, spec: Any, p
     assert all(problem in told for problem, told in zip(problems, found, strict=True))
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     raw = {"data": [{"sentences": ["{x}", "a (b"], "speak": 1}], "more": 1}
     assert len(check("a_tool", raw, PLACE)) == 5
 
 
-def test_parsing_what_is_wrong_in_form_raises_with_the_place() -> None:
+def test_parsing_malformed_sentences_raises_with_the_location() -> None:
     with pytest.raises(SentencesError, match=r"a_tool/sentences.yaml: data\[0\].sentences\[0\]"):
         parse("a_tool", one("what (is"))
 
@@ -162,7 +162,7 @@ CROSSED = [
 
 
 @pytest.mark.parametrize(("sentences", "claim", "crossed"), CROSSED)
-def test_no_tool_may_take_the_sentences_of_another(sentences: object, claim: object, crossed: bool) -> None:
+def test_no_tool_may_match_the_sentences_of_another(sentences: object, claim: object, crossed: bool) -> None:
     found = cross_check({"victim": sentences, "claimer": claim})
     assert any(tool_id == "claimer" and "of victim" in problem for tool_id, problem in found) is crossed
 
@@ -195,7 +195,7 @@ def match(said: str, *sentences: str, **rest: Any) -> dict[str, Any] | None:
     return None if found is None else found.args
 
 
-def test_whoever_looks_at_beginnings_only_misses_no_sentence_that_could_go_on() -> None:
+def test_a_prefix_check_misses_no_sentence_that_could_continue() -> None:
     templates = [t for id, sentences in SENTENCES.items() for t in parse(id, sentences).templates]
     matcher = Matcher(templates)
     readings = [text for t in templates[::4] for text in sample(t.compiled.tree, 2, lambda slot: "blue birds")]
@@ -206,7 +206,7 @@ def test_whoever_looks_at_beginnings_only_misses_no_sentence_that_could_go_on() 
             assert matcher.could_go_on(phrase, SENTENCES) is expected, phrase.text
 
 
-def test_an_optional_slot_that_was_not_said_is_no_argument() -> None:
+def test_an_unspoken_optional_slot_is_not_an_argument() -> None:
     assert match("What time is it?", "what time is it [in {place}]") == {}
 
 
@@ -251,7 +251,7 @@ def test_a_slot_gets_the_words_as_they_were_said(said: str, note: str) -> None:
         ("remind me at six to go to bed", {"what": "go to bed", "when": "six"}),
     ],
 )
-def test_words_between_two_slots_go_where_they_likely_belong(said: str, args: dict[str, str]) -> None:
+def test_words_between_two_slots_go_to_the_likelier_one(said: str, args: dict[str, str]) -> None:
     assert match(said, "remind me to {what} at {when}", "remind me at {when} to {what}") == args
 
 
@@ -266,7 +266,7 @@ def test_the_template_that_leaves_the_least_to_wildcards_wins() -> None:
 
 
 @pytest.mark.parametrize("said", ["tell me a joke about cats", "please tell me a joke", "tell a joke", "", "?"])
-def test_a_match_is_whole_or_none(said: str) -> None:
+def test_a_match_is_complete_or_none(said: str) -> None:
     assert match(said, "tell me a joke") is None
 
 
@@ -290,7 +290,7 @@ def test_args_are_made_from_slots_and_constants() -> None:
         ("what is two plus two", {"a": "two", "b": "two"}),
     ],
 )
-def test_a_sign_is_the_word_for_it(said: str, args: dict[str, str]) -> None:
+def test_a_symbol_matches_its_word(said: str, args: dict[str, str]) -> None:
     assert match(said, "what is {a} plus {b}") == args
 
 
@@ -299,7 +299,7 @@ def test_an_argument_that_is_one_slot_keeps_its_type() -> None:
     assert args_of("wait three days", "wait {n} days", {"days": "{n}"}, lists=days) == {"days": 3}
 
 
-def test_an_argument_whose_slot_was_not_said_is_left_out() -> None:
+def test_an_argument_whose_slot_was_not_spoken_is_omitted() -> None:
     assert args_of("what time is it", "what time is it [in {city}]", {"zone": "{city}"}) == {}
 
 

@@ -43,7 +43,7 @@ async def test_a_request_becomes_a_call_and_waits_for_it() -> None:
     ]
 
 
-async def test_changing_the_arguments_of_a_call_changes_no_later_call() -> None:
+async def test_changing_the_arguments_of_a_call_does_not_affect_later_calls() -> None:
     first = await call_of(UserMessage("what time is it in Oslo"))
     assert first is not None
     first.args.clear()
@@ -56,17 +56,17 @@ async def test_an_unknown_request_is_answered_in_words() -> None:
     assert events[1:] == [MessageComplete(StopReason.DONE)]
 
 
-async def test_a_result_is_said_as_the_tool_says_it() -> None:
+async def test_a_result_is_phrased_by_the_tool() -> None:
     spoken = "It's ten past four."
     assert await answer(*called("what time is it", "get_time", {"iso": "16:10"}, spoken=spoken)) == spoken
 
 
-async def test_a_result_is_said_as_its_sentence_says_it() -> None:
+async def test_a_result_is_phrased_by_the_response_of_its_sentence() -> None:
     told = called("what is 15% of 80", "calculate", {"result": 12.0}, spoken="12")
     assert await answer(*told) == "That makes 12."
 
 
-async def test_a_sentence_that_names_what_is_not_there_gives_way_to_the_tool() -> None:
+async def test_a_response_that_names_a_missing_field_falls_back_to_the_tools_wording() -> None:
     assert await answer(*called("what is 15% of 80", "calculate", {"sum": 12}, spoken="It is 12.")) == "It is 12."
 
 
@@ -86,11 +86,11 @@ async def test_a_sentence_that_names_what_is_not_there_gives_way_to_the_tool() -
         ("x" * 5000, "That worked, but the result is too long to say."),
     ],
 )
-async def test_a_result_without_words_is_said_plainly(data: Any, said: str) -> None:
+async def test_a_result_without_wording_gets_a_plain_sentence(data: Any, said: str) -> None:
     assert await answer(*called("list my reminders", "list_reminders", data)) == said
 
 
-async def test_several_results_are_said_one_after_the_other() -> None:
+async def test_several_results_are_phrased_one_after_the_other() -> None:
     messages: list[Message] = [
         UserMessage("what time is it and tell me a joke"),
         AssistantMessage(calls=(CallMade("c1", "get_time", {}), CallMade("c2", "tell_joke", {}))),
@@ -100,7 +100,7 @@ async def test_several_results_are_said_one_after_the_other() -> None:
     assert await answer(*messages) == "It's four. Knock, knock."
 
 
-async def test_what_finished_after_an_interrupted_turn_is_told_first() -> None:
+async def test_results_that_arrived_after_an_interrupted_turn_come_first() -> None:
     unheard = called("remind me to call mum at six", "set_reminder", {}, spoken="I'll remind you at six.")
     assert await answer(*unheard, UserMessage("hello")) == "I'll remind you at six. Hello! What can I do for you?"
 
@@ -109,17 +109,17 @@ def failed(result: ToolResult) -> list[Message]:
     return called("what time is it in Atlantis", "get_time", result.for_model(), spoken=result.spoken, ok=False)
 
 
-async def test_an_error_is_said_as_it_is() -> None:
+async def test_an_error_message_is_passed_on_unchanged() -> None:
     result = fail(ErrorType.NOT_FOUND, "there is no time zone called Atlantis", suggestion="Use a city.")
     assert await answer(*failed(result)) == "There is no time zone called Atlantis."
 
 
-async def test_an_error_with_words_for_the_ear_is_said_with_them() -> None:
+async def test_an_error_with_a_spoken_text_uses_it() -> None:
     result = fail(ErrorType.TRANSIENT, "HTTP 503", spoken="The weather service doesn't answer.")
     assert await answer(*failed(result)) == "The weather service doesn't answer."
 
 
-async def test_an_error_without_any_words_is_admitted() -> None:
+async def test_an_error_without_a_message_is_admitted() -> None:
     assert await answer(*called("what time is it", "get_time", None, ok=False)) == (
         "That didn't work, and I don't know why."
     )
@@ -132,20 +132,20 @@ async def test_an_error_without_any_words_is_admitted() -> None:
         ("Shall I invite Ann to lunch?", "Shall I invite Ann to lunch?"),
     ],
 )
-async def test_a_call_that_needs_a_yes_is_shown_and_asked_about(preview: str, asked: str) -> None:
+async def test_a_call_that_needs_confirmation_is_shown_and_asked_about(preview: str, asked: str) -> None:
     request = ConfirmationRequest("calendar", {}, preview, "secret", 0)
     failure = Failure(ErrorType.CONFIRMATION_REQUIRED, "Needs confirmation.", confirmation_request=request)
     assert await answer(*failed(ToolResult(False, error=failure))) == asked
 
 
-async def test_a_question_that_was_cut_off_is_not_put_again_with_what_came_of_the_yes() -> None:
+async def test_an_interrupted_question_is_not_repeated_with_the_outcome_of_its_approval() -> None:
     request = ConfirmationRequest("get_time", {}, "Look at the clock?", "secret", 0)
     failure = Failure(ErrorType.CONFIRMATION_REQUIRED, "Needs confirmation.", confirmation_request=request)
     asked = failed(ToolResult(False, error=failure))
     assert await answer(*asked, *called("yes", "get_time", {}, spoken="It is noon.")) == "It is noon."
 
 
-async def test_a_result_that_came_after_a_yes_is_said() -> None:
+async def test_a_result_that_came_after_an_approval_is_phrased() -> None:
     messages: list[Message] = [
         UserMessage("yes"),
         ToolMessage("c1", "create_event", {"id": 1}, "Lunch is in your calendar."),
@@ -158,16 +158,16 @@ QUESTION = AssistantMessage("Did you mean â€œset a reminder to call mum at sixâ€
 REMINDER = ToolCall(None, "set_reminder", {"message": "call mum", "time": "six"})
 
 
-async def test_a_slip_that_would_write_is_only_asked_about() -> None:
+async def test_a_near_miss_of_a_writing_tool_is_only_asked_about() -> None:
     assert await reply(SLIP) == [TextDelta(QUESTION.text), MessageComplete(StopReason.DONE)]
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes, please.", "go ahead", "that's right"])
-async def test_a_yes_to_the_question_runs_it(text: str) -> None:
+async def test_a_yes_to_the_question_runs_the_call(text: str) -> None:
     assert await call_of(SLIP, QUESTION, UserMessage(text)) == REMINDER
 
 
-async def test_the_result_of_what_was_confirmed_is_said() -> None:
+async def test_the_result_of_a_confirmed_call_is_phrased() -> None:
     messages: list[Message] = [
         SLIP,
         QUESTION,
@@ -176,16 +176,16 @@ async def test_the_result_of_what_was_confirmed_is_said() -> None:
     assert await answer(*messages) == "I'll remind you at six."
 
 
-async def test_a_no_to_the_question_leaves_it() -> None:
+async def test_a_no_to_the_question_drops_the_call() -> None:
     assert await answer(SLIP, QUESTION, UserMessage("no thanks")) == "All right, I won't do that."
 
 
 @pytest.mark.parametrize("text", ["yes but at seven", "maybe", "yes?", "the page says yes"])
-async def test_what_is_no_clear_yes_runs_nothing(text: str) -> None:
+async def test_an_unclear_yes_runs_nothing(text: str) -> None:
     assert await call_of(SLIP, QUESTION, UserMessage(text)) is None
 
 
-async def test_another_request_after_the_question_is_taken_as_such() -> None:
+async def test_another_request_after_the_question_is_handled_as_a_request() -> None:
     assert await call_of(SLIP, QUESTION, UserMessage("tell me a joke")) == ToolCall(None, "tell_joke", {})
 
 
@@ -217,18 +217,18 @@ async def test_the_mode_decides_which_tools_may_be_called() -> None:
     ]
 
 
-def test_it_says_whether_a_text_is_a_whole_request() -> None:
+def test_it_reports_whether_a_text_is_a_complete_request() -> None:
     assert MODEL.completeness("what time is it", Mode.VOICE) is Completeness.WHOLE
 
 
-def test_it_compiles_nothing_before_it_is_needed() -> None:
+def test_the_grammar_is_compiled_only_when_needed() -> None:
     model = BuiltinModel(Box(talking_tools()))
     assert vars(model)["_compiled"] is None
     model.compile()
     assert vars(model)["_compiled"] is not None
 
 
-def test_it_understands_tools_that_were_reloaded() -> None:
+def test_reloaded_tools_are_understood() -> None:
     box = Box({})
     model = BuiltinModel(box)
     assert model.completeness("what time is it", Mode.VOICE) is not Completeness.WHOLE

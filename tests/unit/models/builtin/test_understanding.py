@@ -87,7 +87,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("text", "tool_id", "args"), NEAR)
-def test_a_near_miss_of_a_tool_that_only_reads_is_a_call(text: str, tool_id: str, args: dict[str, Any]) -> None:
+def test_a_near_miss_of_a_read_only_tool_is_a_call(text: str, tool_id: str, args: dict[str, Any]) -> None:
     assert calls(text) == [(tool_id, args)]
 
 
@@ -103,7 +103,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("text", "meant"), ASKED)
-def test_a_near_miss_of_a_tool_that_writes_is_asked_about(text: str, meant: str) -> None:
+def test_a_near_miss_of_a_writing_tool_is_asked_about(text: str, meant: str) -> None:
     understood = understand(text)
     assert isinstance(understood, Ask)
     assert understood.question == f"Did you mean “{meant}”?"
@@ -139,13 +139,13 @@ FAR = [
 
 
 @pytest.mark.parametrize("text", FAR)
-def test_what_is_not_near_is_answered_honestly(text: str) -> None:
+def test_an_unknown_request_is_answered_honestly(text: str) -> None:
     understood = understand(text)
     assert isinstance(understood, Say)
     assert understood.text.startswith("I don't know how to do that. You could say “")
 
 
-def test_a_text_between_two_tools_is_neither() -> None:
+def test_an_ambiguous_text_matches_neither_tool() -> None:
     tools = {
         name: make_tool(make_spec(name), {"data": [{"sentences": [f"show me the {word} list"]}]})
         for name, word in (("one", "planet"), ("two", "plants"))
@@ -161,11 +161,11 @@ def test_a_text_between_two_tools_is_neither() -> None:
         ("list my reminders and what time is it and tell me a joke", ["list_reminders", "get_time", "tell_joke"]),
     ],
 )
-def test_several_requests_that_only_read_are_several_calls(text: str, tool_ids: list[str]) -> None:
+def test_several_read_only_requests_are_several_calls(text: str, tool_ids: list[str]) -> None:
     assert [tool_id for tool_id, _ in calls(text)] == tool_ids
 
 
-def test_a_request_that_writes_is_not_run_out_of_a_list_of_requests() -> None:
+def test_a_writing_request_in_a_list_of_requests_is_not_run() -> None:
     assert not isinstance(understand("tell me a joke and open the website example.com"), Run)
 
 
@@ -182,7 +182,7 @@ def test_a_near_miss_of_a_tool_of_the_other_mode_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_examples_are_only_of_tools_of_the_mode(mode: Mode) -> None:
+def test_examples_include_only_tools_of_the_mode(mode: Mode) -> None:
     understood = understand("what can you do", mode)
     other = "start voice mode" if mode is Mode.VOICE else "end voice mode"
     assert isinstance(understood, Say)
@@ -196,7 +196,7 @@ def test_help_gives_examples(text: str) -> None:
     assert understood.text.count("“") == 6
 
 
-def test_examples_differ_from_text_to_text_and_not_from_time_to_time() -> None:
+def test_examples_depend_only_on_the_text() -> None:
     again = Understanding(talking_tools())
     answers = [understand(f"gibberish {word}") for word in ("one", "two", "three")]
     assert len(set(answers)) > 1
@@ -215,11 +215,11 @@ def test_examples_differ_from_text_to_text_and_not_from_time_to_time() -> None:
         ("bye", "Goodbye!"),
     ],
 )
-def test_small_talk_has_small_answers(text: str, answer: str) -> None:
+def test_small_talk_gets_a_short_answer(text: str, answer: str) -> None:
     assert understand(text) == Say(answer)
 
 
-def test_an_example_is_a_whole_sentence_that_is_understood() -> None:
+def test_every_example_is_a_complete_sentence_that_is_understood() -> None:
     sentences: dict[str, dict[str, Any]] = {
         "sum": {"data": [{"sentences": ["what is {a} plus {b}"]}], "examples": {"a": "three", "b": "four"}},
         "joke": {"data": [{"sentences": ["make {x} laugh", "tell me a joke"]}]},
@@ -236,13 +236,13 @@ def test_an_example_is_a_whole_sentence_that_is_understood() -> None:
     }
 
 
-def test_a_tool_may_take_what_would_be_small_talk() -> None:
+def test_a_tool_takes_precedence_over_small_talk() -> None:
     tools = {"bye": make_tool(make_spec("bye"), {"data": [{"sentences": ["good bye"]}]})}
     assert isinstance(Understanding(tools).understand("good bye", Mode.TEXT), Run)
 
 
 @pytest.mark.parametrize("text", ["what time is it " * MAX_CHARS, "work out " + "1+" * (MAX_CHARS // 3)])
-def test_a_very_long_text_is_not_even_tried(text: str) -> None:
+def test_a_very_long_text_is_not_parsed(text: str) -> None:
     understood = understand(text)
     assert isinstance(understood, Say)
     assert "in fewer words" in understood.text
@@ -254,7 +254,7 @@ def test_without_any_tool_the_answer_is_still_honest() -> None:
     )
 
 
-def test_a_tool_without_sentences_is_left_out() -> None:
+def test_a_tool_without_sentences_is_ignored() -> None:
     assert isinstance(Understanding({"mute": make_tool(make_spec("mute"), None)}).understand("mute it", Mode.TEXT), Say)
 
 
@@ -281,10 +281,10 @@ def test_a_tool_without_sentences_is_left_out() -> None:
         ("one " * MAX_CHARS, Completeness.UNKNOWN),
     ],
 )
-def test_the_grammar_knows_how_much_of_a_request_words_are(text: str, completeness: Completeness) -> None:
+def test_the_grammar_reports_how_complete_a_request_is(text: str, completeness: Completeness) -> None:
     assert UNDERSTANDING.completeness(text, Mode.TEXT) is completeness
 
 
-def test_the_sentences_of_a_tool_that_is_not_for_this_mode_count_for_nothing() -> None:
+def test_sentences_of_tools_of_the_other_mode_are_ignored() -> None:
     assert UNDERSTANDING.completeness("start voice mode", Mode.VOICE) is Completeness.UNKNOWN
     assert UNDERSTANDING.completeness("start voice", Mode.VOICE) is Completeness.UNKNOWN

@@ -37,7 +37,7 @@ async def talk() -> AsyncIterator[Talk]:
     talk = Talk()
     yield talk
     await talk.recognizer.close()
-    await talk.body.batched_vad.aclose()
+    await talk.fakes.batched_vad.aclose()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ class Engines:
 
     @asynccontextmanager
     async def sharing(self) -> AsyncIterator[SharedEngines]:
-        """For one test. Nothing of it is at work when the next one begins, on another loop."""
+        """Engines for one test. All their work is finished before the next test begins, on another loop."""
         batched_vad = BatchedVad(self._vad)
         try:
             yield SharedEngines(
@@ -70,7 +70,7 @@ class Engines:
             )
         finally:
             await batched_vad.aclose()
-            # Jobs that were given up go on until they notice. Two that wait for each other have all threads.
+            # Cancelled jobs run until they notice. Jobs that wait for each other prove that all threads are free.
             together = Barrier(THREADS)
             await asyncio.gather(*(asyncio.wrap_future(self._pool.submit(together.wait)) for _ in range(THREADS)))
 

@@ -29,13 +29,13 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage, Transcript, UserMessage
 from tests.fakes.paced import results_of
 from tests.fakes.steady_loop import SteadyLoop
-from tests.fakes.voice import CERTAIN, HZ, PUSH_MS, Body, Tones, hum, wave
+from tests.fakes.voice import CERTAIN, HZ, PUSH_MS, FakeEngines, Tones, hum, wave
 
 ERRORS = st.sampled_from([None, SpeechBusy, SpeechError, RuntimeError])
 
 
 def words_of(marker: str) -> str:
-    """An answer of which each word shows whose it is."""
+    """An answer in which every word carries the mark of its turn."""
     return " ".join(f"{marker}.{place}{', ' if place % 5 == 4 else ''}" for place in range(12))
 
 
@@ -73,17 +73,17 @@ class AnyOrder(RuleBasedStateMachine):
         self.loop.set_exception_handler(lambda loop, problem: self.problems.append(problem))
         self.logs = ExitStack()
         self.logs.enter_context(capture_logs())
-        self.body = Body()
+        self.fakes = FakeEngines()
         self.tones = Tones(piece_ms=300)
-        self.cascade = self.body.cascade(Marked(), self.tones)
+        self.cascade = self.fakes.cascade(Marked(), self.tones)
         self.transcript = Transcript()
         self.turns = 0
         self.asked: dict[str, str] = {}
-        """The mark of each turn that was asked for."""
+        """The mark of each requested turn."""
         self.ended: list[str] = []
-        """The turns of ends of the audio."""
+        """The ids of turns ended by the end of the audio."""
         self.log: list[LiveEvent | str] = []
-        """Events as they are told, and between them turns as they are asked for, with a "-" when they are stopped."""
+        """Events and requested turns in order, with a "-" before turns that were stopped."""
         self.calls: list[ToolCalls] = []
         self.playing = False
 
@@ -106,8 +106,8 @@ class AnyOrder(RuleBasedStateMachine):
         may_end: bool,
         ends_calmly: bool,
     ) -> None:
-        self.body.recognizer.delay_s = delay_s
-        self.body.detector.says = 1.0 if is_knowing else 0.0
+        self.fakes.recognizer.delay_s = delay_s
+        self.fakes.detector.says = 1.0 if is_knowing else 0.0
         self.tones.delay_s = voice_s
         self.ends_calmly = ends_calmly
         self.tones.tells_length = tells_length
@@ -179,7 +179,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(["", "tool", "fail", "break", "and so on"]), pause_ms=st.sampled_from([0, 100, 400]))
     def speak(self, kind: str, pause_ms: int) -> None:
-        self.run(self.sound(bytes(32 * pause_ms) + self.body.words.say(f"{self.mark()} {kind}".strip())))
+        self.run(self.sound(bytes(32 * pause_ms) + self.fakes.words.say(f"{self.mark()} {kind}".strip())))
 
     @rule(ms=st.sampled_from([20, 200, 400, 1_000, 3_000]))
     def be_silent(self, ms: int) -> None:
@@ -227,7 +227,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(error=ERRORS)
     def break_the_recogniser(self, error: Callable[[str], Exception] | None) -> None:
-        self.body.recognizer.error = error and error("No recogniser.")
+        self.fakes.recognizer.error = error and error("No recogniser.")
 
     @rule(error=ERRORS)
     def break_the_voice(self, error: Callable[[str], Exception] | None) -> None:
@@ -235,7 +235,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(fails=st.booleans())
     def break_the_vad(self, fails: bool) -> None:
-        self.body.vad.fails = fails
+        self.fakes.vad.fails = fails
 
     @rule(voice=st.sampled_from([None, "anna", "nobody"]), speed=st.sampled_from([0.5, 1.0, 2.0]))
     def choose_a_voice(self, voice: str | None, speed: float) -> None:
@@ -254,11 +254,11 @@ class AnyOrder(RuleBasedStateMachine):
             self.logs.close()
             self.loop.close()
             # The machine itself is kept by Hypothesis.
-            del self.cascade, self.body
+            del self.cascade, self.fakes
 
     def calm_down(self) -> None:
-        self.playing = self.body.vad.fails = False
-        self.body.recognizer.error = self.tones.error = None
+        self.playing = self.fakes.vad.fails = False
+        self.fakes.recognizer.error = self.tones.error = None
         self.run(self.sound(bytes(32 * 2_000)))
         self.run(asyncio.sleep(30))
         for turn in list(self.asked):
@@ -267,10 +267,10 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def close(self) -> None:
         await self.cascade.close()
-        # What the session asks of it at the same moment may be refused.
+        # A request of the session at the same moment may be refused.
         (error,) = await asyncio.gather(self.session, return_exceptions=True)
         assert error is None or isinstance(error, ModelError)
-        await self.body.batched_vad.aclose()
+        await self.fakes.batched_vad.aclose()
         assert self.tones.open == 0
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

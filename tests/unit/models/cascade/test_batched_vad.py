@@ -1,4 +1,4 @@
-"""Many sessions, one model: every frame in its order, and nobody pays for somebody else's mistake."""
+"""Many sessions share one VAD model: frames stay in order, and failures stay within their session."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,14 +39,14 @@ async def room() -> AsyncIterator[Room]:
     await room.batched_vad.aclose()
 
 
-async def test_each_frame_is_told_with_its_likelihood_in_order(room: Room) -> None:
+async def test_each_frame_is_reported_with_its_probability_in_order(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD + QUIET + LOUD)
     await flush(stream)
     assert heard == [(1.0, LOUD), (0.0, QUIET), (1.0, LOUD)]
 
 
-async def test_frames_are_put_together_from_pieces_of_any_size(room: Room) -> None:
+async def test_frames_are_assembled_from_chunks_of_any_size(room: Room) -> None:
     stream, heard = room.enter()
     sound = LOUD + QUIET + LOUD
     for at in range(0, len(sound), 7):
@@ -55,7 +55,7 @@ async def test_frames_are_put_together_from_pieces_of_any_size(room: Room) -> No
     assert b"".join(frame for _, frame in heard) == sound
 
 
-async def test_what_is_less_than_a_frame_waits_for_the_rest(room: Room) -> None:
+async def test_a_partial_frame_waits_for_the_rest(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD[:-2])
     await asyncio.sleep(1)
@@ -65,7 +65,7 @@ async def test_what_is_less_than_a_frame_waits_for_the_rest(room: Room) -> None:
     assert heard == [(1.0, LOUD)]
 
 
-async def test_a_flush_fills_the_last_frame_up_with_silence(room: Room) -> None:
+async def test_a_flush_pads_the_last_frame_with_silence(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD[:100])
     await flush(stream)
@@ -80,7 +80,7 @@ async def test_a_flush_of_nothing_returns_at_once(room: Room) -> None:
     assert heard == []
 
 
-async def test_a_flush_waits_for_the_frame_that_is_in_a_batch(room: Room) -> None:
+async def test_a_flush_waits_for_the_frame_in_the_current_batch(room: Room) -> None:
     room.threads.delay_s = 0.5
     stream, heard = room.enter()
     stream.push(LOUD)
@@ -90,7 +90,7 @@ async def test_a_flush_waits_for_the_frame_that_is_in_a_batch(room: Room) -> Non
     assert heard == [(1.0, LOUD)]
 
 
-async def test_a_hundred_sessions_are_one_batch(room: Room) -> None:
+async def test_a_hundred_sessions_share_one_batch(room: Room) -> None:
     callers = [room.enter() for _ in range(100)]
     for stream, _ in callers:
         stream.push(LOUD)
@@ -99,7 +99,7 @@ async def test_a_hundred_sessions_are_one_batch(room: Room) -> None:
     assert all(heard == [(1.0, LOUD)] for _, heard in callers)
 
 
-async def test_one_frame_of_each_session_is_in_a_batch(room: Room) -> None:
+async def test_a_batch_has_one_frame_of_each_session(room: Room) -> None:
     quick, slow = room.enter(), room.enter()
     quick[0].push(LOUD * 3)
     slow[0].push(LOUD)
@@ -107,7 +107,7 @@ async def test_one_frame_of_each_session_is_in_a_batch(room: Room) -> None:
     assert room.vad.batches == [2, 1, 1]
 
 
-async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
+async def test_frames_that_come_one_by_one_are_batched(room: Room) -> None:
     """A hundred sessions that are not in step have a frame within every millisecond."""
     callers = [room.enter() for _ in range(100)]
     for stream, _ in callers:
@@ -117,7 +117,7 @@ async def test_frames_that_come_one_by_one_are_gathered(room: Room) -> None:
     assert len(room.vad.batches) <= 5
 
 
-async def test_a_session_that_fails_does_not_stop_others_from_being_heard(room: Room) -> None:
+async def test_a_failing_session_does_not_affect_others(room: Room) -> None:
     def fail(probability: float, frame: bytes) -> None:
         raise RuntimeError("a mistake")
 
@@ -132,7 +132,7 @@ async def test_a_session_that_fails_does_not_stop_others_from_being_heard(room: 
     assert [log["event"] for log in logs] == ["frame_listener_failed"]
 
 
-async def test_a_model_that_fails_is_silence_and_is_asked_again(room: Room) -> None:
+async def test_a_failing_model_counts_as_silence_and_is_retried(room: Room) -> None:
     stream, heard = room.enter()
     room.vad.fails = True
     with capture_logs() as logs:
@@ -145,7 +145,7 @@ async def test_a_model_that_fails_is_silence_and_is_asked_again(room: Room) -> N
     assert [probability for probability, _ in heard] == [0.0, 1.0]
 
 
-async def test_a_model_that_goes_on_failing_does_not_fill_the_log(room: Room) -> None:
+async def test_a_model_that_keeps_failing_does_not_fill_the_log(room: Room) -> None:
     stream, _ = room.enter()
     with capture_logs() as logs:
         for fails in (True, True, True, False, True):
@@ -155,7 +155,7 @@ async def test_a_model_that_goes_on_failing_does_not_fill_the_log(room: Room) ->
     assert [log["event"] for log in logs] == ["vad_failed"] * 2
 
 
-async def test_nothing_is_heard_after_the_end(room: Room) -> None:
+async def test_nothing_is_reported_after_close(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD * 2)
     stream.close()
@@ -164,7 +164,7 @@ async def test_nothing_is_heard_after_the_end(room: Room) -> None:
     assert heard == []
 
 
-async def test_not_even_what_was_in_a_batch(room: Room) -> None:
+async def test_frames_in_a_batch_are_not_reported_after_close(room: Room) -> None:
     room.threads.delay_s = 0.5
     stream, heard = room.enter()
     stream.push(LOUD)
@@ -174,7 +174,7 @@ async def test_not_even_what_was_in_a_batch(room: Room) -> None:
     assert heard == []
 
 
-async def test_a_flush_is_forgotten_with_the_stream(room: Room) -> None:
+async def test_closing_the_stream_drops_pending_flushes(room: Room) -> None:
     room.threads.delay_s = 60
     stream, _ = room.enter()
     stream.push(LOUD)
@@ -187,7 +187,7 @@ async def test_a_flush_is_forgotten_with_the_stream(room: Room) -> None:
     assert flushed == []
 
 
-async def test_closing_it_closes_all_streams(room: Room) -> None:
+async def test_closing_the_vad_closes_all_streams(room: Room) -> None:
     room.threads.delay_s = 60
     stream, heard = room.enter()
     stream.push(LOUD * 2)
@@ -198,14 +198,14 @@ async def test_closing_it_closes_all_streams(room: Room) -> None:
     assert heard == []
 
 
-async def test_whoever_is_far_behind_loses_the_oldest(room: Room) -> None:
+async def test_a_stream_that_falls_far_behind_loses_its_oldest_frames(room: Room) -> None:
     stream, heard = room.enter()
     stream.push(LOUD + QUIET * MAX_BEHIND_FRAMES)
     await flush(stream)
     assert [probability for probability, _ in heard] == [0.0] * MAX_BEHIND_FRAMES
 
 
-async def test_no_task_runs_while_nobody_speaks(room: Room) -> None:
+async def test_no_task_runs_without_audio(room: Room) -> None:
     before = asyncio.all_tasks()
     stream, _ = room.enter()
     stream.push(LOUD)

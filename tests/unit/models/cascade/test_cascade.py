@@ -1,4 +1,4 @@
-"""The whole cascade: what is said is heard, answered and spoken."""
+"""The whole cascade: speech is recognized, answered and spoken."""
 
 import asyncio
 
@@ -25,12 +25,12 @@ from antiphon.transcript import AssistantMessage, Transcript, UserMessage
 from tests.fakes.paced import PACE_S, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.spoken_call import CALL, LONG_ANSWER, talk
-from tests.fakes.voice import CERTAIN, Body, Tones, calling, hum, wave
+from tests.fakes.voice import CERTAIN, FakeEngines, Tones, calling, hum, wave
 
 # One turn.
 
 
-async def test_what_is_said_is_heard_answered_and_spoken() -> None:
+async def test_speech_is_recognized_answered_and_spoken() -> None:
     async with talk("It is noon.") as call:
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
@@ -49,7 +49,7 @@ async def test_what_is_said_is_heard_answered_and_spoken() -> None:
         assert {getattr(event, "turn", None) for event in call.caller.events} == {call.caller.finals[0].turn}
 
 
-async def test_it_waits_until_it_is_asked_to_answer_what_it_heard() -> None:
+async def test_the_cascade_waits_until_it_is_asked_to_answer() -> None:
     async with talk("It is noon.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.caller.be_silent(3_000)
@@ -59,7 +59,7 @@ async def test_it_waits_until_it_is_asked_to_answer_what_it_heard() -> None:
         assert call.caller.text == "It is noon."
 
 
-async def test_a_model_that_has_its_price_is_asked_when_the_turn_is_over_and_once() -> None:
+async def test_a_paid_model_is_asked_only_once_and_only_after_the_turn_ends() -> None:
     async with talk("It is noon.", prepares_answers=False) as call:
         await call.caller.speak("what time")
         await call.caller.be_silent(400)
@@ -71,7 +71,7 @@ async def test_a_model_that_has_its_price_is_asked_when_the_turn_is_over_and_onc
         assert call.caller.text == "It is noon."
 
 
-async def test_the_answer_is_prepared_while_the_end_of_the_turn_is_not_certain() -> None:
+async def test_the_answer_is_prepared_before_the_end_of_the_turn_is_certain() -> None:
     async with talk("It is noon.") as call:
         said_s = await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
@@ -81,7 +81,7 @@ async def test_the_answer_is_prepared_while_the_end_of_the_turn_is_not_certain()
         assert call.caller.when(OutputText) - said_s == pytest.approx(0.9, abs=0.05)
 
 
-async def test_of_a_wrong_guess_nothing_comes() -> None:
+async def test_a_wrong_guess_produces_no_events() -> None:
     async with talk("One thing.", "Another thing.") as call:
         await call.caller.speak("what time")
         await call.caller.be_silent(430)
@@ -104,7 +104,7 @@ async def test_no_tool_is_called_before_the_turn_is_final() -> None:
         assert call.caller.text == "It is noon."
 
 
-async def test_without_a_voice_the_answer_is_text() -> None:
+async def test_without_a_synthesizer_the_answer_is_text() -> None:
     async with talk("It is noon.", "It is one.", speaks=False) as call:
         assert not call.cascade.profile.speaks
         await call.caller.speak("what time is it")
@@ -115,7 +115,7 @@ async def test_without_a_voice_the_answer_is_text() -> None:
         assert [started.continues for started in call.caller.started] == [None, None]
 
 
-async def test_a_voice_is_chosen_for_the_answers_after_it() -> None:
+async def test_a_new_voice_applies_to_later_answers() -> None:
     async with talk("It is noon.", "It is one.") as call:
         call.cascade.set_voice("anna", 1.5)
         await call.caller.ask("what time is it")
@@ -124,16 +124,16 @@ async def test_a_voice_is_chosen_for_the_answers_after_it() -> None:
         assert call.tones.asked == [("It is noon.", "anna", 1.5), ("It is one.", "joe", 1.0)]
 
 
-async def test_it_speaks_of_its_own_accord() -> None:
+async def test_the_cascade_can_speak_unprompted() -> None:
     async with talk() as call:
         await call.caller.say("Hello! What can I do for you?")
         assert call.caller.kinds == [OutputText, OutputAudio, GenerationComplete, TurnComplete]
         assert call.asked == []
         await call.caller.ask("nothing")
-        assert call.told == [AssistantMessage("Hello! What can I do for you?"), UserMessage("nothing")]
+        assert call.prompt == [AssistantMessage("Hello! What can I do for you?"), UserMessage("nothing")]
 
 
-async def test_what_it_says_of_its_own_accord_ends_what_it_was_saying() -> None:
+async def test_unprompted_speech_replaces_the_current_answer() -> None:
     async with talk(LONG_ANSWER) as call:
         turn = call.caller.respond("what will the weather be")
         await call.wait_for_event(OutputAudio)
@@ -148,7 +148,7 @@ async def test_what_it_says_of_its_own_accord_ends_what_it_was_saying() -> None:
 # The end of the audio.
 
 
-async def test_the_end_of_the_audio_in_mid_speech_is_a_turn() -> None:
+async def test_the_end_of_the_audio_in_mid_speech_ends_a_turn() -> None:
     async with talk("It is noon.") as call:
         await call.caller.speak("what time is it")
         turn = await call.caller.end_audio()
@@ -160,7 +160,7 @@ async def test_the_end_of_the_audio_in_mid_speech_is_a_turn() -> None:
 
 
 @pytest.mark.parametrize("sound", [b"", wave(100, CERTAIN), hum(700)], ids=["nothing", "noise", "hum"])
-async def test_the_end_of_audio_without_words_is_told_once(sound: bytes) -> None:
+async def test_the_end_of_audio_without_words_is_reported_once(sound: bytes) -> None:
     async with talk() as call:
         await call.caller.sound(sound)
         turn = await call.caller.end_audio()
@@ -171,9 +171,9 @@ async def test_the_end_of_audio_without_words_is_told_once(sound: bytes) -> None
 
 
 @pytest.mark.parametrize("silence_ms", [0, 100, 200, 500, 850, 900, 950, 1_000])
-async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_ms: int) -> None:
+async def test_a_turn_is_reported_and_answered_once_whenever_the_audio_ends(silence_ms: int) -> None:
     async with talk("It is noon.") as call:
-        call.body.recognizer.delay_s = call.tones.delay_s = 0.3
+        call.fakes.recognizer.delay_s = call.tones.delay_s = 0.3
         await call.caller.speak("what time is it")
         await call.caller.be_silent(silence_ms)
         await call.caller.end_audio()
@@ -184,21 +184,21 @@ async def test_whenever_the_audio_ends_a_turn_is_told_and_answered_once(silence_
         assert call.caller.text == "It is noon."
 
 
-async def test_the_end_of_audio_that_cannot_be_understood_fails_and_is_over() -> None:
+async def test_a_recognition_failure_at_the_end_of_the_audio_ends_the_turn() -> None:
     async with talk() as call:
-        call.body.recognizer.error = SpeechBusy("Too many people are talking.")
+        call.fakes.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
         turn = await call.caller.end_audio()
         assert call.caller.events == [TurnFailed(turn, "Too many people are talking."), TurnComplete(turn)]
 
 
-async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
+async def test_listening_continues_after_a_recognition_failure() -> None:
     async with talk("It is noon.") as call:
-        call.body.recognizer.error = SpeechBusy("Too many people are talking.")
+        call.fakes.recognizer.error = SpeechBusy("Too many people are talking.")
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnFailed)
         assert call.caller.events == [TurnFailed(None, "Too many people are talking.")]
-        call.body.recognizer.error = None
+        call.fakes.recognizer.error = None
         await call.caller.speak("what time is it")
         await call.wait_for_event(TurnComplete)
         assert call.caller.text == "It is noon."
@@ -207,7 +207,7 @@ async def test_after_what_cannot_be_understood_listening_goes_on() -> None:
 # What goes wrong.
 
 
-async def test_an_answer_that_cannot_be_spoken_can_be_read() -> None:
+async def test_an_answer_that_cannot_be_spoken_is_still_sent_as_text() -> None:
     async with talk(LONG_ANSWER, "It works again.") as call:
         call.tones.error, call.tones.fails_at = SpeechError("The voice is gone."), "clouds"
         turn = await call.caller.ask("what will the weather be")
@@ -218,7 +218,7 @@ async def test_an_answer_that_cannot_be_spoken_can_be_read() -> None:
         assert call.caller.events[-2:] == [GenerationComplete(turn), TurnComplete(turn)]
 
 
-async def test_what_breaks_the_voice_ends_it_in_so_many_words(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_synthesizer_failure_ends_the_answer_with_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     async with talk("It is noon.") as call:
         monkeypatch.setattr(SpokenAnswer, "say", lambda answer, text: 1 / 0)
         with capture_logs() as logs:
@@ -232,9 +232,9 @@ async def test_what_breaks_the_voice_ends_it_in_so_many_words(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("at_ms", [0, 200, 500, 1_000, 1_300, 2_000, 6_000])
-async def test_it_can_be_closed_at_any_time(at_ms: int) -> None:
+async def test_the_cascade_can_be_closed_at_any_time(at_ms: int) -> None:
     async with talk(LONG_ANSWER) as call:
-        call.body.recognizer.tells_interim = True
+        call.fakes.recognizer.tells_interim = True
         await call.caller.speak("what will the weather be")
         await call.caller.be_silent(at_ms)
         await call.cascade.close()
@@ -244,15 +244,15 @@ async def test_it_can_be_closed_at_any_time(at_ms: int) -> None:
         assert call.caller.events == before
 
 
-async def test_a_closed_one_is_not_connected_again() -> None:
-    cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
+async def test_a_closed_cascade_cannot_be_reconnected() -> None:
+    cascade = FakeEngines().cascade(Paced(ScriptedModel([])), Tones())
     await cascade.close()
     with pytest.raises(ModelError, match="is closed"):
         await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
 
 
-async def test_audio_before_it_is_connected_is_nothing() -> None:
-    cascade = Body().cascade(Paced(ScriptedModel([])), Tones())
+async def test_audio_before_connect_is_ignored() -> None:
+    cascade = FakeEngines().cascade(Paced(ScriptedModel([])), Tones())
     cascade.send_audio(bytes(640))
     cascade.end_audio("t1")
     cascade.interrupt("t1")
@@ -262,7 +262,7 @@ async def test_audio_before_it_is_connected_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 641, 100_001])
-async def test_sound_of_any_size_is_taken(size: int) -> None:
+async def test_audio_chunks_of_any_size_are_accepted(size: int) -> None:
     async with talk("It is noon.") as call:
         call.cascade.send_audio(bytes(size - size % 2))
         call.cascade.send_audio(bytes(size))
@@ -274,12 +274,12 @@ async def test_sound_of_any_size_is_taken(size: int) -> None:
 
 
 async def test_two_callers_do_not_hear_each_other() -> None:
-    body = Body()
+    fakes = FakeEngines()
     models = [Paced(ScriptedModel(["One."])), Paced(ScriptedModel(["Two."]))]
-    cascades = [body.cascade(model, Tones()) for model in models]
+    cascades = [fakes.cascade(model, Tones()) for model in models]
     async with (
-        calling(cascades[0], body.words.say) as first,
-        calling(cascades[1], body.words.say) as second,
+        calling(cascades[0], fakes.words.say) as first,
+        calling(cascades[1], fakes.words.say) as second,
     ):
         await asyncio.gather(first.be_silent(500), second.be_silent(700))
         await asyncio.gather(first.speak("this is one"), second.speak("and this is two"))
@@ -287,4 +287,4 @@ async def test_two_callers_do_not_hear_each_other() -> None:
         await first.settle()
         assert (first.finals[0].text, first.text) == ("this is one", "One.")
         assert (second.finals[0].text, second.text) == ("and this is two", "Two.")
-    await body.batched_vad.aclose()
+    await fakes.batched_vad.aclose()

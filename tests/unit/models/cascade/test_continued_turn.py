@@ -1,4 +1,4 @@
-"""Somebody goes on with a turn that was thought to be over."""
+"""The user continues a turn that seemed to be over."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.spoken_call import talk
 
 
-async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_turn() -> None:
+async def test_speech_before_the_first_audio_of_the_answer_continues_the_turn() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -18,7 +18,7 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         assert call.caller.heard == ["what time is it", "what time is it in Tokyo"]
         first, whole = call.caller.finals
         assert call.caller.started == [TurnStarted(first.turn), TurnStarted(whole.turn, continues=first.turn)]
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         spoken = "".join(event.text for event in call.caller.events if isinstance(event, OutputAudio))
         assert spoken.split() == ["It", "is", "nine", "in", "Tokyo."]
         assert call.caller.kinds.count(Interrupted) == 1
@@ -26,7 +26,7 @@ async def test_who_goes_on_before_the_first_sound_of_the_answer_is_in_the_same_t
         assert call.caller.events[interrupted + 1] == TurnComplete(first.turn)
 
 
-async def test_the_answer_to_the_longer_turn_is_prepared_too() -> None:
+async def test_the_answer_to_the_continued_turn_is_prepared_too() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -36,7 +36,7 @@ async def test_the_answer_to_the_longer_turn_is_prepared_too() -> None:
         assert call.asked == [UserMessage("what time is it"), UserMessage("what time is it in Tokyo")]
 
 
-async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothing() -> None:
+async def test_a_late_request_for_the_first_answer_changes_nothing() -> None:
     async with talk("It is noon.", "It is nine in Tokyo.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -48,12 +48,12 @@ async def test_a_session_that_is_slow_to_ask_for_the_first_answer_changes_nothin
         await call.wait_for(lambda: len(call.caller.finals) == 2)
         call.caller.answer(call.caller.finals[1])
         await call.caller.settle()
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
         assert ends == [final.turn for final in call.caller.finals]
 
 
-async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
+async def test_requests_for_both_answers_at_the_end_change_nothing() -> None:
     async with talk("It is noon.", "It is nine.", "The end.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -62,12 +62,12 @@ async def test_not_even_if_it_asks_for_both_at_the_end() -> None:
         for final in call.caller.finals:
             call.caller.answer(final)
         await call.caller.settle()
-        assert call.told == [UserMessage("what time is it in Tokyo")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo")]
         ends = [event.turn for event in call.caller.events if isinstance(event, TurnComplete)]
         assert ends == [final.turn for final in call.caller.finals]
 
 
-async def test_who_goes_on_twice_has_one_turn() -> None:
+async def test_a_turn_continued_twice_is_one_turn() -> None:
     async with talk(*["It is noon."] * 3) as call:
         call.tones.delay_s = 2.0
         for place, text in enumerate(("what time is it", "in Tokyo", "and in Berlin")):
@@ -78,10 +78,10 @@ async def test_who_goes_on_twice_has_one_turn() -> None:
             None,
             *(final.turn for final in call.caller.finals[:2]),
         ]
-        assert call.told == [UserMessage("what time is it in Tokyo and in Berlin")]
+        assert call.prompt == [UserMessage("what time is it in Tokyo and in Berlin")]
 
 
-async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that_goes_on() -> None:
+async def test_unprompted_speech_is_interrupted_by_the_continued_turn() -> None:
     async with talk("It is noon.", answers=False) as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -98,27 +98,27 @@ async def test_what_the_session_says_meanwhile_is_interrupted_with_the_turn_that
         ]
 
 
-async def test_earlier_turns_stay_as_they_are() -> None:
+async def test_earlier_turns_are_unchanged() -> None:
     async with talk("Yes?", "It is noon.", "It is nine in Tokyo.") as call:
         await call.caller.speak("hello")
         await call.wait_for_event(TurnComplete)
         await asyncio.sleep(5)
-        call.body.recognizer.delay_s = 2.0
+        call.fakes.recognizer.delay_s = 2.0
         await call.caller.speak("what time is it")
         await call.caller.be_silent(1_500)
         assert len(call.caller.finals) == 1
-        call.body.recognizer.delay_s = 0.1
+        call.fakes.recognizer.delay_s = 0.1
         await call.caller.speak("in Tokyo")
         await call.wait_for_event(TurnComplete, 2)
         assert [started.continues for started in call.caller.started] == [None, None]
-        assert call.told == [
+        assert call.prompt == [
             UserMessage("hello"),
             AssistantMessage("Yes?"),
             UserMessage("what time is it in Tokyo"),
         ]
 
 
-async def test_what_is_typed_in_the_meantime_is_not_a_part_of_what_was_spoken() -> None:
+async def test_text_typed_in_between_is_not_part_of_the_spoken_turn() -> None:
     async with talk("It is noon.", "It is raining.", "In Tokyo, too.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -131,9 +131,9 @@ async def test_what_is_typed_in_the_meantime_is_not_a_part_of_what_was_spoken() 
         assert call.caller.started[-1].continues is None
 
 
-async def test_the_same_words_typed_after_they_were_spoken_are_another_turn() -> None:
+async def test_the_same_words_typed_after_being_spoken_are_another_turn() -> None:
     async with talk("One.", "Two.", "Three.") as call:
         await call.caller.speak("next")
         await call.wait_for_event(TurnComplete)
         await call.caller.ask("next")
-        assert call.told == [UserMessage("next"), AssistantMessage("One."), UserMessage("next")]
+        assert call.prompt == [UserMessage("next"), AssistantMessage("One."), UserMessage("next")]

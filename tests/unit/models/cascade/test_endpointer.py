@@ -1,4 +1,4 @@
-"""Turns in a stream of frames, of which only their likelihood to be speech matters here."""
+"""Turns in a stream of frames, given only the speech probability of each frame."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def numbers(pcm: bytes) -> list[int]:
 LOUD, SOFT = (level.to_bytes(2, "little") * (FRAME_BYTES // 2) for level in (9_000, 90))
 
 
-def test_the_sound_stops_before_the_silence_is_known_as_one() -> None:
+def test_the_drop_in_level_is_noticed_before_the_vad_reports_silence() -> None:
     endpointer = Endpointer(900)
     stopped = []
     for probability, sound in [(SPEECH, LOUD)] * 5 + [(SPEECH, SOFT)] * 2 + [(SILENCE, SOFT)]:
@@ -68,19 +68,19 @@ def test_the_sound_stops_before_the_silence_is_known_as_one() -> None:
     assert endpointer.silence_ms == FRAME_MS
 
 
-def test_a_soft_sound_that_goes_on_as_speech_is_speech() -> None:
+def test_a_soft_sound_followed_by_speech_is_speech() -> None:
     endpointer = Endpointer(900)
     for probability, sound in [(SPEECH, LOUD)] * 5 + [(SPEECH, SOFT)] * (MAX_DROP_FRAMES + 1):
         endpointer.hear(probability, sound)
     assert not endpointer.has_sound_stopped
 
 
-def test_the_silence_before_somebody_goes_on_is_over_then(heard: Heard) -> None:
+def test_a_silence_ends_when_speech_continues(heard: Heard) -> None:
     heard.speak(960).be_silent(320).speak(64)
     assert not heard.endpointer.has_sound_stopped
 
 
-def test_silence_is_no_turn(heard: Heard) -> None:
+def test_silence_does_not_start_a_turn(heard: Heard) -> None:
     heard.be_silent(5_000)
     assert heard.signals == []
 
@@ -90,12 +90,12 @@ def test_speech_starts_a_turn_within_a_tenth_of_a_second(heard: Heard) -> None:
     assert heard.signals == [Signal.STARTED]
 
 
-def test_a_click_starts_nothing(heard: Heard) -> None:
+def test_a_click_does_not_start_a_turn(heard: Heard) -> None:
     heard.be_silent(500).speak(32).be_silent(500).speak(64).be_silent(2_000)
     assert heard.signals == []
 
 
-def test_a_turn_begins_before_its_first_sound(heard: Heard) -> None:
+def test_a_turn_includes_audio_before_its_first_sound(heard: Heard) -> None:
     heard.be_silent(1_024).speak(96)
     assert numbers(heard.endpointer.audio) == list(range(32 + 1 - PREROLL_FRAMES, 32 + 1 + 3))
 
@@ -118,25 +118,25 @@ def test_evidence_that_comes_after_the_short_silence_ends_the_turn_at_once(heard
     assert heard.endpointer.require_silence(SHORT_MS) is Signal.ENDED
 
 
-def test_evidence_for_one_pause_says_nothing_about_the_next(heard: Heard) -> None:
+def test_evidence_for_one_pause_does_not_apply_to_the_next(heard: Heard) -> None:
     heard.speak(1_600).be_silent(192)
     heard.endpointer.require_silence(SHORT_MS)
     heard.speak(640).be_silent(640)
     assert Signal.ENDED not in heard.signals
 
 
-def test_evidence_that_comes_when_speech_has_gone_on_is_ignored(heard: Heard) -> None:
+def test_evidence_that_comes_after_speech_resumed_is_ignored(heard: Heard) -> None:
     heard.speak(1_600).be_silent(192).speak(128)
     assert heard.endpointer.require_silence(SHORT_MS) is None
 
 
-def test_whoever_pauses_and_goes_on_is_in_the_same_turn(heard: Heard) -> None:
+def test_speech_after_a_pause_continues_the_turn(heard: Heard) -> None:
     heard.speak(960).be_silent(512).speak(960).be_silent(1_000)
     assert heard.signals == [Signal.STARTED, Signal.PAUSED, Signal.RESUMED, Signal.PAUSED, Signal.ENDED]
     assert heard.endpointer.audio_ms >= 960 + 512 + 960
 
 
-def test_a_click_in_a_pause_does_not_make_it_longer(heard: Heard) -> None:
+def test_a_click_does_not_lengthen_a_pause(heard: Heard) -> None:
     heard.speak(960).be_silent(448).speak(32).be_silent(512)
     assert heard.signals[-1] is Signal.ENDED
 
@@ -171,7 +171,7 @@ def test_a_turn_that_waits_for_its_answer_does_not_grow(heard: Heard) -> None:
     )
 
 
-def test_a_turn_that_is_reopened_has_no_frame_twice(heard: Heard) -> None:
+def test_a_reopened_turn_contains_no_frame_twice(heard: Heard) -> None:
     heard.speak(960).be_silent(1_000).speak(320).be_silent(1_000).speak(96)
     frames = numbers(heard.endpointer.audio)
     assert frames == sorted(set(frames))
@@ -185,7 +185,7 @@ def test_speech_that_begins_as_the_turn_is_settled_keeps_its_beginning(heard: He
     assert numbers(heard.endpointer.audio) == list(range(heard.frames - 2 - PREROLL_FRAMES, heard.frames + 1))
 
 
-def test_the_silence_after_a_turn_is_the_lead_of_the_next(heard: Heard) -> None:
+def test_the_silence_after_a_turn_leads_into_the_next(heard: Heard) -> None:
     heard.speak(960).be_silent(896)
     assert heard.signals[-1] is Signal.ENDED
     heard.endpointer.settle()
@@ -193,7 +193,7 @@ def test_the_silence_after_a_turn_is_the_lead_of_the_next(heard: Heard) -> None:
     assert numbers(heard.endpointer.audio) == list(range(heard.frames - 2 - PREROLL_FRAMES, heard.frames + 1))
 
 
-def test_the_speech_of_a_turn_is_no_part_of_the_next(heard: Heard) -> None:
+def test_the_speech_of_a_turn_is_not_part_of_the_next(heard: Heard) -> None:
     heard.speak(960)
     heard.endpointer.end()
     heard.endpointer.settle()
@@ -201,7 +201,7 @@ def test_the_speech_of_a_turn_is_no_part_of_the_next(heard: Heard) -> None:
     assert numbers(heard.endpointer.audio) == list(range(31, 34))
 
 
-def test_to_settle_again_and_again_loses_nothing(heard: Heard) -> None:
+def test_settling_repeatedly_loses_nothing(heard: Heard) -> None:
     heard.be_silent(1_024)
     for _ in range(6):
         heard.endpointer.settle()
@@ -216,12 +216,12 @@ def test_a_noise_that_is_too_short_for_a_word_is_discarded(heard: Heard) -> None
     assert not heard.endpointer.is_open
 
 
-def test_nothing_starts_by_itself_while_an_answer_plays(heard: Heard) -> None:
+def test_no_turn_starts_on_its_own_while_an_answer_plays(heard: Heard) -> None:
     heard.hear(1_000, SPEECH, may_start=False)
     assert heard.signals == []
 
 
-def test_a_start_that_was_held_back_has_the_speech_from_its_beginning(heard: Heard) -> None:
+def test_a_deferred_start_includes_the_speech_from_its_beginning(heard: Heard) -> None:
     heard.be_silent(1_024).hear(192, SPEECH, may_start=False)
     heard.note(heard.endpointer.start())
     assert numbers(heard.endpointer.audio)[-6:] == [33, 34, 35, 36, 37, 38]
@@ -238,7 +238,7 @@ def test_the_end_of_the_audio_without_speech_ends_nothing(heard: Heard) -> None:
     assert heard.endpointer.end() is None
 
 
-def test_what_is_forgotten_is_gone_from_the_turn(heard: Heard) -> None:
+def test_discarded_audio_is_removed_from_the_turn(heard: Heard) -> None:
     heard.speak(3_200)
     before_ms = heard.endpointer.audio_ms
     heard.endpointer.drop_oldest(FRAME_BYTES * 50)

@@ -1,4 +1,4 @@
-"""Who speaks over an answer, and what becomes of it."""
+"""Speech over an answer, and its effect on the answer."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.fakes.spoken_call import CALL, LONG_ANSWER, talk
 from tests.fakes.voice import CERTAIN, hum, wave
 
 
-async def test_after_the_first_sound_of_the_answer_speech_is_another_turn() -> None:
+async def test_speech_after_the_first_audio_of_the_answer_is_a_new_turn() -> None:
     async with talk(LONG_ANSWER, "As you like.") as call:
         await call.caller.speak("what will the weather be")
         await call.wait_for_event(OutputAudio)
@@ -28,11 +28,11 @@ async def test_after_the_first_sound_of_the_answer_speech_is_another_turn() -> N
         await call.wait_for_event(TurnComplete, 2)
         assert call.caller.heard[-1] == "stop that please"
         assert call.caller.started[-1].continues is None
-        assert [type(message) for message in call.told] == [UserMessage, UserMessage]
+        assert [type(message) for message in call.prompt] == [UserMessage, UserMessage]
 
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["while it is made", "while it is only said"])
-async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bool) -> None:
+async def test_an_interrupted_answer_emits_only_its_end(is_made: bool) -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         turn = call.caller.respond("what will the weather be")
         await call.wait_for_event(OutputAudio)
@@ -50,7 +50,7 @@ async def test_of_an_answer_that_is_spoken_over_only_the_end_is_told(is_made: bo
 
 
 @pytest.mark.parametrize("sound", [wave(32, CERTAIN), hum(400)], ids=["click", "hum"])
-async def test_a_noise_does_not_make_it_answer_again(sound: bytes) -> None:
+async def test_a_noise_does_not_trigger_a_second_answer(sound: bytes) -> None:
     async with talk("It is noon.") as call:
         call.tones.delay_s = 1.0
         await call.caller.speak("what time is it")
@@ -61,7 +61,7 @@ async def test_a_noise_does_not_make_it_answer_again(sound: bytes) -> None:
         assert len(call.caller.finals) == len(call.asked) == 1
 
 
-async def test_an_answer_that_is_whole_and_still_playing_is_interrupted_too() -> None:
+async def test_a_complete_answer_that_is_still_playing_is_interrupted_too() -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         call.tones.delay_s = 0.0
         turn = call.caller.respond("what will the weather be")
@@ -70,7 +70,7 @@ async def test_an_answer_that_is_whole_and_still_playing_is_interrupted_too() ->
         assert call.caller.events.count(Interrupted(turn)) == call.caller.events.count(TurnComplete(turn)) == 1
 
 
-async def test_an_answer_that_the_client_still_plays_is_interrupted_too() -> None:
+async def test_an_answer_the_client_is_still_playing_is_interrupted_too() -> None:
     async with talk("Noon.", answers=False) as call:
         turn = await call.caller.ask("what time is it")
         call.caller.playing = True
@@ -78,7 +78,7 @@ async def test_an_answer_that_the_client_still_plays_is_interrupted_too() -> Non
         assert call.caller.events.count(Interrupted(turn)) == 1
 
 
-async def test_an_answer_of_an_earlier_connection_that_the_client_still_plays_is_interrupted_too() -> None:
+async def test_an_answer_of_an_earlier_connection_still_playing_is_interrupted_too() -> None:
     async with talk(answers=False) as call:
         call.caller.playing = True
         await call.caller.speak("stop")
@@ -94,7 +94,7 @@ async def test_a_noise_does_not_end_an_answer_before_its_first_sound(sound: byte
         assert Interrupted not in call.caller.kinds
 
 
-async def test_while_somebody_may_be_speaking_no_more_of_the_answer_is_sent() -> None:
+async def test_the_answer_is_held_during_possible_speech() -> None:
     async with talk(LONG_ANSWER, answers=False) as call:
         call.tones.piece_ms = 100
         call.caller.respond("what will the weather be")
@@ -108,7 +108,7 @@ async def test_while_somebody_may_be_speaking_no_more_of_the_answer_is_sent() ->
         assert "".join(spoken).split() == LONG_ANSWER.split()
 
 
-async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> None:
+async def test_speech_over_a_running_tool_does_not_lose_its_result() -> None:
     async with talk([CALL], "As you like.", "As you like.") as call:
         turn = call.caller.respond("look it up")
         await call.wait_for_event(ToolCalls)
@@ -117,10 +117,10 @@ async def test_a_tool_that_runs_is_spoken_over_and_its_result_is_not_lost() -> N
         call.give_results()
         await call.wait_for_event(TurnComplete, 2)
         assert call.caller.text == "As you like."
-        assert any(isinstance(message, ToolMessage) and message.content == "noon" for message in call.told)
+        assert any(isinstance(message, ToolMessage) and message.content == "noon" for message in call.prompt)
 
 
-async def test_an_answer_that_begins_while_somebody_speaks_gives_way_at_the_end_of_the_turn() -> None:
+async def test_an_answer_that_begins_during_speech_is_interrupted_at_the_end_of_the_turn() -> None:
     async with talk(LONG_ANSWER, "Yes.", "The end.", answers=False) as call:
         await call.caller.speak("I would like")
         turn = call.caller.respond("typed")
@@ -131,7 +131,7 @@ async def test_an_answer_that_begins_while_somebody_speaks_gives_way_at_the_end_
         assert Interrupted(turn) in before
 
 
-async def test_an_interrupt_is_silence_and_what_follows_is_another_turn() -> None:
+async def test_an_interrupt_silences_the_answer_and_later_speech_is_a_new_turn() -> None:
     async with talk("It is noon.", "In Tokyo it is nine.", answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -146,7 +146,7 @@ async def test_an_interrupt_is_silence_and_what_follows_is_another_turn() -> Non
         assert OutputAudio not in call.caller.kinds
 
 
-async def test_a_turn_that_the_session_does_not_want_answered_is_complete() -> None:
+async def test_a_turn_the_session_leaves_unanswered_is_complete() -> None:
     async with talk(answers=False) as call:
         await call.caller.speak("what time is it")
         await call.wait_for(lambda: call.caller.finals)
@@ -159,7 +159,7 @@ async def test_a_turn_that_the_session_does_not_want_answered_is_complete() -> N
         assert call.caller.started[-1].continues is None
 
 
-async def test_an_interruption_of_an_earlier_turn_leaves_the_answer_alone() -> None:
+async def test_an_interruption_of_an_earlier_turn_does_not_affect_the_answer() -> None:
     async with talk("Yes?", "It is noon.") as call:
         earlier = await call.caller.ask("hello")
         turn = call.caller.respond("what time is it")

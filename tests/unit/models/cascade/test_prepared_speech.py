@@ -8,7 +8,7 @@ from antiphon.speech.base import SpeechBusy, Urgency
 from tests.fakes.said import Said
 
 
-async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> None:
+async def test_prepared_speech_is_played_at_once_and_synthesized_once(said: Said) -> None:
     said.tones.delay_s = 0.5
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
@@ -20,7 +20,7 @@ async def test_what_was_prepared_is_heard_at_once_and_made_once(said: Said) -> N
     assert said.words == ["It", "is", "noon.", "Good", "night."]
 
 
-async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
+async def test_speech_still_being_prepared_continues_where_it_is(said: Said) -> None:
     said.tones.delay_s = 0.5
     said.output.prepare("It is noon.")
     await asyncio.sleep(0.3)
@@ -30,14 +30,14 @@ async def test_what_is_being_prepared_goes_on_where_it_is(said: Said) -> None:
     assert len(said.tones.asked) == 1
 
 
-async def test_only_the_first_sound_is_prepared(said: Said) -> None:
+async def test_only_the_first_clause_is_prepared(said: Said) -> None:
     said.tones.piece_ms = 100
     said.output.prepare("It is noon in Tokyo and in a few other places.")
     await asyncio.sleep(60)
     assert said.tones.made == 1
 
 
-async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) -> None:
+async def test_a_different_beginning_is_synthesized_again(said: Said) -> None:
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     await said.say("It is one.")
@@ -46,7 +46,7 @@ async def test_another_beginning_than_the_one_prepared_is_made_anew(said: Said) 
 
 
 @pytest.mark.parametrize(("voice", "speed"), [("ann", 1.0), ("joe", 1.5)])
-async def test_a_voice_that_was_changed_is_not_the_one_prepared(said: Said, voice: str, speed: float) -> None:
+async def test_prepared_speech_is_not_used_after_a_voice_change(said: Said, voice: str, speed: float) -> None:
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     said.output.set_voice(voice, speed)
@@ -54,7 +54,7 @@ async def test_a_voice_that_was_changed_is_not_the_one_prepared(said: Said, voic
     assert said.tones.asked == [("It is noon.", "joe", 1.0), ("It is noon.", voice, speed)]
 
 
-async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) -> None:
+async def test_speech_that_failed_to_prepare_is_synthesized_when_needed(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechBusy("busy"), "noon"
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
@@ -63,7 +63,7 @@ async def test_what_could_not_be_prepared_is_made_when_it_is_wanted(said: Said) 
     assert said.words == ["It", "is", "noon."]
 
 
-async def test_what_was_prepared_is_forgotten_when_it_is_not_wanted(said: Said) -> None:
+async def test_unused_prepared_speech_is_discarded(said: Said) -> None:
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     said.output.drop()
@@ -71,7 +71,7 @@ async def test_what_was_prepared_is_forgotten_when_it_is_not_wanted(said: Said) 
     assert said.tones.open == 0
 
 
-async def test_a_new_answer_does_not_forget_what_was_prepared_for_it(said: Said) -> None:
+async def test_a_new_answer_keeps_the_speech_prepared_for_it(said: Said) -> None:
     said.output.prepare("It is noon.")
     await asyncio.sleep(1)
     said.cancel()
@@ -79,7 +79,7 @@ async def test_a_new_answer_does_not_forget_what_was_prepared_for_it(said: Said)
     assert len(said.tones.asked) == 1
 
 
-async def test_it_is_prepared_only_where_there_is_nothing_else_to_do(said: Said) -> None:
+async def test_speech_is_prepared_only_when_the_engine_is_idle(said: Said) -> None:
     said.output.prepare("It is noon.")
     await said.say("It is one.")
     assert said.tones.urgencies == [Urgency.IDLE, Urgency.NOW]

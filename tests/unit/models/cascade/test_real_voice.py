@@ -27,9 +27,9 @@ pytestmark = pytest.mark.real_time
 
 HZ: Final = 16_000
 PUSH: Final = 2 * HZ // 50
-"""Bytes of 20 ms."""
+"""The bytes of 20 ms."""
 OTHER: Final = 1.15
-"""Somebody who is smaller than the assistant's voice."""
+"""A speaker with a higher voice than the assistant's."""
 ANSWER: Final = (
     "The capital of France is Paris, and about two million people live there. "
     "It is known for the Eiffel Tower, and for its museums. Many people visit it every year."
@@ -66,7 +66,7 @@ class Call:
         return at_level(to_signal(resample(pcm, round(self.piper.output_hz * height), HZ)), dbfs)
 
     async def push(self, sound: Signal, *, playing: bool = False) -> int | None:
-        """As fast as it can be heard. Gives the millisecond of the sound that interrupts the answer, if one does."""
+        """Sends audio as fast as it is processed. Returns the millisecond that interrupts the answer, if any."""
         noise = np.random.default_rng(1).normal(0, 1e-4, len(sound)).astype(np.float32)
         pcm = from_signal(sound + noise)
         recognizer = self.cascade._recognizer
@@ -83,7 +83,7 @@ class Call:
         return interrupted_ms
 
     async def answer(self) -> bytes:
-        """Begins a long answer, and gives the sound of it."""
+        """Begins a long answer, and returns its audio."""
         self.events.clear()
         self.cascade.respond("t1", "Tell me about Paris.")
         await self.wait_for(lambda: TurnComplete("t1") in self.events or sum(map(_length_s, self.events)) > 4)
@@ -109,7 +109,7 @@ async def talk(engines: Engines) -> AsyncIterator[Call]:
             await reading
 
 
-async def test_what_is_said_is_understood(engines: Engines) -> None:
+async def test_speech_is_understood(engines: Engines) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     sentences = random.Random(seed).sample(make_sentences(seed), 4)
     heard: list[str] = []
@@ -122,7 +122,7 @@ async def test_what_is_said_is_understood(engines: Engines) -> None:
     assert error_rate(zip(sentences, heard, strict=True)) <= MAX_ERROR_RATE, f"seed {seed}: {heard}"
 
 
-async def test_who_pauses_in_the_middle_is_understood_as_a_whole(engines: Engines) -> None:
+async def test_speech_with_a_pause_is_understood_as_one_turn(engines: Engines) -> None:
     async with talk(engines) as call:
         halves = [await call.make_speech(text, 1.0) for text in ("I would like to know", "what time it is.")]
         await call.push(np.concatenate([halves[0], silence(0.45), halves[1], silence(1.2)]))
@@ -139,7 +139,7 @@ async def test_the_end_of_the_audio_in_mid_speech_loses_no_word(engines: Engines
 
 
 async def interrupt(engines: Engines, *, playing: bool) -> list[float]:
-    """How long after somebody began to speak, in the time of the sound, each interruption came."""
+    """The delay of each interruption after the speech began, in audio time."""
     delays_ms: list[float] = []
     for text in INTERRUPTIONS:
         async with talk(engines) as call:
@@ -163,7 +163,7 @@ async def test_speech_interrupts_an_answer_within_200_ms(engines: Engines) -> No
     assert min(delays_ms) > 0
 
 
-async def test_while_the_client_plays_within_300_ms(engines: Engines) -> None:
+async def test_speech_interrupts_client_playback_within_300_ms(engines: Engines) -> None:
     delays_ms = await interrupt(engines, playing=True)
     assert sorted(delays_ms)[-2] <= 300, delays_ms
     assert min(delays_ms) > 0
@@ -184,7 +184,7 @@ async def test_the_assistant_does_not_interrupt_itself(engines: Engines) -> None
         assert await call.push(microphone, playing=True) is None
 
 
-async def test_who_interrupts_is_understood_from_the_first_word(engines: Engines) -> None:
+async def test_interrupting_speech_is_understood_from_the_first_word(engines: Engines) -> None:
     async with talk(engines) as call:
         speech = await call.make_speech("What time is it in London?", 1.0)
         await call.answer()

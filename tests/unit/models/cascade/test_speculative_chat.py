@@ -1,4 +1,4 @@
-"""Answers that are begun before the end of a turn is known."""
+"""Answers that are started before the end of the turn is certain."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,7 @@ TURN = "t1"
 
 
 class Speculator:
-    """A chat and its transcript, and what came of it."""
+    """A chat with its transcript and events."""
 
     def __init__(self, model: TextModel) -> None:
         self.events: list[LiveEvent] = []
@@ -88,7 +88,7 @@ async def speculating(*script: str | list[ToolCall]) -> AsyncIterator[Scripted]:
         assert speculator.model.open == 0
 
 
-async def test_an_answer_that_was_prepared_is_there_at_once() -> None:
+async def test_a_prepared_answer_is_available_at_once() -> None:
     async with speculating("It is noon.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(1)
@@ -100,7 +100,7 @@ async def test_an_answer_that_was_prepared_is_there_at_once() -> None:
         assert chat.asked == [UserMessage("what time is it")]
 
 
-async def test_an_answer_that_is_being_prepared_goes_on_where_it_is() -> None:
+async def test_an_answer_still_being_prepared_continues_where_it_is() -> None:
     async with speculating("It is noon now.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(2.5 * PACE_S)
@@ -132,7 +132,7 @@ async def test_another_guess_replaces_the_first() -> None:
         assert chat.text == "Another thing."
 
 
-async def test_of_many_guesses_in_a_row_one_is_prepared() -> None:
+async def test_only_one_of_many_consecutive_guesses_is_prepared() -> None:
     async with speculating(*["Words and words."] * 5) as chat:
         for number in range(5):
             chat.prepare(f"what {number}")
@@ -140,7 +140,7 @@ async def test_of_many_guesses_in_a_row_one_is_prepared() -> None:
         assert chat.model.open == 1
 
 
-async def test_a_wrong_guess_is_dropped_and_the_model_asked_anew() -> None:
+async def test_a_wrong_guess_is_dropped_and_the_model_is_asked_again() -> None:
     async with speculating("One thing.", "Another thing.") as chat:
         chat.prepare("what")
         await asyncio.sleep(PACE_S / 2)
@@ -152,7 +152,7 @@ async def test_a_wrong_guess_is_dropped_and_the_model_asked_anew() -> None:
         assert chat.asked == [UserMessage("what"), UserMessage("what time is it")]
 
 
-async def test_a_dropped_speculation_ends() -> None:
+async def test_a_dropped_speculation_is_stopped() -> None:
     async with speculating("One thing.") as chat:
         chat.prepare("what")
         await asyncio.sleep(PACE_S / 2)
@@ -193,7 +193,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [ModelError("It is gone."), ValueError("a mistake")], ids=["expected", "mistake"])
-async def test_a_speculation_that_fails_matters_only_when_it_is_wanted(error: Exception) -> None:
+async def test_a_failed_speculation_matters_only_when_it_is_used(error: Exception) -> None:
     model = Failing(error)
     chat = Speculator(model)
     await chat.connect()
@@ -208,7 +208,7 @@ async def test_a_speculation_that_fails_matters_only_when_it_is_wanted(error: Ex
     await chat.chat.close()
 
 
-async def test_a_speculation_that_fails_and_is_never_wanted_has_no_effect() -> None:
+async def test_a_failed_speculation_that_is_never_used_has_no_effect() -> None:
     chat = Speculator(Failing(ModelError("It is gone.")))
     await chat.connect()
     chat.prepare("hello")
@@ -217,7 +217,7 @@ async def test_a_speculation_that_fails_and_is_never_wanted_has_no_effect() -> N
     assert chat.events == []
 
 
-async def test_an_answer_that_was_prepared_can_be_interrupted() -> None:
+async def test_a_prepared_answer_can_be_interrupted() -> None:
     async with speculating("It is noon in many places.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(1.5 * PACE_S)
@@ -235,12 +235,12 @@ async def test_speculation_ends_with_the_chat() -> None:
         assert chat.model.open == 1
 
 
-async def test_a_chat_that_is_not_connected_says_so() -> None:
+async def test_an_unconnected_chat_raises_an_error() -> None:
     with pytest.raises(ModelError, match="not connected"):
         Scripted().prepare("hello")
 
 
-async def test_nothing_comes_of_an_answer_that_was_stopped() -> None:
+async def test_a_stopped_answer_emits_nothing() -> None:
     async with speculating("It is noon in many places.") as chat:
         chat.respond("what time is it")
         await asyncio.sleep(1.5 * PACE_S)
@@ -250,7 +250,7 @@ async def test_nothing_comes_of_an_answer_that_was_stopped() -> None:
         assert chat.events == said
 
 
-async def test_stopping_what_is_over_is_nothing() -> None:
+async def test_stopping_a_finished_answer_does_nothing() -> None:
     async with speculating("Noon.") as chat:
         assert chat.chat.stop() is None
         chat.respond("what time is it")
@@ -259,7 +259,7 @@ async def test_stopping_what_is_over_is_nothing() -> None:
         assert chat.events.count(TurnComplete(TURN)) == 1
 
 
-async def test_a_guess_about_a_turn_that_goes_on_takes_the_place_of_its_first_words() -> None:
+async def test_a_guess_for_a_continued_turn_replaces_its_first_words() -> None:
     async with speculating("It is noon.", "In Tokyo it is nine.") as chat:
         chat.respond("what time is it")
         await asyncio.sleep(PACE_S)
@@ -274,7 +274,7 @@ async def test_a_guess_about_a_turn_that_goes_on_takes_the_place_of_its_first_wo
         assert chat.model.prompts[-1].messages == (UserMessage("what time is it in Tokyo"),)
 
 
-async def test_a_guess_that_calls_and_talks_keeps_the_order() -> None:
+async def test_a_guess_with_calls_and_text_keeps_their_order() -> None:
     class Mixed:
         profile = TextProfile("mixed", needs_network=False)
 
@@ -311,7 +311,7 @@ async def test_an_answer_that_needs_tools_is_prepared_to_its_end() -> None:
         assert len(chat.asked) == 2
 
 
-async def test_a_tool_that_says_something_else_after_all_is_heard() -> None:
+async def test_a_tool_result_that_differs_from_the_prefetched_one_is_used() -> None:
     async with speculating([CALL], "It is noon.", "It is one.") as chat:
         chat.prepare("what time is it")
         await chat.settle()
@@ -323,7 +323,7 @@ async def test_a_tool_that_says_something_else_after_all_is_heard() -> None:
         assert chat.model.open == 0
 
 
-async def test_calls_whose_results_cannot_be_known_end_the_speculation() -> None:
+async def test_calls_that_cannot_be_prefetched_end_the_speculation() -> None:
     async with speculating([CALL], "It is noon.") as chat:
         chat.content = None
         chat.prepare("what time is it")
@@ -332,7 +332,7 @@ async def test_calls_whose_results_cannot_be_known_end_the_speculation() -> None
         assert chat.first_clauses == []
 
 
-async def test_an_answer_with_calls_that_is_wanted_while_it_is_prepared_is_made_once() -> None:
+async def test_an_answer_with_calls_requested_during_preparation_is_generated_once() -> None:
     async with speculating([CALL], "It is noon now.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(PACE_S / 2)
@@ -344,7 +344,7 @@ async def test_an_answer_with_calls_that_is_wanted_while_it_is_prepared_is_made_
         assert len(chat.asked) == 2
 
 
-async def test_a_dropped_speculation_ends_the_work_on_calls_too() -> None:
+async def test_a_dropped_speculation_stops_its_tool_calls_too() -> None:
     async with speculating([CALL], "It is noon.", "Another thing.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(2.5 * PACE_S)
@@ -356,7 +356,7 @@ async def test_a_dropped_speculation_ends_the_work_on_calls_too() -> None:
 # How an answer begins.
 
 
-async def test_how_an_answer_will_begin_is_told_once_and_early() -> None:
+async def test_the_beginning_of_an_answer_is_reported_once_and_early() -> None:
     async with speculating("It is noon in Tokyo, and it is midnight in New York. Good night.") as chat:
         chat.prepare("what time is it")
         await asyncio.sleep(8 * PACE_S)
@@ -365,7 +365,7 @@ async def test_how_an_answer_will_begin_is_told_once_and_early() -> None:
         assert chat.first_clauses == ["It is noon in Tokyo,"]
 
 
-async def test_after_a_call_the_answer_begins_with_what_comes_of_it() -> None:
+async def test_the_reported_beginning_after_a_call_is_based_on_its_result() -> None:
     async with speculating([CALL], "It is noon.") as chat:
         chat.prepare("what time is it")
         await chat.settle()

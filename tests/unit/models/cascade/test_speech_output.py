@@ -1,4 +1,4 @@
-"""How an answer is said: in which order, how far ahead, and what becomes of it when something is in the way."""
+"""How an answer is spoken: the order of events, pacing, cancellation and failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,17 +20,17 @@ def without_length(said: Said, piece_ms: int = 50) -> Said:
     return said
 
 
-async def test_an_answer_is_sound_then_made_then_over(said: Said) -> None:
+async def test_an_answer_is_audio_then_generation_complete_then_turn_complete(said: Said) -> None:
     await said.say("It is noon.")
     assert [type(event) for event in said.events] == [OutputAudio, OutputAudio, GenerationComplete, TurnComplete]
 
 
-async def test_an_answer_without_words_is_made_and_over(said: Said) -> None:
+async def test_an_answer_without_words_is_generated_and_completed(said: Said) -> None:
     await said.say()
     assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-async def test_the_pieces_together_have_all_the_sound(said: Said) -> None:
+async def test_the_chunks_together_contain_all_the_audio(said: Said) -> None:
     await said.say("It is noon.")
     assert said.audio_ms == pytest.approx(length_ms("It is noon."), abs=2)
 
@@ -38,7 +38,7 @@ async def test_the_pieces_together_have_all_the_sound(said: Said) -> None:
 @pytest.mark.parametrize("text", ["It is noon.", LONG, "Yes, I think so. No? Well, I am not sure about that."])
 @pytest.mark.parametrize("tells_length", [True, False])
 @pytest.mark.parametrize("piece_ms", [30, 150, 600, 20_000])
-async def test_the_words_are_shared_out_among_the_pieces(
+async def test_the_words_are_distributed_over_the_chunks(
     said: Said, text: str, tells_length: bool, piece_ms: int
 ) -> None:
     said.tones.tells_length, said.tones.piece_ms = tells_length, piece_ms
@@ -47,7 +47,7 @@ async def test_the_words_are_shared_out_among_the_pieces(
 
 
 @pytest.mark.parametrize("tells_length", [True, False])
-async def test_each_piece_has_about_as_many_words_as_it_lasts(said: Said, tells_length: bool) -> None:
+async def test_each_chunk_has_words_in_proportion_to_its_duration(said: Said, tells_length: bool) -> None:
     said.tones.tells_length, said.tones.piece_ms = tells_length, 500
     await said.say("one two three four five six seven eight nine ten")
     counts = [len(piece.text.split()) for piece in said.audio]
@@ -55,19 +55,19 @@ async def test_each_piece_has_about_as_many_words_as_it_lasts(said: Said, tells_
     assert max(counts) <= 4
 
 
-async def test_whose_pieces_say_the_words_of_the_text_with_space_between_them(said: Said) -> None:
+async def test_the_words_of_the_chunks_are_separated_by_spaces(said: Said) -> None:
     await said.say("It is noon, and the sun is out.")
     assert "".join(piece.text for piece in said.audio).strip() == "It is noon, and the sun is out."
 
 
 @pytest.mark.parametrize("tells_length", [True, False])
-async def test_only_the_last_piece_is_the_last(said: Said, tells_length: bool) -> None:
+async def test_only_the_last_chunk_is_marked_last(said: Said, tells_length: bool) -> None:
     said.tones.tells_length = tells_length
     await said.say("It is noon. The sun is out. ", "I like it.")
     assert [piece.last for piece in said.audio] == [False] * (len(said.audio) - 1) + [True]
 
 
-async def test_a_piece_is_not_the_last_while_more_may_come(said: Said) -> None:
+async def test_a_chunk_is_not_marked_last_while_more_may_come(said: Said) -> None:
     said.answer.say("Let me look.")
     said.answer.pause()
     await asyncio.sleep(10)
@@ -75,7 +75,7 @@ async def test_a_piece_is_not_the_last_while_more_may_come(said: Said) -> None:
     assert said.words == ["Let", "me", "look."]
 
 
-async def test_what_is_said_before_a_tool_runs_does_not_wait_for_more(said: Said) -> None:
+async def test_text_before_a_tool_call_is_spoken_without_waiting_for_more(said: Said) -> None:
     said.answer.say("Let me look")
     await asyncio.sleep(10)
     assert said.audio == []
@@ -84,32 +84,32 @@ async def test_what_is_said_before_a_tool_runs_does_not_wait_for_more(said: Said
     assert said.words == ["Let", "me", "look"]
 
 
-async def test_the_first_clause_is_said_before_the_rest_is_written(said: Said) -> None:
+async def test_the_first_clause_is_spoken_before_the_rest_is_generated(said: Said) -> None:
     said.answer.say("It is going to be sunny today, ")
     said.answer.say("with")
     await asyncio.sleep(1)
     assert said.words == ["It", "is", "going", "to", "be", "sunny", "today,"]
 
 
-async def test_what_makes_no_sound_counts_with_the_words_after_it(said: Said) -> None:
+async def test_silent_text_is_attached_to_the_words_after_it(said: Said) -> None:
     await said.say("🙂 🙂\n\nDo you like it?")
     assert said.words == ["🙂", "🙂", "Do", "you", "like", "it?"]
 
 
-async def test_what_makes_no_sound_is_not_asked_for(said: Said) -> None:
+async def test_silent_text_is_not_synthesized(said: Said) -> None:
     await said.say("🙂")
     assert said.tones.asked == []
     assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-async def test_words_without_a_sound_are_not_carried_into_the_next_answer(said: Said) -> None:
+async def test_silent_text_is_not_carried_into_the_next_answer(said: Said) -> None:
     await said.say("Here it is.\n\n🙂")
     first = len(said.audio)
     await said.say("Anything else?")
     assert "".join(piece.text for piece in said.audio[first:]).split() == ["Anything", "else?"]
 
 
-async def test_scraps_are_put_together_but_the_first_is_not_made_to_wait(said: Said) -> None:
+async def test_short_chunks_are_merged_but_the_first_is_sent_at_once(said: Said) -> None:
     without_length(said)
     begun_s = asyncio.get_running_loop().time()
     await said.say("What a nice day this is.")
@@ -119,14 +119,14 @@ async def test_scraps_are_put_together_but_the_first_is_not_made_to_wait(said: S
     assert said.at_s[0] - begun_s <= 2 * said.tones.delay_s + 0.02
 
 
-async def test_scraps_of_unknown_length_lose_no_sound(said: Said) -> None:
+async def test_short_chunks_of_unknown_duration_lose_no_audio(said: Said) -> None:
     without_length(said, piece_ms=70)
     await said.say(LONG)
     assert said.audio_ms == pytest.approx(sum(length_ms(text) for text, _, _ in said.tones.asked), abs=20)
 
 
 class Guessing(Tones):
-    """An engine whose guesses of what is left go up and down, and that ends with an empty sound."""
+    """An engine whose estimates of the remaining duration vary, and that ends with empty audio."""
 
     def __init__(self, lefts: Sequence[int]) -> None:
         super().__init__()
@@ -146,14 +146,14 @@ class Guessing(Tones):
 
 
 @pytest.mark.parametrize("lefts", [(100, 900, 300, 100), (1, 1, 0), (2_000, 0)])
-async def test_guesses_of_the_length_neither_repeat_words_nor_lose_them_but_at_the_end(lefts: Sequence[int]) -> None:
+async def test_duration_estimates_neither_repeat_words_nor_lose_them_before_the_end(lefts: Sequence[int]) -> None:
     said = Said(Guessing(lefts))
     await said.say("one two three four five six")
     assert said.words == ["one", "two", "three", "four", "five", "six"][: len(said.words)]
     assert said.audio
 
 
-async def test_it_makes_no_more_than_can_be_heard_in_a_while(said: Said) -> None:
+async def test_synthesis_stays_only_a_bounded_time_ahead_of_playback(said: Said) -> None:
     said.answer.say(LONG * 8)
     said.finish()
     for _ in range(40):
@@ -163,7 +163,7 @@ async def test_it_makes_no_more_than_can_be_heard_in_a_while(said: Said) -> None
     assert said.answer.is_audible
 
 
-async def test_the_sound_does_not_break_off_for_that(said: Said) -> None:
+async def test_bounded_synthesis_does_not_interrupt_the_audio(said: Said) -> None:
     await said.say(LONG * 5)
     made_s = 0.0
     for piece, at_s in zip(said.audio, said.at_s, strict=False):
@@ -171,7 +171,7 @@ async def test_the_sound_does_not_break_off_for_that(said: Said) -> None:
         made_s += len(piece.pcm) / SECONDS
 
 
-async def test_it_is_audible_as_long_as_the_sound_lasts(said: Said) -> None:
+async def test_the_answer_is_audible_as_long_as_its_audio_lasts(said: Said) -> None:
     assert not said.answer.is_audible
     said.answer.say("It is noon.")
     said.finish()
@@ -203,7 +203,7 @@ async def test_not_even_the_end_of_a_cancelled_answer_is_emitted(said: Said) -> 
     assert {type(event) for event in said.events} == {OutputAudio}
 
 
-async def test_after_a_cancelled_answer_the_next_answer_is_said_from_its_beginning(said: Said) -> None:
+async def test_the_answer_after_a_cancelled_one_is_spoken_from_its_beginning(said: Said) -> None:
     said.answer.say("This was the first one, and it was not")
     await asyncio.sleep(0.2)
     said.cancel()
@@ -213,7 +213,7 @@ async def test_after_a_cancelled_answer_the_next_answer_is_said_from_its_beginni
     assert said.events[-2:] == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-async def test_an_answer_that_keeps_pace_can_be_cancelled(said: Said) -> None:
+async def test_an_answer_paced_to_playback_can_be_cancelled(said: Said) -> None:
     said.answer.say(LONG * 8)
     await asyncio.sleep(5)
     before = len(said.audio)
@@ -226,7 +226,9 @@ async def test_an_answer_that_keeps_pace_can_be_cancelled(said: Said) -> None:
     ("error", "message"),
     [(SpeechError("It is gone."), "It is gone."), (SpeechBusy("Too many."), "Too many."), (RuntimeError("?"), FAILED)],
 )
-async def test_what_cannot_be_said_is_told_at_the_end_of_the_answer(said: Said, error: Exception, message: str) -> None:
+async def test_a_synthesis_failure_is_reported_at_the_end_of_the_answer(
+    said: Said, error: Exception, message: str
+) -> None:
     said.tones.error, said.tones.fails_at = error, "two"
     with capture_logs():
         await said.say("This is sentence one. This is sentence two. This is sentence three.")
@@ -259,7 +261,7 @@ class Crowded(Tones):
             yield sound
 
 
-async def test_an_answer_that_has_begun_is_finished_however_many_others_there_are() -> None:
+async def test_an_answer_that_has_begun_is_finished_under_any_load() -> None:
     crowded = Crowded()
     said = Said(crowded)
     said.answer.say("This is sentence one. And")
@@ -283,7 +285,7 @@ async def test_only_the_first_clause_of_each_answer_can_be_refused(said: Said, e
     assert said.tones.went_on == [False, True] * 2
 
 
-async def test_a_clause_without_a_sound_does_not_begin_an_answer(said: Said) -> None:
+async def test_a_silent_clause_does_not_begin_an_answer(said: Said) -> None:
     await said.say("🙂\n\nDo you like it?")
     assert said.tones.went_on == [False]
 
@@ -297,14 +299,14 @@ async def test_an_answer_that_cannot_be_spoken_is_logged_once(said: Said) -> Non
     ]
 
 
-async def test_a_mistake_of_an_engine_is_logged(said: Said) -> None:
+async def test_an_unexpected_engine_error_is_logged(said: Said) -> None:
     said.tones.error, said.tones.fails_at = RuntimeError("?"), "noon"
     with capture_logs() as logs:
         await said.say("It is noon.")
     assert [(log["event"], log["engine"]) for log in logs] == [("speech_output_failed", "tones")]
 
 
-async def test_words_that_come_after_the_failure_are_not_tried(said: Said) -> None:
+async def test_text_after_a_failure_is_not_synthesized(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
     said.answer.say("This is sentence one. And")
     await asyncio.sleep(10)
@@ -316,7 +318,7 @@ async def test_words_that_come_after_the_failure_are_not_tried(said: Said) -> No
     assert said.events[-2:] == [TurnFailed(TURN, "It is gone."), TurnComplete(TURN)]
 
 
-async def test_a_failure_that_the_model_tells_is_told(said: Said) -> None:
+async def test_a_failure_reported_by_the_model_is_passed_on(said: Said) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "one"
     said.answer.say("This is sentence one. ")
     said.answer.then(TurnFailed(TURN, "The model is gone."))
@@ -326,7 +328,7 @@ async def test_a_failure_that_the_model_tells_is_told(said: Said) -> None:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_the_next_answer_is_tried_again(said: Said, cancelled: bool) -> None:
+async def test_the_next_answer_is_synthesized_again_after_a_failure(said: Said, cancelled: bool) -> None:
     said.tones.error, said.tones.fails_at = SpeechError("It is gone."), "noon"
     said.answer.say("It is noon. ")
     await asyncio.sleep(1)
@@ -343,7 +345,7 @@ async def test_the_next_answer_is_tried_again(said: Said, cancelled: bool) -> No
     assert said.events[-2:] == [GenerationComplete(TURN), TurnComplete(TURN)]
 
 
-async def test_a_voice_is_spoken_with_from_the_next_clause_on(said: Said) -> None:
+async def test_a_new_voice_applies_from_the_next_clause(said: Said) -> None:
     said.answer.say("This is sentence one. And")
     await asyncio.sleep(5)
     said.output.set_voice("anna", 2.0)
@@ -356,7 +358,7 @@ async def test_a_voice_is_spoken_with_from_the_next_clause_on(said: Said) -> Non
     assert [(voice, speed) for _, voice, speed in said.tones.asked] == [("joe", 1.0), ("anna", 2.0), ("joe", 1.0)]
 
 
-async def test_while_it_is_held_nothing_is_sent_and_nothing_is_lost(said: Said) -> None:
+async def test_a_held_output_sends_nothing_and_loses_nothing(said: Said) -> None:
     said.answer.say(LONG)
     await asyncio.sleep(0.2)
     before = len(said.audio)
@@ -370,7 +372,7 @@ async def test_while_it_is_held_nothing_is_sent_and_nothing_is_lost(said: Said) 
     assert said.words == LONG.split()
 
 
-async def test_an_answer_that_is_held_does_not_begin(said: Said) -> None:
+async def test_a_held_answer_does_not_begin(said: Said) -> None:
     said.answer.hold(True)
     said.answer.say("It is noon.")
     said.finish()
@@ -381,7 +383,7 @@ async def test_an_answer_that_is_held_does_not_begin(said: Said) -> None:
     assert said.words == ["It", "is", "noon."]
 
 
-async def test_nobody_can_hold_it_for_ever(said: Said) -> None:
+async def test_an_output_cannot_be_held_forever(said: Said) -> None:
     said.tones.piece_ms = 100
     said.answer.hold(True)
     began_s = asyncio.get_running_loop().time()
@@ -402,7 +404,7 @@ async def test_a_held_answer_can_be_cancelled(said: Said) -> None:
     assert said.words == ["It", "is", "noon."]
 
 
-async def test_closing_in_the_middle_lets_go_of_the_engine(said: Said) -> None:
+async def test_closing_during_an_answer_releases_the_engine(said: Said) -> None:
     said.answer.say(LONG)
     await asyncio.sleep(0.2)
     assert said.tones.open == 1
@@ -428,7 +430,7 @@ class Silent(Tones):
             yield Sound(b"", left_ms)
 
 
-async def test_sounds_without_sound_are_not_sent() -> None:
+async def test_empty_audio_is_not_sent() -> None:
     said = Said(Silent())
     await said.say("It is noon.")
     assert said.events == [GenerationComplete(TURN), TurnComplete(TURN)]

@@ -26,15 +26,15 @@ def recognizer(words: Vocabulary) -> PerfectRecognizer:
     return PerfectRecognizer(words, delay_s=0.25)
 
 
-async def test_what_is_known_comes_before_what_is_recognised(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+async def test_settled_text_comes_before_newly_recognized_text(
+    words: Vocabulary, recognizer: PerfectRecognizer
+) -> None:
     turn = make_turn(recognizer)
     turn.keep(said("one two"))
     assert turn.join((await turn.recognize(words.say("three"), Urgency.NOW)).text) == "one two three"
 
 
-async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
-    words: Vocabulary, recognizer: PerfectRecognizer
-) -> None:
+async def test_truncated_audio_does_not_lose_its_first_word(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
     turn = make_turn(recognizer)
     recognized = await turn.recognize(words.say("one two"), Urgency.NOW)
     assert recognized.text == "two", "the fake loses a first word, as real ones do"
@@ -43,7 +43,7 @@ async def test_audio_that_was_cut_off_does_not_lose_its_first_word(
     assert recognized.text == "one two"
 
 
-async def test_nothing_is_not_joined(recognizer: PerfectRecognizer) -> None:
+async def test_empty_text_is_not_joined(recognizer: PerfectRecognizer) -> None:
     turn = make_turn(recognizer)
     assert turn.join("") == ""
     turn.keep(said(""))
@@ -52,32 +52,32 @@ async def test_nothing_is_not_joined(recognizer: PerfectRecognizer) -> None:
     assert turn.join("") == "one"
 
 
-async def test_the_time_that_recognition_took_is_told(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
+async def test_the_recognition_time_is_reported(words: Vocabulary, recognizer: PerfectRecognizer) -> None:
     recognized = await make_turn(recognizer).recognize(QUIET + words.say("one"), Urgency.SOON)
     assert recognized.took_ms == pytest.approx(250, abs=10)
 
 
-async def test_the_time_for_what_is_known_adds_up(recognizer: PerfectRecognizer) -> None:
+async def test_the_recognition_time_of_settled_text_is_added(recognizer: PerfectRecognizer) -> None:
     turn = make_turn(recognizer)
     for text in ("one", "two"):
         turn.keep(said(text))
     assert turn.known_ms == 100
 
 
-async def test_what_the_recogniser_raises_is_raised(recognizer: PerfectRecognizer) -> None:
+async def test_an_error_of_the_recognizer_is_raised(recognizer: PerfectRecognizer) -> None:
     recognizer.error = SpeechError("It is gone.")
     with pytest.raises(SpeechError, match="gone"):
         await make_turn(recognizer).recognize(QUIET, Urgency.NOW)
 
 
-def test_speech_is_cut_between_two_words(words: Vocabulary) -> None:
+def test_speech_is_split_between_two_words(words: Vocabulary) -> None:
     speech = words.say(" ".join(["word"] * 20))
     cut = find_cut(speech)
     assert len(speech) - 4 * HZ <= cut < len(speech)
     assert len(words.read(QUIET + speech[:cut]).split()) + len(words.read(QUIET + speech[cut:]).split()) == 20
 
 
-def test_the_quietest_of_the_last_two_seconds_counts() -> None:
+def test_speech_is_split_at_the_quietest_point_of_the_last_two_seconds() -> None:
     gap = wave(GAP_MS, 1)
     loud = wave(1_000, 9_000)
     speech = gap + loud * 3 + gap + loud

@@ -10,14 +10,14 @@ DATA = [b"one", b"two\nthree", b"four"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, len(STREAM)])
-def test_events_are_the_same_however_they_are_cut(size: int) -> None:
+def test_events_are_the_same_however_they_are_split(size: int) -> None:
     decoder = EventDecoder()
     pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
     assert [data for piece in pieces for data in decoder.feed(piece)] == DATA
 
 
 @pytest.mark.parametrize("piece", [b"x" * 1_000, b"data: x\n" * 100])
-def test_an_event_without_an_end_is_refused_at_the_limit(piece: bytes) -> None:
+def test_an_endless_event_is_refused_at_the_limit(piece: bytes) -> None:
     decoder = EventDecoder()
     pieces = MAX_EVENT_BYTES // len(piece) * 2
     with pytest.raises(LimitExceeded, match="a line of more than 1 MB"):

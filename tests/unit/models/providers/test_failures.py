@@ -64,7 +64,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (stream(call_delta({"function": {"name": "f", "arguments": 7}})), "no chat completion", False),
     ],
 )
-async def test_a_failure_is_told_in_a_sentence(answer: Answer, says: str, retryable: bool) -> None:
+async def test_a_failure_is_reported_in_a_sentence(answer: Answer, says: str, retryable: bool) -> None:
     failed = await failure(answer)
     assert "openai:http://127.0.0.1:" in failed.args[0]
     assert (failed.retryable, failed.rate_limited) == (retryable, False)
@@ -83,13 +83,13 @@ async def test_a_failure_is_told_in_a_sentence(answer: Answer, says: str, retrya
         stream(delta(content="Once"), error("RESOURCE_EXHAUSTED")),
     ],
 )
-async def test_a_rate_limit_is_told_from_other_failures(answer: Answer) -> None:
+async def test_a_rate_limit_is_distinguished_from_other_failures(answer: Answer) -> None:
     failed = await failure(answer)
     assert (failed.rate_limited, failed.retryable) == (True, True)
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_the_server_says_when_to_come_back(status: int) -> None:
+async def test_the_servers_retry_time_is_reported(status: int) -> None:
     assert (await failure(refusal(status, retry_after="7"))).retry_after_s == 7
 
 
@@ -105,7 +105,7 @@ async def test_the_server_says_when_to_come_back(status: int) -> None:
         ({"retry-after": "Mon, 02 Mar 2026 10:00:30 GMT"}, None),
     ],
 )
-def test_a_time_to_wait_is_read_from_the_headers(headers: dict[str, str], wait_s: float | None) -> None:
+def test_the_retry_time_is_read_from_the_headers(headers: dict[str, str], wait_s: float | None) -> None:
     assert read_retry_after(headers) == wait_s
 
 
@@ -120,24 +120,24 @@ async def test_a_missing_key_is_asked_for() -> None:
     assert "wants an API key. Check OPENAI_API_KEY" in str(await failure(refusal(401)))
 
 
-async def test_a_key_in_the_server_s_words_is_taken_out() -> None:
+async def test_a_key_in_the_servers_message_is_redacted() -> None:
     failed = await failure(refusal(400, error(f"{KEY} may not do this")), env={"OPENAI_API_KEY": KEY})
     assert KEY not in str(failed)
 
 
-async def test_a_long_complaint_is_cut_and_kept_on_one_line() -> None:
+async def test_a_long_error_message_is_truncated_to_one_line() -> None:
     said = str(await failure(refusal(400, error("no\n" * 1000))))
     assert len(said) < 500
     assert "\n" not in said
 
 
-async def test_a_silent_server_is_given_up() -> None:
+async def test_a_silent_server_times_out() -> None:
     failed = await failure(stream(delta(content="Once"), done=False, end=End.STALL), chunk_timeout_s=0.05)
     assert str(failed).endswith("did not answer in time.")
     assert failed.retryable
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
+async def test_an_unreachable_server_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

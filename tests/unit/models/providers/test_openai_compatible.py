@@ -1,4 +1,4 @@
-"""What is sent, and how a stream is begun and ended."""
+"""The requests of the client, and the start and end of a stream."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def all_of(events: Any) -> list[Event]:
 
 
 async def sent(*messages: Message, provider: Provider = Provider.OPENAI, tools: Any = ()) -> dict[str, Any]:
-    """The body of the request that such a conversation makes."""
+    """The request body for this conversation."""
     async with serve_model([words("Fine.")], provider=provider) as (server, model):
         await all_of(ask(model, *messages, tools=tools))
         body: dict[str, Any] = server.requests[0].body
@@ -53,7 +53,7 @@ async def arguments_sent(args: Any) -> Any:
     return json.loads(body["messages"][2]["tool_calls"][0]["function"]["arguments"])
 
 
-async def test_a_conversation_is_sent_in_the_words_of_chat_completions() -> None:
+async def test_a_conversation_is_sent_in_chat_completions_format() -> None:
     body = await sent(HELLO, weather({"city": "Oslo"}), ToolMessage("call_A", "get_weather", {"c": 3}), HELLO)
     call = {"id": "call_A", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'}}
     assert body["messages"] == [
@@ -65,23 +65,23 @@ async def test_a_conversation_is_sent_in_the_words_of_chat_completions() -> None
     ]
 
 
-async def test_a_stream_with_a_count_of_tokens_is_asked_for() -> None:
+async def test_a_stream_with_token_usage_is_requested() -> None:
     body = await sent(HELLO)
     assert (body["model"], body["stream"], body["stream_options"]) == ("m", True, {"include_usage": True})
 
 
-async def test_words_beside_calls_are_sent_with_them() -> None:
+async def test_text_beside_calls_is_sent_with_them() -> None:
     said = AssistantMessage("Let me see.", (CallMade("call_A", "get_weather", {}),))
     body = await sent(HELLO, said, ToolMessage("call_A", "get_weather", "x"))
     assert body["messages"][2]["content"] == "Let me see."
 
 
-async def test_a_message_in_which_nothing_was_said_is_not_sent() -> None:
+async def test_an_empty_message_is_not_sent() -> None:
     body = await sent(HELLO, AssistantMessage(""), HELLO)
     assert [message["role"] for message in body["messages"]] == ["system", "user", "user"]
 
 
-async def test_a_result_that_is_text_is_sent_as_it_is() -> None:
+async def test_a_text_result_is_sent_unchanged() -> None:
     body = await sent(HELLO, weather({}), ToolMessage("call_A", "get_weather", "cold"))
     assert body["messages"][-1]["content"] == "cold"
 
@@ -91,20 +91,20 @@ async def test_a_call_without_arguments_is_sent_with_an_empty_object() -> None:
 
 
 @pytest.mark.parametrize("args", ["{city: Oslo}", "", ["Oslo"], None])
-async def test_arguments_that_were_no_object_are_sent_in_one(args: Any) -> None:
+async def test_arguments_that_are_not_an_object_are_wrapped_in_one(args: Any) -> None:
     assert await arguments_sent(args) == {"invalid_arguments": args}
 
 
-async def test_tools_are_sent_as_they_are_given() -> None:
+async def test_tools_are_sent_unchanged() -> None:
     schema = make_tool("read_it").provider_schemas["openai_chat"]
     assert (await sent(HELLO, tools=[schema]))["tools"] == [schema]
 
 
-async def test_without_tools_none_are_mentioned() -> None:
+async def test_without_tools_the_field_is_omitted() -> None:
     assert "tools" not in await sent(HELLO)
 
 
-async def test_what_gemini_adds_to_a_call_is_sent_back_on_that_call() -> None:
+async def test_extra_content_from_gemini_is_sent_back_with_its_call() -> None:
     signed = {"id": "fn_12345678", "function": {"name": "get_weather", "arguments": "{}"}, "extra_content": SIGNATURE}
     plain = {"id": "fn_87654321", "function": {"name": "set_light", "arguments": "{}"}}
     answers = [stream(call_delta(signed), call_delta(plain)), words("Done.")]
@@ -118,13 +118,13 @@ async def test_what_gemini_adds_to_a_call_is_sent_back_on_that_call() -> None:
     assert "extra_content" not in second
 
 
-async def test_what_another_model_added_to_a_call_is_not_sent() -> None:
+async def test_extra_content_from_another_model_is_not_sent() -> None:
     made = weather({}, {"model": "gemini:other", "extra_content": SIGNATURE})
     body = await sent(HELLO, made, ToolMessage("call_A", "get_weather", "x"))
     assert "extra_content" not in body["messages"][2]["tool_calls"][0]
 
 
-async def test_gemini_is_told_of_a_call_that_it_did_not_sign() -> None:
+async def test_a_call_that_gemini_did_not_sign_is_marked_unsigned() -> None:
     body = await sent(HELLO, weather({}), ToolMessage("call_A", "get_weather", "x"), provider=Provider.GEMINI)
     assert body["messages"][2]["tool_calls"][0]["extra_content"] == UNSIGNED
 
@@ -142,14 +142,14 @@ async def test_without_a_key_no_token_is_sent(monkeypatch: pytest.MonkeyPatch) -
         assert "authorization" not in server.requests[0].headers
 
 
-async def test_a_proxy_of_the_environment_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_environment_proxy_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with serve_model([words("Fine.")]) as (_, model):
         assert TextDelta("Fine. ") in await all_of(ask(model))
 
 
-async def test_words_come_while_the_rest_is_still_being_made() -> None:
+async def test_text_arrives_while_the_rest_is_still_being_generated() -> None:
     async with serve_model([HALF]) as (_, model):
         events = ask(model)
         assert await anext(events) == TextDelta("Once")
@@ -174,7 +174,7 @@ async def test_cancelling_the_reader_closes_the_stream() -> None:
         await asyncio.wait_for(server.left.wait(), 5)
 
 
-async def test_a_connection_that_breaks_before_the_first_chunk_is_tried_again() -> None:
+async def test_a_connection_that_breaks_before_the_first_chunk_is_retried() -> None:
     async with serve_model([HANG_UP, words("Fine.")]) as (server, model):
         assert TextDelta("Fine. ") in await all_of(ask(model))
         assert len(server.requests) == 2
@@ -191,14 +191,14 @@ async def test_a_connection_that_breaks_before_the_first_chunk_is_tried_again() 
         ([stream(done=False, end=End.STALL), words("Fine.")], 1),
     ],
 )
-async def test_nothing_else_is_tried_again(answers: list[Answer], requests: int) -> None:
+async def test_nothing_else_is_retried(answers: list[Answer], requests: int) -> None:
     async with serve_model(answers, chunk_timeout_s=0.2) as (server, model):
         with pytest.raises(ModelError):
             await all_of(ask(model))
         assert len(server.requests) == requests
 
 
-async def test_ollama_is_asked_where_its_variable_says() -> None:
+async def test_ollama_is_reached_at_the_address_in_its_variable() -> None:
     async with serve_model([words("Fine.")]) as (server, _):
         host = server.url.removeprefix("http://").removesuffix("/v1")
         model = open_text_model(parse("ollama:qwen3"), {"OLLAMA_HOST": host})
@@ -249,7 +249,7 @@ def calling(*calls: tuple[str | None, str]) -> Answer:
     return stream(call_delta(*parts), delta("tool_calls"))
 
 
-async def test_a_call_runs_through_the_gate_and_its_result_goes_back() -> None:
+async def test_a_call_runs_through_the_gate_and_its_result_is_returned() -> None:
     async with serve_model([calling(("call_0123456789", '{"text":"a"}')), words("It is one.")]) as (server, model):
         assert await Talk(model, make_tool("read_it")).say("read a") == "It is one."
         assert [tool["function"]["name"] for tool in server.requests[0].body["tools"]] == ["read_it"]
@@ -268,7 +268,7 @@ async def test_a_model_may_call_step_by_step() -> None:
     assert roles == ["system", "user", *["assistant", "tool"] * 3]
 
 
-async def test_results_of_calls_without_ids_find_their_calls() -> None:
+async def test_results_of_calls_without_ids_are_matched_to_their_calls() -> None:
     async with serve_model([calling((None, '{"text":"a"}'), ("", '{"text":"b"}')), words("Done.")]) as (server, model):
         await Talk(model, make_tool("read_it")).say("read both")
         _, _, made, *told = server.requests[1].messages
@@ -277,7 +277,7 @@ async def test_results_of_calls_without_ids_find_their_calls() -> None:
     assert [message["tool_call_id"] for message in told] == ids
 
 
-async def test_arguments_that_are_no_json_are_refused_by_the_gate_with_examples() -> None:
+async def test_arguments_that_are_not_json_are_refused_by_the_gate_with_examples() -> None:
     handler = Counted()
     async with serve_model([calling(("call_0123456789", "{text: a}")), words("Sorry.")]) as (server, model):
         await Talk(model, make_tool("read_it", handler)).say("read a")
@@ -287,7 +287,7 @@ async def test_arguments_that_are_no_json_are_refused_by_the_gate_with_examples(
     assert "```args" in told["error"]["details"]["examples"]
 
 
-def test_extra_content_is_no_part_of_a_call_s_keys() -> None:
+def test_extra_content_is_not_part_of_a_calls_keys() -> None:
     bare, extra = (ToolCall("call_0123456789", "f", {}, extra=value) for value in (None, {"s": 1}))
     keys = [Keys(call, canonical(call.args), 1) for call in (bare, extra)]
     assert len({(key.provider, key.fingerprint, key.content) for key in keys}) == 1

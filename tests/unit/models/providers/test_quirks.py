@@ -1,4 +1,4 @@
-"""How the servers of the field stream one message, each as bytes from a real socket."""
+"""How different servers stream one message, as bytes from a real socket."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ def text_of(events: list[Event]) -> str:
 
 
 @pytest.mark.parametrize("quirk", CALLS)
-async def test_calls_are_understood(quirk: str) -> None:
+async def test_calls_are_parsed(quirk: str) -> None:
     answer, calls = CALLS[quirk]
     assert [event.call for event in await reply(answer) if isinstance(event, CallRequested)] == calls
 
@@ -169,13 +169,13 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("quirk", TEXTS)
-async def test_words_are_understood(quirk: str) -> None:
+async def test_text_is_parsed(quirk: str) -> None:
     events = await reply(TEXTS[quirk])
     assert text_of(events) == "Grüße."
     assert events[-1] == MessageComplete(StopReason.DONE)
 
 
-async def test_words_beside_a_call_are_heard_before_it() -> None:
+async def test_text_beside_a_call_comes_before_it() -> None:
     events = await reply(CALLS["words and a call in the first chunk"][0])
     assert events[:2] == [TextDelta("One moment."), CallRequested(WEATHER)]
 
@@ -185,7 +185,7 @@ async def test_tokens_are_counted_from_the_chunk_without_choices() -> None:
     assert events == [TextDelta("Hi."), TokensUsed(5, 4), MessageComplete(StopReason.DONE)]
 
 
-async def test_tokens_that_are_counted_in_every_chunk_are_told_once() -> None:
+async def test_tokens_counted_in_every_chunk_are_reported_once() -> None:
     counted = [{**delta(content="a"), "usage": {"prompt_tokens": 5, "completion_tokens": n}} for n in (1, 2)]
     assert [event for event in await reply(stream(*counted)) if isinstance(event, TokensUsed)] == [TokensUsed(5, 2)]
 
@@ -200,7 +200,7 @@ async def test_tokens_that_are_counted_in_every_chunk_are_told_once() -> None:
         (["\ude00", "\ud83d", "\ud83d", "\ude00"], "\ufffd\ufffd\U0001f600"),
     ],
 )
-async def test_characters_that_were_sent_in_halves_are_joined_or_replaced(pieces: list[str], text: str) -> None:
+async def test_characters_sent_in_halves_are_joined_or_replaced(pieces: list[str], text: str) -> None:
     assert text_of(await reply(stream(*(delta(content=piece) for piece in pieces)))) == text
 
 
@@ -212,13 +212,13 @@ async def test_half_characters_in_a_call_are_replaced() -> None:
     assert called.extra["extra_content"] == {"note": ["\ufffd"]}
 
 
-async def test_words_that_come_together_are_one_piece() -> None:
+async def test_text_that_arrives_together_is_one_delta() -> None:
     together = b"".join(event(delta(content=word)) for word in ("Once ", "upon ", "a ", "time"))
     answer = Answer((together + event(call_delta(whole("call_A"))) + event(delta("stop", content=".")),))
     assert (await reply(answer))[:3] == [TextDelta("Once upon a time"), TextDelta("."), CallRequested(WEATHER)]
 
 
-async def test_words_that_come_together_with_garbage_are_heard_before_it_fails() -> None:
+async def test_text_that_arrives_with_garbage_is_emitted_before_the_failure() -> None:
     answer = Answer((event(delta(content="Once ")) + event(delta(content="upon")) + event("{garbage"),))
     async with serve_model([answer]) as (_, model):
         events = model.reply(PROMPT)

@@ -29,12 +29,12 @@ LOCAL = "openai:http://127.0.0.1:11434/v1#qwen3"
         ("gemini:gemini-3-flash", ModelReference(Provider.GEMINI, "gemini-3-flash")),
     ],
 )
-def test_a_reference_is_read_and_written_as_the_settings_have_it(text: str, reference: ModelReference) -> None:
+def test_a_reference_round_trips_through_its_settings_form(text: str, reference: ModelReference) -> None:
     assert parse(text) == reference
     assert str(reference) == text
 
 
-def test_the_slash_at_the_end_of_an_address_makes_no_difference() -> None:
+def test_a_trailing_slash_makes_no_difference() -> None:
     assert parse("openai:http://box:8080/v1/#m") == parse("openai:http://box:8080/v1#m")
 
 
@@ -59,7 +59,7 @@ def test_the_slash_at_the_end_of_an_address_makes_no_difference() -> None:
         ("ollama:http://box:11434#m", "openai:URL#NAME"),
     ],
 )
-def test_nonsense_is_refused_with_what_to_write_instead(text: str, says: str) -> None:
+def test_an_invalid_reference_is_refused_with_a_suggestion(text: str, says: str) -> None:
     with pytest.raises(ModelReferenceError, match=says):
         parse(text)
 
@@ -75,7 +75,7 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> Non
     ("text", "url", "variable"),
     [("openai:gpt-5", OPENAI_URL, "OPENAI_API_KEY"), ("gemini:g", GEMINI_URL, "GEMINI_API_KEY")],
 )
-def test_a_provider_s_own_server_is_opened_by_its_key(text: str, url: str, variable: str) -> None:
+def test_a_providers_own_server_needs_its_key(text: str, url: str, variable: str) -> None:
     endpoint = parse(text).endpoint({variable: " k1\n"})
     assert (endpoint.url, endpoint.api_key) == (url, "k1")
 
@@ -87,18 +87,18 @@ def test_a_missing_key_is_asked_for_by_name(text: str, variable: str) -> None:
     assert not refused.value.retryable
 
 
-def test_a_key_that_no_header_can_carry_is_refused_without_showing_it() -> None:
+def test_a_key_invalid_in_a_header_is_refused_without_showing_it() -> None:
     with pytest.raises(ModelError, match="OPENAI_API_KEY") as refused:
         parse("openai:gpt-5").endpoint({"OPENAI_API_KEY": "sk-ключ"})
     assert "ключ" not in str(refused.value)
 
 
 @pytest.mark.parametrize("text", [LOCAL, "openai:http://box:8080/v1#m", "ollama:qwen3"])
-def test_a_server_of_one_s_own_needs_no_key(text: str) -> None:
+def test_a_self_hosted_server_needs_no_key(text: str) -> None:
     assert parse(text).endpoint({}).api_key is None
 
 
-def test_a_server_of_one_s_own_may_have_a_key() -> None:
+def test_a_self_hosted_server_may_have_a_key() -> None:
     assert parse(LOCAL).endpoint({"OPENAI_API_KEY": "k1"}).api_key == "k1"
 
 
@@ -120,12 +120,12 @@ def test_a_key_is_not_shown() -> None:
         ("https://box.example/ollama/", "https://box.example/ollama/v1"),
     ],
 )
-def test_ollama_is_where_its_own_variable_says(host: str | None, url: str) -> None:
+def test_ollamas_address_comes_from_its_own_variable(host: str | None, url: str) -> None:
     env = {} if host is None else {"OLLAMA_HOST": host}
     assert parse("ollama:qwen3").endpoint(env).url == url
 
 
-def test_a_host_of_ollama_that_is_no_address_is_named() -> None:
+def test_an_invalid_ollama_host_is_named() -> None:
     with pytest.raises(ModelError, match="OLLAMA_HOST"):
         parse("ollama:qwen3").endpoint({"OLLAMA_HOST": "box:many"})
 
@@ -142,5 +142,5 @@ def test_a_host_of_ollama_that_is_no_address_is_named() -> None:
         ("https://localhost.example/v1", False),
     ],
 )
-def test_loopback_is_told_from_the_network(address: str, is_loopback: bool) -> None:
+def test_loopback_is_distinguished_from_the_network(address: str, is_loopback: bool) -> None:
     assert parse(f"openai:{address}#m").endpoint({}).is_loopback is is_loopback

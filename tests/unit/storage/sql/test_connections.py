@@ -50,7 +50,7 @@ async def count_lines(connections: Connections) -> int:
     return int(count)
 
 
-async def test_cancelled_statements_harm_neither_the_others_nor_the_next(database: Database) -> None:
+async def test_cancelled_statements_affect_neither_concurrent_nor_later_ones(database: Database) -> None:
     starts = [asyncio.create_task(database.calls.start(record(number, f"p{number // 2}"))) for number in range(60)]
     for position in range(0, 60, 2):
         await asyncio.sleep(0.0005)
@@ -62,9 +62,7 @@ async def test_cancelled_statements_harm_neither_the_others_nor_the_next(databas
         assert holder == (answers[number] or record(number, f"p{number // 2}"))
 
 
-async def test_a_statement_that_is_cancelled_on_its_way_is_carried_out_all_the_same(
-    database: Database, path: Path
-) -> None:
+async def test_a_statement_cancelled_in_flight_is_still_carried_out(database: Database, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         cancelled = asyncio.create_task(database.calls.start(record(1, "p1")))
@@ -86,13 +84,13 @@ async def test_a_statement_waits_for_another_program_that_writes(database: Datab
         assert await start is None
 
 
-async def test_a_batch_is_written_whole_or_not_at_all(connections: Connections) -> None:
+async def test_a_batch_is_atomic(connections: Connections) -> None:
     with pytest.raises(StorageError, match="NOT NULL"):
         await connections.change_all(insert(audit), [{"ts_ms": 1, "line": "{}"}, {"ts_ms": 2, "line": None}])
     assert await count_lines(connections) == 0
 
 
-async def test_what_is_done_together_is_undone_together(connections: Connections) -> None:
+async def test_a_failed_transaction_is_rolled_back_entirely(connections: Connections) -> None:
     def change_and_fail(connection: Connection) -> None:
         connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
         raise ValueError("changed my mind")
@@ -102,9 +100,7 @@ async def test_what_is_done_together_is_undone_together(connections: Connections
     assert await count_lines(connections) == 0
 
 
-async def test_work_that_is_cancelled_is_done_whole_and_then_its_caller_goes(
-    connections: Connections, path: Path
-) -> None:
+async def test_cancelled_work_is_completed_before_its_caller_is_cancelled(connections: Connections, path: Path) -> None:
     def append_two(connection: Connection) -> None:
         for ts_ms in (1, 2):
             connection.execute(insert(audit), {"ts_ms": ts_ms, "line": "{}"})
@@ -122,7 +118,7 @@ async def test_work_that_is_cancelled_is_done_whole_and_then_its_caller_goes(
     assert await count_lines(connections) == 2
 
 
-async def test_work_is_done_in_the_order_in_which_it_was_asked_for(connections: Connections) -> None:
+async def test_work_is_done_in_the_order_of_the_requests(connections: Connections) -> None:
     done: list[int] = []
     works = [partial(lambda number, _: done.append(number), number) for number in range(50)]
     await asyncio.gather(*map(connections.autocommit, works))
@@ -130,7 +126,7 @@ async def test_work_is_done_in_the_order_in_which_it_was_asked_for(connections: 
 
 
 @pytest.mark.parametrize("mistake", [StopIteration(), KeyboardInterrupt()])
-async def test_no_mistake_of_the_work_leaves_a_caller_waiting(connections: Connections, mistake: BaseException) -> None:
+async def test_no_error_leaves_a_caller_waiting(connections: Connections, mistake: BaseException) -> None:
     def fail(connection: Connection) -> None:
         raise mistake
 
@@ -139,7 +135,7 @@ async def test_no_mistake_of_the_work_leaves_a_caller_waiting(connections: Conne
     assert await count_lines(connections) == 0
 
 
-async def test_turns_that_are_cut_short_are_stored_whole_or_not_at_all(database: Database) -> None:
+async def test_interrupted_turns_are_stored_completely_or_not_at_all(database: Database) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
     turn = Turn("user", "Hello.", False, 2, b"{}")
     appends = [asyncio.create_task(database.conversations.append_many("c1", [turn], None)) for _ in range(40)]
@@ -159,7 +155,7 @@ async def test_statements_commit_by_themselves_after_a_batch(connections: Connec
         assert other.execute("SELECT count(*) FROM audit").fetchone() == (2,)
 
 
-async def test_a_token_cannot_be_put_twice(database: Database) -> None:
+async def test_a_token_cannot_be_inserted_twice(database: Database) -> None:
     confirmation = Confirmation("t1", "s1", "ann", "open_url", "d", b"{}", None, 0, "text", 1, "Open it?", 300_000)
     await database.confirmations.put(confirmation)
     with pytest.raises(StorageError, match="already has such a row"):
@@ -167,12 +163,12 @@ async def test_a_token_cannot_be_put_twice(database: Database) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_an_insert_can_give_way_in_each_dialect(dialect: str) -> None:
+def test_an_insert_can_ignore_conflicts_in_each_dialect(dialect: str) -> None:
     insertion = insert_into(audit, dialect).on_conflict_do_nothing()
     assert "ON CONFLICT DO NOTHING" in str(insertion.compile(dialect=make_url(f"{dialect}://").get_dialect()()))
 
 
-async def test_a_database_that_fails_says_where_and_why(database: Database, path: Path) -> None:
+async def test_a_database_failure_says_where_and_why(database: Database, path: Path) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute("DROP TABLE calls")
     with pytest.raises(StorageError, match=r"a\.db cannot be used: no such table: calls\. Check"):
@@ -197,7 +193,7 @@ def trouble(kind: str, path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["locked", "full", "read-only", "without its table"])
-async def test_a_database_that_cannot_be_used_is_unavailable_and_its_error_holds_no_word_that_was_said(
+async def test_an_unusable_database_is_unavailable_and_its_error_contains_no_spoken_words(
     connections: Connections, database: Database, path: Path, kind: str
 ) -> None:
     await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
@@ -217,7 +213,7 @@ async def test_a_value_that_a_database_cannot_hold_is_refused(database: Database
     assert await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None) == [1]
 
 
-async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: Connections) -> None:
+async def test_a_full_disk_rolls_back_only_the_current_transaction(connections: Connections) -> None:
     def fill(connection: Connection) -> None:
         for _ in range(100):
             connection.execute(insert(audit), {"ts_ms": 2, "line": "x" * 10_000})
@@ -231,7 +227,7 @@ async def test_a_full_disk_undoes_what_was_begun_and_nothing_else(connections: C
     assert [ts_ms for (ts_ms,) in await connections.fetch(select(audit.c.ts_ms), {})] == [1, 3]
 
 
-async def test_closing_waits_for_what_was_asked_for(connections: Connections, path: Path) -> None:
+async def test_closing_waits_for_pending_work(connections: Connections, path: Path) -> None:
     lines = [asyncio.create_task(connections.change(insert(audit), {"ts_ms": 1, "line": "{}"})) for _ in range(20)]
     await asyncio.sleep(0)
     await connections.aclose()
@@ -240,7 +236,7 @@ async def test_closing_waits_for_what_was_asked_for(connections: Connections, pa
         assert other.execute("SELECT count(*) FROM audit").fetchone() == (20,)
 
 
-async def test_a_closed_database_says_so_and_can_be_closed_again(database: Database) -> None:
+async def test_a_closed_database_raises_an_error_and_can_be_closed_again(database: Database) -> None:
     await database.aclose()
     with pytest.raises(StorageError, match=r"a\.db was closed"):
         await database.calls.find("s1", "p1", None)

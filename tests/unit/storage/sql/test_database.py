@@ -33,7 +33,7 @@ def files(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-async def test_the_folder_and_the_file_are_made_for_this_user_alone(tmp_path: Path) -> None:
+async def test_the_folder_and_the_file_are_private_to_the_user(tmp_path: Path) -> None:
     path = tmp_path / "data" / "antiphon.db"
     database = await open_database(path)
     try:
@@ -45,7 +45,7 @@ async def test_the_folder_and_the_file_are_made_for_this_user_alone(tmp_path: Pa
         await database.aclose()
 
 
-async def test_what_was_stored_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+async def test_stored_data_survives_reopening(tmp_path: Path) -> None:
     first = await open_database(tmp_path / "a.db")
     await first.calls.start(RECORD)
     await first.aclose()
@@ -63,7 +63,7 @@ async def test_a_closed_database_leaves_one_file(tmp_path: Path) -> None:
     assert files(tmp_path) == ["a.db"]
 
 
-async def test_a_path_with_signs_that_mean_something_in_a_url_is_only_a_path(tmp_path: Path) -> None:
+async def test_url_characters_in_a_path_have_no_special_meaning(tmp_path: Path) -> None:
     path = tmp_path / "50% of #1?" / "a b.db"
     await (await open_database(path)).aclose()
     assert path.is_file()
@@ -82,7 +82,7 @@ async def test_a_database_that_is_up_to_date_opens_without_alembic(tmp_path: Pat
     assert await child.wait() == 0
 
 
-async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_it_holds(tmp_path: Path) -> None:
+async def test_a_database_of_the_first_version_is_migrated_with_its_data(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     first = await open_database(path)
     await first.calls.start(RECORD)
@@ -119,13 +119,13 @@ async def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) 
     assert path.read_text() == "Dear reader, " * 100
 
 
-async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match=r"file/a\.db cannot be opened: .*Choose a path"):
         await open_database(tmp_path / "file" / "a.db")
 
 
-async def test_a_folder_is_no_database(tmp_path: Path) -> None:
+async def test_a_folder_is_refused_as_a_database(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be opened: Is a directory"):
         await open_database(tmp_path)
 

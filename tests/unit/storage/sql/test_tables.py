@@ -43,12 +43,12 @@ def test_the_columns_are_the_fields_of_the_struct(table: Table, struct: type[Str
     assert tuple(table.c.keys()) == struct.__struct_fields__
 
 
-def test_a_column_that_only_the_database_needs_stands_at_the_edge() -> None:
+def test_columns_only_for_the_database_come_first_or_last() -> None:
     assert tuple(confirmations.c.keys()) == ("seq", *Confirmation.__struct_fields__)
     assert tuple(conversations.c.keys()) == (*Conversation.__struct_fields__, "last_seq")
 
 
-def test_a_stored_turn_is_a_turn_with_its_place() -> None:
+def test_a_stored_turn_is_a_turn_with_its_position() -> None:
     assert StoredTurn.__struct_fields__ == ("conversation_id", "seq", *Turn.__struct_fields__)
 
 
@@ -57,7 +57,7 @@ def test_head_is_the_last_migration() -> None:
     assert scripts.get_heads() == [HEAD]
 
 
-def test_the_migrations_sort_as_they_follow() -> None:
+def test_the_migrations_sort_in_their_order() -> None:
     newest_first = [script.revision for script in ScriptDirectory(str(FOLDER)).walk_revisions()]
     assert newest_first == sorted(newest_first, reverse=True)
 

@@ -171,17 +171,17 @@ LOOK_ALIKES = [
 
 
 @pytest.mark.parametrize(("expression", "expected"), WRITTEN)
-async def test_written_expressions_are_worked_out(expression: str, expected: float) -> None:
+async def test_written_expressions_are_evaluated(expression: str, expected: float) -> None:
     assert await result_of(expression) == expected
 
 
 @pytest.mark.parametrize(("expression", "expected"), SAID)
-async def test_words_are_worked_out(expression: str, expected: float) -> None:
+async def test_expressions_in_words_are_evaluated(expression: str, expected: float) -> None:
     assert await result_of(expression) == expected
 
 
 @pytest.mark.parametrize(("expression", "expected"), LOOK_ALIKES)
-async def test_the_signs_and_digits_of_other_keyboards_count(expression: str, expected: float) -> None:
+async def test_operators_and_digits_of_other_keyboards_are_accepted(expression: str, expected: float) -> None:
     assert await result_of(expression) == expected
 
 
@@ -200,7 +200,7 @@ async def test_a_number_beyond_floating_point_is_a_string() -> None:
     assert await result_of("1 / 10**400") == "1E-400"
 
 
-async def test_the_expression_is_given_as_it_was_understood() -> None:
+async def test_the_expression_is_returned_as_understood() -> None:
     result = await run("what is fifteen percent of eighty plus 2pi?")
     assert result.data["expression"] == "percent(15) * 80 + 2 * pi"
 
@@ -223,7 +223,7 @@ SPOKEN = [
 
 
 @pytest.mark.parametrize(("expression", "sentence"), SPOKEN)
-async def test_the_question_is_said_back_with_the_answer(expression: str, sentence: str) -> None:
+async def test_the_question_is_repeated_with_the_answer(expression: str, sentence: str) -> None:
     assert (await run(expression)).spoken == sentence
 
 
@@ -231,7 +231,7 @@ async def test_the_question_is_said_back_with_the_answer(expression: str, senten
     "expression",
     ["2 * (3 + 4)", "sqrt(2)**2", "(1 + 2) ** 2", "max(1, 2)", "3.14159265 * 2", "8", "+".join(["100"] * 30)],
 )
-async def test_a_question_that_words_would_blur_is_not_said_back(expression: str) -> None:
+async def test_a_question_that_is_unclear_when_spoken_is_not_repeated(expression: str) -> None:
     assert ((await run(expression)).spoken or "").startswith("That makes ")
 
 
@@ -255,7 +255,7 @@ UNREAL = [
 
 
 @pytest.mark.parametrize(("expression", "reason"), UNREAL)
-async def test_what_has_no_real_value_is_refused_with_the_reason(expression: str, reason: str) -> None:
+async def test_an_expression_without_a_real_value_is_refused_with_the_reason(expression: str, reason: str) -> None:
     failure = await refusal_of(expression)
     assert failure.type is ErrorType.VALIDATION
     assert reason in failure.message
@@ -292,7 +292,7 @@ NOT_UNDERSTOOD = [
 
 
 @pytest.mark.parametrize(("expression", "reason"), NOT_UNDERSTOOD)
-async def test_what_is_not_arithmetic_is_named(expression: str, reason: str) -> None:
+async def test_text_that_is_not_arithmetic_is_named(expression: str, reason: str) -> None:
     failure = await refusal_of(expression)
     assert failure.type is ErrorType.VALIDATION
     assert reason in failure.message

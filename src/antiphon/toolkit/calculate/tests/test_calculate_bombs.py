@@ -72,7 +72,7 @@ def refusal_of(expression: str) -> str:
         "٣",
     ],
 )
-def test_the_evaluator_takes_nothing_but_arithmetic(source: str) -> None:
+def test_the_evaluator_accepts_only_arithmetic(source: str) -> None:
     with pytest.raises(CalculationError):
         evaluate(parse(source))
 
@@ -156,12 +156,12 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("expression", TOO_LARGE)
-def test_what_would_be_too_large_is_refused(expression: str) -> None:
+def test_a_result_that_would_be_too_large_is_refused(expression: str) -> None:
     assert refusal_of(expression) == "That would be too large to work out."
 
 
 @pytest.mark.parametrize("expression", TOO_LONG)
-def test_what_has_too_many_parts_is_refused(expression: str) -> None:
+def test_an_expression_with_too_many_parts_is_refused(expression: str) -> None:
     assert refusal_of(expression) == "That calculation is too long for me."
 
 
@@ -220,7 +220,7 @@ def test_the_evaluator_agrees_with_exact_arithmetic(tree: Tree) -> None:
 
 
 @given(trees)
-def test_the_phrases_leave_an_expression_its_meaning(tree: Tree) -> None:
+def test_phrase_substitution_keeps_the_meaning_of_an_expression(tree: Tree) -> None:
     source = write(tree)
     through_phrases = run(source)
     if through_phrases.ok:

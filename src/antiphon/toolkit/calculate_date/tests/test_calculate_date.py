@@ -61,14 +61,14 @@ async def test_a_date_beyond_the_calendar_is_refused(days: int, start: str) -> N
 
 
 @pytest.mark.parametrize("start", ["banana", "February 30th", "in 9999 years"])
-async def test_a_start_that_is_no_date_is_refused_with_advice(start: str) -> None:
+async def test_a_start_that_is_not_a_date_is_refused_with_advice(start: str) -> None:
     error = (await execute({"days": 1, "from_date": start}, make_context())).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
     assert error.suggestion is not None
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"days": -36_500}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -87,7 +87,7 @@ async def test_the_data_is_as_promised() -> None:
         ("what was the date 3 weeks ago", "2025-12-11"),
     ],
 )
-async def test_it_is_asked_for_in_a_sentence(said: str, date: str) -> None:
+async def test_the_tool_is_matched_by_its_sentences(said: str, date: str) -> None:
     args = hear(said)
     assert args is not None
     assert (await execute(args, make_context())).data["date"] == date

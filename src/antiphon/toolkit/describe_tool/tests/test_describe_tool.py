@@ -43,23 +43,23 @@ async def refusal_of(tool_id: str, context: Context) -> Failure:
     return error
 
 
-async def test_the_whole_documentation_is_given(context: Context) -> None:
+async def test_the_full_documentation_is_returned(context: Context) -> None:
     result = await execute({"tool_id": "calculate"}, context)
     assert result.data == {"tool_id": "calculate", "documentation": CALCULATE}
 
 
-async def test_the_first_sentence_of_the_summary_is_said(context: Context) -> None:
+async def test_the_first_sentence_of_the_summary_is_spoken(context: Context) -> None:
     result = await execute({"tool_id": "calculate"}, context)
     assert result.spoken == "About calculate: Works out one expression, written or said."
 
 
-async def test_a_document_without_a_summary_is_given_all_the_same(context: Context) -> None:
+async def test_a_document_without_a_summary_is_still_returned(context: Context) -> None:
     result = await execute({"tool_id": "tell_joke"}, context)
     assert result.spoken == "About tell joke: I have its documentation."
 
 
 @pytest.mark.parametrize("name", ["tell joke", "Tell-Joke", " tell_joke "])
-async def test_a_name_may_be_written_as_it_is_said(name: str, context: Context) -> None:
+async def test_a_name_may_be_written_as_it_is_spoken(name: str, context: Context) -> None:
     assert (await execute({"tool_id": name}, context)).data["tool_id"] == "tell_joke"
 
 
@@ -71,7 +71,7 @@ async def test_an_unknown_name_is_answered_with_the_nearest(name: str, nearest: 
     assert error.suggestion == f"Did you mean {nearest}?"
 
 
-async def test_a_name_that_is_near_to_none_gets_no_suggestion(context: Context) -> None:
+async def test_a_name_close_to_no_tool_gets_no_suggestion(context: Context) -> None:
     assert (await refusal_of("qqqq", context)).suggestion is None
 
 

@@ -30,20 +30,20 @@ async def test_without_a_final_message_the_call_ends_at_once() -> None:
     assert result.intents == (Intent(IntentType.END_VOICE_SESSION, after=After.IMMEDIATE),)
 
 
-async def test_a_blank_final_message_is_none() -> None:
+async def test_a_blank_final_message_counts_as_missing() -> None:
     result = await execute({"reason": "user_request", "final_message": "      "}, in_a_call())
     assert result.intents == (Intent(IntentType.END_VOICE_SESSION, after=After.IMMEDIATE),)
 
 
-async def test_the_final_message_is_what_is_said() -> None:
+async def test_the_final_message_is_spoken() -> None:
     assert (await execute(GOODBYE, in_a_call())).spoken == "Goodbye, talk to you soon."
 
 
-async def test_without_a_final_message_nothing_is_said() -> None:
+async def test_without_a_final_message_nothing_is_spoken() -> None:
     assert (await execute({"reason": "task_complete"}, in_a_call())).spoken is None
 
 
-async def test_the_data_tells_how_it_ended() -> None:
+async def test_the_data_says_how_the_call_ended() -> None:
     result = await execute(GOODBYE, in_a_call())
     assert result.data == {
         "ended": True,
@@ -60,11 +60,11 @@ async def test_ending_an_ended_call_is_a_success_that_changes_nothing() -> None:
     assert result.data["already_ended"] is True
 
 
-async def test_nobody_is_spoken_to_after_the_end() -> None:
+async def test_nothing_is_spoken_after_the_end() -> None:
     assert (await execute(GOODBYE, in_a_call(active=False))).spoken is None
 
 
-async def test_the_page_is_told_by_the_session_and_not_by_the_tool() -> None:
+async def test_the_page_is_notified_by_the_session_and_not_by_the_tool() -> None:
     outbox = Outbox()
     await execute(GOODBYE, make_context(mode=Mode.VOICE, messaging=outbox))
     assert outbox.sent == []
@@ -72,7 +72,7 @@ async def test_the_page_is_told_by_the_session_and_not_by_the_tool() -> None:
 
 @pytest.mark.parametrize("active", [True, False])
 @pytest.mark.parametrize("args", [GOODBYE, {"reason": "switch_to_text"}])
-async def test_the_data_is_as_promised(args: dict[str, Any], active: bool) -> None:
+async def test_the_data_matches_the_output_schema(args: dict[str, Any], active: bool) -> None:
     result = await execute(args, in_a_call(active=active))
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 

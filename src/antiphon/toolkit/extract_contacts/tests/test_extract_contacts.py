@@ -35,7 +35,7 @@ Tel: +49 89 1234567, mobile (555) 123-4567 ext. 12
 https://example.org/~jane and linkedin.com/in/janedoe"""
 
 
-def test_a_signature_gives_all_that_is_in_it() -> None:
+def test_all_contacts_of_a_signature_are_found() -> None:
     assert run(SIGNATURE).data == {
         "people": [{"name": "Jane Doe", "email": "jane.doe+work@example.org"}],
         "emails": ["jane.doe+work@example.org"],
@@ -45,14 +45,14 @@ def test_a_signature_gives_all_that_is_in_it() -> None:
     }
 
 
-def test_what_was_found_is_counted_aloud() -> None:
+def test_the_spoken_answer_counts_the_contacts() -> None:
     assert run(SIGNATURE).spoken == (
         "I found 1 name, 1 e-mail address, 2 phone numbers, 1 LinkedIn link and 1 web link."
     )
     assert run("a@x.org and b@x.org").spoken == "I found 2 e-mail addresses."
 
 
-def test_a_text_without_contacts_is_no_error() -> None:
+def test_a_text_without_contacts_is_not_an_error() -> None:
     result = run("Nothing to see here.")
     assert result.ok
     assert result.spoken == "I found no contacts in that text."
@@ -81,7 +81,7 @@ def test_a_text_without_contacts_is_no_error() -> None:
         ("a" * 65 + "@x.org", []),
     ],
 )
-def test_email_addresses(text: str, emails: list[str]) -> None:
+def test_email_addresses_are_found(text: str, emails: list[str]) -> None:
     assert found_in(text, "emails") == emails
 
 
@@ -141,7 +141,7 @@ def test_a_label_makes_plain_digits_a_phone_number(label: str) -> None:
         "tel 1234567890123456789012345678901234567890",
     ],
 )
-def test_other_digits_are_left_alone(text: str) -> None:
+def test_other_digits_are_ignored(text: str) -> None:
     assert found_in(text, "phones") == []
 
 
@@ -167,7 +167,7 @@ def test_two_numbers_side_by_side_are_two() -> None:
         ("ftp://x.org javascript:alert(1)", []),
     ],
 )
-def test_links(text: str, urls: list[str]) -> None:
+def test_links_are_found(text: str, urls: list[str]) -> None:
     assert found_in(text, "urls") == urls
 
 
@@ -183,11 +183,11 @@ def test_links(text: str, urls: list[str]) -> None:
         ("notlinkedin.com/in/jane", []),
     ],
 )
-def test_linkedin_links_stand_apart(text: str, linkedin: list[str]) -> None:
+def test_linkedin_links_are_listed_separately(text: str, linkedin: list[str]) -> None:
     assert found_in(text, "linkedin") == linkedin
 
 
-def test_what_is_inside_a_link_is_no_contact_of_its_own() -> None:
+def test_text_inside_a_link_is_not_a_separate_contact() -> None:
     data = run("https://user@x.org/?mail=jane@x.org&tel=555-123-4567").data
     assert data["emails"] == data["phones"] == []
 
@@ -214,7 +214,7 @@ def test_what_is_inside_a_link_is_no_contact_of_its_own() -> None:
         ("Jane Doe\njane@x.org", []),
     ],
 )
-def test_names_are_given_only_where_there_is_no_doubt(text: str, people: list[tuple[str, str | None]]) -> None:
+def test_names_are_returned_only_where_they_are_certain(text: str, people: list[tuple[str, str | None]]) -> None:
     assert [(person["name"], person.get("email")) for person in found_in(text, "people")] == people
 
 
@@ -258,7 +258,7 @@ def test_no_text_breaks_it_or_takes_long(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
-def test_everything_found_stands_in_the_text(text: str) -> None:
+def test_everything_found_occurs_in_the_text(text: str) -> None:
     data = run(text).data
     assert all(found in text for kind in ("emails", "phones", "urls") for found in data[kind])
     assert all(link.removeprefix("https://") in text for link in data["linkedin"])

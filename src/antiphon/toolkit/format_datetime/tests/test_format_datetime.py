@@ -90,7 +90,7 @@ async def test_a_day_has_no_time_to_write() -> None:
         ({"datetime": "9999-12-31T23:00", "timezone": "Tokyo"}, "That is beyond the calendar."),
     ],
 )
-async def test_what_cannot_be_written_is_refused_with_advice(args: dict[str, str], message: str) -> None:
+async def test_an_unknown_date_is_refused_with_advice(args: dict[str, str], message: str) -> None:
     error = (await execute({"style": "long"} | args, make_context())).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
@@ -99,6 +99,6 @@ async def test_what_cannot_be_written_is_refused_with_advice(args: dict[str, str
 
 
 @pytest.mark.parametrize("when", ["tomorrow", "tomorrow at noon"])
-async def test_the_data_is_as_promised(when: str) -> None:
+async def test_the_data_matches_the_output_schema(when: str) -> None:
     result = await execute({"datetime": when, "style": "spoken"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)

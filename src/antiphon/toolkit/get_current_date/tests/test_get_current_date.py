@@ -61,7 +61,7 @@ async def test_an_unknown_place_is_refused_with_advice() -> None:
     assert error.suggestion is not None
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"timezone": "Honolulu"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -78,14 +78,14 @@ async def test_the_data_is_as_promised() -> None:
         ("whats the date in new york", {"timezone": "New York"}),
     ],
 )
-def test_it_is_asked_for_in_a_sentence(said: str, args: dict[str, str]) -> None:
+def test_the_tool_is_matched_by_its_sentences(said: str, args: dict[str, str]) -> None:
     assert hear(said) == args
 
 
-def test_a_number_of_days_is_no_place() -> None:
+def test_a_number_of_days_is_not_a_place() -> None:
     assert hear("what is the date in ten days") is None
 
 
-def test_every_place_that_is_heard_is_known() -> None:
+def test_every_place_in_the_sentences_is_known() -> None:
     unknown = [name for name in SENTENCES["lists"]["place"]["values"] if find_place(name) is None]
     assert not unknown

@@ -49,7 +49,7 @@ async def test_a_place_is_called_by_the_name_that_was_asked_for() -> None:
     assert result.spoken == "It's 4 AM in San Francisco."
 
 
-async def test_another_day_in_another_place_is_said() -> None:
+async def test_a_different_day_in_another_place_is_mentioned() -> None:
     result = await execute({"timezone": "Sydney"}, make_context(clock=StillClock(JULY_MS + 3 * 3_600_000)))
     assert result.spoken == "It's 1:10 AM on Saturday in Sydney."
 
@@ -75,7 +75,7 @@ async def test_a_place_without_one_zone_is_refused_with_advice(place: str) -> No
     assert error.suggestion is not None
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"timezone": "UTC"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -90,7 +90,7 @@ async def test_the_data_is_as_promised() -> None:
         ("whats the time in new york", {"timezone": "new york"}),
     ],
 )
-def test_it_is_asked_for_in_a_sentence(said: str, args: dict[str, str]) -> None:
+def test_the_tool_is_matched_by_its_sentences(said: str, args: dict[str, str]) -> None:
     assert hear(said) == args
 
 

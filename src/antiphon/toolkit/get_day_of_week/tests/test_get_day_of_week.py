@@ -32,7 +32,7 @@ async def test_a_date_has_a_weekday() -> None:
     assert result.spoken == "That is Saturday, July 4th."
 
 
-async def test_a_date_in_the_past_was() -> None:
+async def test_a_past_date_is_spoken_in_the_past_tense() -> None:
     result = await execute({"date": "July 4th, 1976"}, make_context())
     assert result.spoken == "That was Sunday, July 4th, 1976."
 
@@ -48,7 +48,7 @@ async def test_a_leap_day_has_a_weekday() -> None:
 
 
 @pytest.mark.parametrize("text", ["banana", "February 29th, 2027", "Friday, July 4th", "6 pm"])
-async def test_what_is_no_day_is_refused_with_advice(text: str) -> None:
+async def test_text_that_is_not_a_day_is_refused_with_advice(text: str) -> None:
     error = (await execute({"date": text}, make_context())).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
@@ -56,7 +56,7 @@ async def test_what_is_no_day_is_refused_with_advice(text: str) -> None:
     assert error.suggestion is not None
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"date": "9999-12-31"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -79,7 +79,7 @@ async def test_the_data_is_as_promised() -> None:
         ("what's the date tomorrow", "2026-01-02"),
     ],
 )
-async def test_it_is_asked_for_in_a_sentence(said: str, day: str) -> None:
+async def test_the_tool_is_matched_by_its_sentences(said: str, day: str) -> None:
     args = hear(said)
     assert args is not None
     assert (await execute(args, make_context())).data["date"] == day
@@ -90,7 +90,7 @@ def test_the_questions_of_other_tools_are_left_to_them(said: str) -> None:
     assert hear(said) is None
 
 
-def test_every_occasion_that_is_heard_is_known() -> None:
+def test_every_occasion_in_the_sentences_is_known() -> None:
     names = [value["out"] for value in SENTENCES["lists"]["occasion"]["values"]]
     unknown = [name for name in names if parse_date(name, date(2026, 1, 1)) is None]
     assert not unknown

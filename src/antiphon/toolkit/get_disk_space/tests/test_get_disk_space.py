@@ -28,7 +28,7 @@ async def test_the_main_disk_comes_first_with_its_real_size() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -42,7 +42,7 @@ async def test_the_table_is_shown_in_the_terminal() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_computer_whose_disks_cannot_be_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_disks_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "read_disks", list)
     error = (await execute({}, make_context())).error
     assert error is not None
@@ -50,29 +50,29 @@ async def test_a_computer_whose_disks_cannot_be_read_says_so(monkeypatch: pytest
     assert not error.retryable
 
 
-def test_a_path_that_is_gone_is_left_out(tmp_path: Path) -> None:
+def test_a_missing_path_is_omitted(tmp_path: Path) -> None:
     assert measure(str(tmp_path / "gone")) is None
 
 
-def test_a_file_system_without_a_size_is_no_disk() -> None:
+def test_a_file_system_without_a_size_is_not_a_disk() -> None:
     assert measure("/proc") is None
 
 
-def test_one_disk_is_told_in_one_breath() -> None:
+def test_one_disk_is_described_in_one_sentence() -> None:
     assert speak([MAIN]) == "You have 53 gigabytes free of 252."
 
 
-def test_the_boot_partition_is_not_worth_a_word() -> None:
+def test_the_boot_partition_is_not_mentioned() -> None:
     assert speak([MAIN, BOOT]) == "You have 53 gigabytes free of 252."
 
 
-def test_two_disks_are_both_told_each_in_its_own_unit() -> None:
+def test_two_disks_are_both_described_each_in_its_own_unit() -> None:
     assert speak([MAIN, ARCHIVE]) == (
         "The main disk has 53 gigabytes free of 252, and the other one 900 gigabytes free of 1.8 terabytes."
     )
 
 
-def test_more_disks_are_told_together() -> None:
+def test_more_disks_are_summarized() -> None:
     assert speak([MAIN, BOOT, ARCHIVE, ARCHIVE]) == (
         "The main disk has 53 gigabytes free of 252, and the 2 others have 1.8 terabytes free in all."
     )
@@ -93,11 +93,11 @@ def test_more_disks_are_told_together() -> None:
         (20 * 1024 * GB, "20 terabytes"),
     ],
 )
-def test_a_size_is_said_in_the_unit_that_suits_it(size_bytes: int, words: str) -> None:
+def test_a_size_is_spoken_in_a_suitable_unit(size_bytes: int, words: str) -> None:
     assert speak_size(size_bytes) == words
 
 
-def test_the_table_is_neat() -> None:
+def test_the_table_is_aligned() -> None:
     assert report([MAIN, ARCHIVE]) == (
         "Disk             Size         Free    Used\n"
         "/            252.0 GB      53.0 GB    78 %\n"
@@ -105,7 +105,7 @@ def test_the_table_is_neat() -> None:
     )
 
 
-def test_snaps_and_loops_and_discs_are_no_disks() -> None:
+def test_snaps_loop_devices_and_optical_discs_are_not_disks() -> None:
     mounts = [
         Mount("/dev/sda2", "/", "ext4"),
         Mount("/dev/loop3", "/snap/core22/1748", "squashfs"),
@@ -116,7 +116,7 @@ def test_snaps_and_loops_and_discs_are_no_disks() -> None:
     assert choose_mounts(mounts, "/") == ["/"]
 
 
-def test_a_disk_that_is_mounted_twice_is_told_once() -> None:
+def test_a_disk_mounted_twice_is_listed_once() -> None:
     mounts = [
         Mount("/dev/sda2", "/var/lib/docker/volumes", "btrfs"),
         Mount("/dev/sda2", "/home", "btrfs"),
@@ -132,7 +132,7 @@ def test_the_data_sets_of_a_pool_are_one_disk() -> None:
     assert choose_mounts(mounts, "/") == ["/", "/vault"]
 
 
-def test_twins_are_two_disks() -> None:
+def test_identical_disks_are_listed_separately() -> None:
     mounts = [Mount("/dev/sda1", "/", "ext4"), Mount("/dev/sdb1", "/a", "ext4"), Mount("/dev/sdc1", "/b", "ext4")]
     assert choose_mounts(mounts, "/") == ["/", "/a", "/b"]
 
@@ -142,7 +142,7 @@ def test_the_parts_of_a_mac_are_one_disk() -> None:
     assert choose_mounts(mounts, "/") == ["/"]
 
 
-def test_a_volume_on_the_disk_below_a_containers_overlay_is_told_once() -> None:
+def test_a_volume_on_the_disk_below_a_container_overlay_is_listed_once() -> None:
     overlay, volume = Disk("/", 252 * GB, 53 * GB, 77.6), Disk("/data", 252 * GB, 53 * GB - 4096, 77.6)
     assert drop_shares([overlay, volume, ARCHIVE]) == [overlay, ARCHIVE]
 

@@ -17,7 +17,7 @@ BUSY = Usage(23.5, 8, (1.9, 1.25, 0.8), 41.4, 6.4, 9.1, 15.5)
 
 
 @pytest.mark.real_time
-async def test_it_measures_this_machine() -> None:
+async def test_this_machine_is_measured() -> None:
     data = (await execute({}, make_context())).data
     assert data["threads"] == psutil.cpu_count()
     assert data["memory_total_gb"] == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.1)
@@ -25,13 +25,13 @@ async def test_it_measures_this_machine() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
 
 @pytest.mark.real_time
-async def test_a_machine_at_work_is_not_idle() -> None:
+async def test_a_busy_machine_is_not_idle() -> None:
     async def burn() -> None:
         await asyncio.to_thread(_spin, time.monotonic() + 0.3)
 
@@ -42,7 +42,7 @@ async def test_a_machine_at_work_is_not_idle() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_loop_goes_on_while_the_processor_is_sampled() -> None:
+async def test_the_loop_keeps_running_while_the_processor_is_sampled() -> None:
     turns = 0
     measuring = asyncio.create_task(execute({}, make_context()))
     while not measuring.done():
@@ -64,11 +64,11 @@ def test_the_sample_leaves_half_the_budget() -> None:
     assert SCHEMA["latencyBudgetMs"] / 2 >= handler.SAMPLE_S * 1000
 
 
-def test_the_sentence_is_made_for_the_ear() -> None:
+def test_the_sentence_is_suitable_for_speech() -> None:
     assert speak(BUSY) == "The processor is 24 percent busy, and 41 percent of the memory is in use."
 
 
-def test_the_report_is_neat() -> None:
+def test_the_report_is_aligned() -> None:
     assert report(BUSY) == (
         "Processor   23.5 % of 8 threads\n"
         "Load       1.90 (1 min)  1.25 (5 min)  0.80 (15 min)\n"

@@ -19,7 +19,7 @@ LAPTOP = Machine(
 
 
 @pytest.mark.real_time
-async def test_it_tells_what_this_machine_is() -> None:
+async def test_this_machine_is_described() -> None:
     result = await execute({}, make_context())
     assert result.data["architecture"] == platform.machine()
     assert result.data["threads"] == psutil.cpu_count()
@@ -27,7 +27,7 @@ async def test_it_tells_what_this_machine_is() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -41,23 +41,23 @@ async def test_the_report_is_shown_in_the_terminal() -> None:
 
 
 @pytest.mark.real_time
-async def test_nothing_of_the_environment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_environment_variable_is_disclosed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("USER", "LOGNAME", "HOME", "HOSTNAME", "COMPUTERNAME", "PROCESSOR_IDENTIFIER"):
         monkeypatch.setenv(name, "a-person-of-note")
     result = await execute({}, make_context())
     assert "a-person-of-note" not in f"{result.data} {result.spoken} {result.flyout}"
 
 
-def test_the_sentence_is_made_for_the_ear() -> None:
+def test_the_sentence_is_suitable_for_speech() -> None:
     assert speak(LAPTOP) == "This computer runs Debian Linux 12, with 8 processor cores and 16 gigabytes of memory."
 
 
-def test_a_small_machine_is_not_given_a_plural() -> None:
+def test_a_small_machine_is_described_in_the_singular() -> None:
     board = Machine("Alpine Linux v3.20", "6.6.31", "armv6l", None, 1, 1, 0.9, "3.12.3")
     assert speak(board) == "This computer runs Alpine Linux v3.20, with one processor core and 1 gigabyte of memory."
 
 
-def test_no_memory_to_speak_of_is_still_a_sentence() -> None:
+def test_very_little_memory_still_gives_a_sentence() -> None:
     board = Machine("Alpine Linux v3.20", "6.6.31", "armv6l", None, 1, 1, 0.4, "3.12.3")
     assert speak(board).endswith("with one processor core and less than a gigabyte of memory.")
 
@@ -73,7 +73,7 @@ def test_the_processor_is_read_without_its_trade_marks(tmp_path: Path) -> None:
     assert read_processor(cpuinfo) == "Intel Core i7-8550U CPU @ 1.80GHz"
 
 
-def test_a_processor_that_does_not_tell_its_name_has_none(tmp_path: Path) -> None:
+def test_a_processor_that_does_not_report_its_name_has_none(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text("processor\t: 0\nBogoMIPS\t: 108.00\n")
     assert read_processor(cpuinfo) is None

@@ -25,7 +25,7 @@ async def test_the_uptime_counts_from_the_start_of_the_machine() -> None:
     assert result.data["uptime_seconds"] == 273_120
 
 
-async def test_the_uptime_is_put_in_words() -> None:
+async def test_the_uptime_is_spoken_in_words() -> None:
     result = await execute({}, context_after(273_120))
     assert result.data["uptime"] == "3 days, 3 hours and 52 minutes"
 
@@ -38,12 +38,12 @@ async def test_the_time_of_the_start_is_in_the_users_zone() -> None:
 
 
 @pytest.mark.parametrize("days", [91, 182, 273])
-async def test_a_change_to_summer_time_since_the_start_moves_nothing(days: int) -> None:
+async def test_a_change_to_summer_time_since_boot_changes_nothing(days: int) -> None:
     result = await execute({}, context_after(days * 86_400, zone="Europe/Berlin"))
     assert int(datetime.fromisoformat(result.data["booted_at"]).timestamp()) == BOOT_S
 
 
-async def test_the_sentence_has_the_two_greatest_units() -> None:
+async def test_the_sentence_has_the_two_largest_units() -> None:
     result = await execute({}, context_after(273_120))
     assert result.spoken == "This computer has been running for 3 days and 3 hours."
 
@@ -62,7 +62,7 @@ async def test_a_clock_set_back_before_the_start_gives_no_negative_uptime() -> N
     assert result.spoken == "This computer has been running for less than a minute."
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({}, context_after(90_000))
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -81,5 +81,5 @@ async def test_the_data_is_as_promised() -> None:
         (400 * 86_400, "400 days"),
     ],
 )
-def test_a_duration_is_said_without_empty_units(seconds: int, words: str) -> None:
+def test_a_duration_is_spoken_without_empty_units(seconds: int, words: str) -> None:
     assert join(split_duration(seconds)) == words

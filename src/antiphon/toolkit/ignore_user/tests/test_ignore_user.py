@@ -54,13 +54,13 @@ async def test_parts_of_a_second_are_kept_to_the_millisecond() -> None:
     assert result.data["until"] == NOW_MS + 30_500
 
 
-async def test_the_page_is_told() -> None:
+async def test_the_page_is_notified() -> None:
     outbox = Outbox()
     await execute(A_MINUTE, make_context(messaging=outbox))
     assert outbox.sent == [Timeout(until=NOW_MS + 60_000, duration_seconds=60, message=FAREWELL)]
 
 
-async def test_the_farewell_is_what_is_said() -> None:
+async def test_the_farewell_is_spoken() -> None:
     assert (await execute(A_MINUTE, make_context(mode=Mode.VOICE))).spoken == FAREWELL
 
 
@@ -83,14 +83,14 @@ async def test_the_audit_has_the_block_but_not_the_words() -> None:
 
 
 @pytest.mark.parametrize("socket", [LostSocket(), BrokenSocket(), StuckSocket()])
-async def test_a_page_that_cannot_be_told_is_blocked_all_the_same(socket: Messaging) -> None:
+async def test_a_page_that_cannot_be_notified_is_still_blocked(socket: Messaging) -> None:
     result = await execute(A_MINUTE, make_context(mode=Mode.VOICE, messaging=socket))
     assert result.ok
     assert result.data["until"] == NOW_MS + 60_000
     assert len(result.intents) == 2
 
 
-async def test_the_audit_says_that_the_page_could_not_be_told() -> None:
+async def test_the_audit_records_that_the_page_could_not_be_notified() -> None:
     trail = AuditRecorder()
     await execute(A_MINUTE, make_context(messaging=LostSocket(), audit=trail))
     assert trail.events[0][1]["client_told"] is False
@@ -103,7 +103,7 @@ async def test_a_stuck_page_does_not_use_up_the_budget() -> None:
     assert (loop.time() - before) * 1000 < SCHEMA["latencyBudgetMs"]
 
 
-async def test_a_call_that_is_cancelled_is_not_taken_for_a_lost_page() -> None:
+async def test_a_cancelled_call_is_not_mistaken_for_a_lost_page() -> None:
     blocking = asyncio.create_task(execute(A_MINUTE, make_context(messaging=StuckSocket())))
     await asyncio.sleep(0)
     blocking.cancel()
@@ -124,7 +124,7 @@ async def test_an_ended_session_is_left_alone() -> None:
     assert (outbox.sent, trail.events) == ([], [])
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute(A_MINUTE, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -144,5 +144,5 @@ async def test_the_data_is_as_promised() -> None:
         ({"farewell_message": "x"}, False),
     ],
 )
-def test_the_bounds_of_the_arguments(args: dict[str, Any], accepted: bool) -> None:
+def test_the_bounds_of_the_arguments_are_enforced(args: dict[str, Any], accepted: bool) -> None:
     assert Arguments(SCHEMA["parameters"]).accepts(args) is accepted

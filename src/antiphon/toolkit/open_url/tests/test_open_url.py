@@ -166,7 +166,7 @@ PORTS_AND_NUMBERS = [
 @pytest.mark.parametrize(
     "url", [*OTHER_SCHEMES, *HIDDEN_CHARACTERS, *NO_HOST, *CREDENTIALS, *UNICODE_TRICKS, *PORTS_AND_NUMBERS, "a" * 2048]
 )
-async def test_what_is_not_plainly_a_web_address_is_refused(url: str) -> None:
+async def test_text_that_is_not_clearly_a_web_address_is_refused(url: str) -> None:
     result = await execute({"url": url}, make_context())
     assert result.error is not None
     assert result.error.type is ErrorType.VALIDATION
@@ -174,13 +174,13 @@ async def test_what_is_not_plainly_a_web_address_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", OTHER_SCHEMES)
-def test_another_scheme_is_told_from_a_bad_host(url: str) -> None:
+def test_another_scheme_is_distinguished_from_a_bad_host(url: str) -> None:
     with pytest.raises(NotAnAddress, match=r"http or https|doesn't look like"):
         read_address(url)
 
 
 @pytest.mark.parametrize("url", CREDENTIALS)
-def test_credentials_are_told_as_such(url: str) -> None:
+def test_credentials_are_reported_as_such(url: str) -> None:
     with pytest.raises(NotAnAddress, match="user name or a password"):
         read_address(url)
 
@@ -231,7 +231,7 @@ def test_an_address_is_opened_in_its_normal_form(given_url: str, opened: str) ->
         ("https://ⓔxample.com/", "example.com"),
     ],
 )
-def test_a_look_alike_is_told_by_its_real_name(given_url: str, host: str) -> None:
+def test_a_lookalike_host_is_shown_by_its_real_name(given_url: str, host: str) -> None:
     assert read_address(given_url).host == host
 
 
@@ -282,13 +282,13 @@ async def test_a_description_does_not_hide_whose_page_it_is() -> None:
     assert result.flyout.title == "evil.example: Your bank"
 
 
-async def test_a_blank_description_is_none() -> None:
+async def test_a_blank_description_counts_as_missing() -> None:
     result = await execute({"url": "https://example.com/", "description": " "}, make_context())
     assert result.flyout is not None
     assert result.flyout.title == "example.com"
 
 
-async def test_the_data_tells_what_was_opened() -> None:
+async def test_the_data_says_what_was_opened() -> None:
     result = await execute({"url": "example.com"}, make_context())
     assert result.data == {"opened": True, "url": "https://example.com/", "host": "example.com"}
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
@@ -298,7 +298,7 @@ async def test_the_data_tells_what_was_opened() -> None:
     ("url", "host"),
     [("https://docs.python.org/3/library/", "docs.python.org"), ("http://[2001:db8::1]/", "2001:db8::1")],
 )
-async def test_the_host_is_told_as_it_is_written(url: str, host: str) -> None:
+async def test_the_host_is_reported_as_written(url: str, host: str) -> None:
     result = await execute({"url": url}, make_context())
     assert result.spoken == f"I've opened {host} on the page."
 
@@ -326,5 +326,5 @@ def test_the_longest_address_is_opened() -> None:
         ({}, False),
     ],
 )
-def test_the_bounds_of_the_arguments(args: dict[str, Any], accepted: bool) -> None:
+def test_the_bounds_of_the_arguments_are_enforced(args: dict[str, Any], accepted: bool) -> None:
     assert Arguments(SCHEMA["parameters"]).accepts(args) is accepted

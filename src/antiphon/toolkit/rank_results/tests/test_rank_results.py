@@ -24,7 +24,7 @@ async def test_numbers_are_ranked_largest_first() -> None:
     assert await ranked([2, 10, 1.5, -3]) == [10, 2, 1.5, -3]
 
 
-async def test_ascending_is_the_other_way_round() -> None:
+async def test_ascending_reverses_the_order() -> None:
     assert await ranked([2, 10, 1.5, -3], "asc") == [-3, 1.5, 2, 10]
 
 
@@ -69,18 +69,18 @@ async def test_a_dotted_path_goes_into_inner_objects() -> None:
     assert (await rank(items, "m.score")).data["results"][0] == {"m": {"score": 2}}
 
 
-async def test_a_name_with_a_dot_in_it_is_found_as_it_is() -> None:
+async def test_a_name_that_contains_a_dot_is_found() -> None:
     result = await rank([{"m.score": 1, "m": {"score": 9}}, {"m.score": 2, "m": {"score": 0}}], "m.score")
     assert result.data["results"][0]["m.score"] == 2
 
 
-async def test_the_objects_stay_as_they_are() -> None:
+async def test_the_objects_are_unchanged() -> None:
     items = [{"v": 1, "inner": {"x": [1]}}, {"v": 2, "inner": {}}]
     result = await rank(items, "v")
     assert result.data == {"results": [items[1], items[0]], "by": "v", "order": "desc", "missing": 0}
 
 
-async def test_a_property_that_none_has_is_refused_with_those_that_there_are() -> None:
+async def test_a_missing_property_is_refused_with_the_existing_ones() -> None:
     error = (await rank([{"title": "a", "metadata": {"score": 1}}], "scores")).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
@@ -95,7 +95,7 @@ async def test_a_property_that_none_has_is_refused_with_those_that_there_are() -
         (["a", "b"], "asc", "from A to Z"),
     ],
 )
-async def test_the_order_is_said_in_words_that_fit_the_values(values: list[Any], order: str, words: str) -> None:
+async def test_the_order_is_described_in_words_that_fit_the_values(values: list[Any], order: str, words: str) -> None:
     result = await rank([{"last_seen": value} for value in values], "last_seen", order)
     assert result.spoken == f"I sorted 2 items by last seen, {words}."
 

@@ -14,7 +14,7 @@ SCHEMA = json.loads((Path(handler.__file__).parent / "schema.json").read_text())
 PROGRAM = "for n in range(3):\n\tprint(n)\n"
 
 
-async def test_the_code_reaches_the_page_as_it_is() -> None:
+async def test_the_code_reaches_the_page_unchanged() -> None:
     result = await execute({"code": PROGRAM, "language": "python"}, make_context())
     assert result.flyout == Flyout(FlyoutType.CODE, PROGRAM, language="python")
 
@@ -41,15 +41,15 @@ async def test_lines_are_counted_as_an_editor_counts_them(code: str, lines: int)
     assert (await execute({"code": code}, make_context())).data["lines"] == lines
 
 
-async def test_it_says_how_much_there_is_to_read() -> None:
+async def test_the_spoken_answer_says_how_much_there_is_to_read() -> None:
     assert (await execute({"code": PROGRAM}, make_context())).spoken == "I've put 2 lines of code on the page."
 
 
-async def test_one_line_is_not_given_a_plural() -> None:
+async def test_one_line_is_described_in_the_singular() -> None:
     assert (await execute({"code": "ls"}, make_context())).spoken == "I've put one line of code on the page."
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"code": PROGRAM, "language": "python"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -71,5 +71,5 @@ async def test_the_data_is_as_promised() -> None:
         ({"code": "x", "run": True}, False),
     ],
 )
-def test_the_bounds_of_the_arguments(args: dict[str, Any], accepted: bool) -> None:
+def test_the_bounds_of_the_arguments_are_enforced(args: dict[str, Any], accepted: bool) -> None:
     assert Arguments(SCHEMA["parameters"]).accepts(args) is accepted

@@ -18,7 +18,7 @@ class NoClient:
         raise ToolError(ErrorType.TRANSIENT, "Nobody is connected.", retryable=True)
 
 
-async def test_voice_is_asked_for() -> None:
+async def test_voice_is_requested() -> None:
     result = await execute({}, make_context())
     assert result.data == {
         "voice_session_requested": True,
@@ -34,7 +34,7 @@ async def test_the_page_is_told_to_start() -> None:
     assert outbox.sent == [VoiceSessionStart("s1", pending_request=None)]
 
 
-async def test_the_pending_request_travels_to_the_page() -> None:
+async def test_the_pending_request_is_sent_to_the_page() -> None:
     outbox = Outbox()
     await execute({"pending_request": "tell me a joke"}, make_context(messaging=outbox))
     assert outbox.sent == [VoiceSessionStart("s1", pending_request="tell me a joke")]
@@ -46,14 +46,14 @@ async def test_the_pending_request_is_in_the_data() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t "])
-async def test_a_blank_request_is_no_request(blank: str) -> None:
+async def test_a_blank_request_counts_as_missing(blank: str) -> None:
     outbox = Outbox()
     result = await execute({"pending_request": blank}, make_context(messaging=outbox))
     assert result.data["pending_request"] is None
     assert outbox.sent == [VoiceSessionStart("s1", pending_request=None)]
 
 
-async def test_it_says_what_happens() -> None:
+async def test_the_spoken_answer_says_what_happens() -> None:
     assert (await execute({}, make_context())).spoken == "Let's switch to voice mode."
 
 
@@ -61,13 +61,13 @@ async def test_the_session_is_not_changed_by_the_tool_itself() -> None:
     assert (await execute({}, make_context())).intents == ()
 
 
-async def test_without_a_page_to_tell_it_does_not_claim_success() -> None:
+async def test_without_a_page_to_notify_it_does_not_claim_success() -> None:
     with pytest.raises(ToolError) as raised:
         await execute({}, make_context(messaging=NoClient()))
     assert raised.value.type is ErrorType.TRANSIENT
 
 
-async def test_the_data_is_as_promised() -> None:
+async def test_the_data_matches_the_output_schema() -> None:
     result = await execute({"pending_request": "tell me a joke"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 

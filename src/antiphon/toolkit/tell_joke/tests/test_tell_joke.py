@@ -9,13 +9,13 @@ from antiphon.toolkit.tell_joke.jokes import JOKES
 LONGEST_CHARACTERS = 160
 
 
-async def test_the_joke_is_said_as_it_is_written() -> None:
+async def test_the_joke_is_spoken_as_written() -> None:
     result = await execute({}, make_context("tell_joke"))
     assert result.data["joke"] in JOKES
     assert result.spoken == result.data["joke"]
 
 
-async def test_the_same_chance_tells_the_same_joke() -> None:
+async def test_the_same_random_seed_tells_the_same_joke() -> None:
     first = await execute({}, make_context("tell_joke", seed=3))
     again = await execute({}, make_context("tell_joke", seed=3))
     assert first.data == again.data
@@ -28,7 +28,7 @@ async def test_one_conversation_hears_many_jokes() -> None:
 
 
 @pytest.mark.parametrize("topic", ["cow", "cows", "some old cows", "Cows"])
-async def test_a_joke_is_about_what_it_should_be_about(topic: str) -> None:
+async def test_a_joke_is_about_the_requested_topic(topic: str) -> None:
     result = await execute({"topic": topic}, make_context("tell_joke"))
     assert "cows" in result.data["joke"]
     assert result.data["is_about_topic"] is True
@@ -36,7 +36,7 @@ async def test_a_joke_is_about_what_it_should_be_about(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", ["quantum chromodynamics", "?!"])
-async def test_it_admits_that_it_knows_none_about_it(topic: str) -> None:
+async def test_an_unknown_topic_is_admitted(topic: str) -> None:
     result = await execute({"topic": topic}, make_context("tell_joke"))
     assert result.data["is_about_topic"] is False
     assert result.spoken == f"I don't know any jokes about {topic}, but here's another one. {result.data['joke']}"

@@ -48,7 +48,7 @@ async def test_a_day_is_counted_in_days() -> None:
         ("2025-12-22", "That was 10 days ago, on Monday, December 22nd, 2025."),
     ],
 )
-async def test_days_near_today_have_their_own_words(target: str, spoken: str) -> None:
+async def test_days_near_today_are_named(target: str, spoken: str) -> None:
     assert (await execute({"target_date": target}, make_context())).spoken == spoken
 
 
@@ -74,7 +74,7 @@ async def test_a_moment_is_counted_in_hours_and_minutes(target: str, spoken: str
     assert (await execute({"target_date": target}, make_context())).spoken == spoken
 
 
-async def test_a_moment_is_told_with_its_offset() -> None:
+async def test_a_moment_is_returned_with_its_offset() -> None:
     result = await execute({"target_date": "tomorrow at 6 pm"}, make_context(zone="Europe/Berlin"))
     assert result.data["target"] == "2026-01-02T18:00:00+01:00"
     assert result.data["seconds"] == 29 * 3600
@@ -101,7 +101,7 @@ async def test_the_ends_of_the_calendar_can_be_counted_to(target: str, zone: str
 
 
 @pytest.mark.parametrize("target", ["banana", "my next meeting", "in 9999 years", "February 30th"])
-async def test_what_is_no_time_is_refused_with_advice(target: str) -> None:
+async def test_text_that_is_not_a_time_is_refused_with_advice(target: str) -> None:
     error = (await execute({"target_date": target}, make_context())).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
@@ -110,7 +110,7 @@ async def test_what_is_no_time_is_refused_with_advice(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["Easter", "tomorrow at noon", "1969-07-20"])
-async def test_the_data_is_as_promised(target: str) -> None:
+async def test_the_data_matches_the_output_schema(target: str) -> None:
     result = await execute({"target_date": target}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
 
@@ -128,5 +128,5 @@ async def test_the_data_is_as_promised(target: str) -> None:
         ("how long until tomorrow at six", "tomorrow at six"),
     ],
 )
-def test_it_is_asked_for_in_a_sentence(said: str, target: str) -> None:
+def test_the_tool_is_matched_by_its_sentences(said: str, target: str) -> None:
     assert hear(said) == {"target_date": target}

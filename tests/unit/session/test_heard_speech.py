@@ -1,4 +1,4 @@
-"""What was heard of an answer, and of the user: the model and the store remember the same."""
+"""The model and the store remember the same: what the user said, and what the user heard of an answer."""
 
 import asyncio
 from dataclasses import replace
@@ -10,16 +10,16 @@ from antiphon.models.live import Timings
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.transcript import AssistantMessage, UserMessage
-from tests.fakes.calls import Client, House
+from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.gates import Counted, make_action, make_tool
 from tests.fakes.scripted_live import PROFILE, Barge, Call, GoOn, Hear, Say, Step
 
 LONG = Say("One two three four. Five six seven eight.", audio_ms=4_000)
 
 
-async def call(house: House, *script: Step, tools: Any = (), **options: Any) -> Client:
-    """A client that has said the first thing of the script."""
-    client = await Client(house.open(*tools, text=[], voice=script, **options)).enter()
+async def call(servers: ScriptedServers, *script: Step, tools: Any = (), **options: Any) -> Client:
+    """A client that has spoken the first turn of the script."""
+    client = await Client(servers.open(*tools, text=[], voice=script, **options)).enter()
     await client.say(c.StartListening(), seconds=0.1)
     await client.speak(0.82)
     return client
@@ -35,52 +35,52 @@ def kept(client: Client) -> list[object]:
     return list(client.live.runner.writer.transcript.messages)
 
 
-async def test_an_interrupted_answer_is_cut_at_what_was_heard_everywhere(house: House) -> None:
-    client = await call(house, Hear("count"), LONG)
+async def test_an_interrupted_answer_is_truncated_everywhere_to_what_was_heard(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("count"), LONG)
     await client.settle(3)
     await client.say(c.Interrupt(played_ms=1_000))
-    assert house.voice.heard == ["One two"]
-    assert house.voice.messages == kept(client) == [UserMessage("count"), AssistantMessage("One two")]
+    assert servers.voice.heard == ["One two"]
+    assert servers.voice.messages == kept(client) == [UserMessage("count"), AssistantMessage("One two")]
     assert await stored(client) == [("user", "count"), ("assistant", "One two")]
 
 
-async def test_a_barge_in_cuts_it_too(house: House) -> None:
-    client = await call(house, Hear("count"), LONG, Barge(after_ms=2_000))
+async def test_a_barge_in_truncates_the_answer_too(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("count"), LONG, Barge(after_ms=2_000))
     await client.settle(5)
     assert client.states[-2:] == ["interrupted", "listening"]
-    assert house.voice.heard == ["One two three four."]
-    assert house.voice.messages == kept(client)
+    assert servers.voice.heard == ["One two three four."]
+    assert servers.voice.messages == kept(client)
     assert await stored(client) == [("user", "count"), ("assistant", "One two three four.")]
 
 
-async def test_an_answer_that_was_dropped_before_it_was_heard_is_forgotten(house: House) -> None:
-    client = await call(house, Hear("count"), replace(LONG, first_audio_ms=2_000))
+async def test_an_answer_dropped_before_any_of_it_was_heard_is_forgotten(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("count"), replace(LONG, first_audio_ms=2_000))
     await client.settle(1)
     assert client.every(s.ResponseChunk)
     await client.say(c.Interrupt())
-    assert house.voice.heard == [""]
-    assert house.voice.messages == kept(client) == [UserMessage("count")]
+    assert servers.voice.heard == [""]
+    assert servers.voice.messages == kept(client) == [UserMessage("count")]
     assert await stored(client) == [("user", "count")]
 
 
-async def test_what_tools_did_for_a_dropped_answer_is_remembered(house: House) -> None:
+async def test_tool_calls_of_a_dropped_answer_are_remembered(servers: ScriptedServers) -> None:
     script = (Hear("read it"), Call("read_it"), replace(LONG, first_audio_ms=2_000))
-    client = await call(house, *script, tools=[make_tool("read_it")])
+    client = await call(servers, *script, tools=[make_tool("read_it")])
     await client.settle(1)
     await client.say(c.Interrupt())
-    assert [type(message) for message in house.voice.messages] == [type(message) for message in kept(client)]
-    assert len(house.voice.messages) == 3
+    assert [type(message) for message in servers.voice.messages] == [type(message) for message in kept(client)]
+    assert len(servers.voice.messages) == 3
 
 
-async def test_an_answer_that_was_heard_to_the_end_stays_whole(house: House) -> None:
-    client = await call(house, Hear("count"), LONG)
+async def test_an_answer_heard_to_the_end_is_kept_whole(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("count"), LONG)
     await client.settle(15)
-    assert house.voice.heard == []
+    assert servers.voice.heard == []
     assert await stored(client) == [("user", "count"), ("assistant", LONG.text)]
 
 
-async def test_in_text_what_came_was_read(house: House) -> None:
-    client = await Client(house.open(text=["One two three.", "Yes."])).enter()
+async def test_in_text_mode_everything_delivered_counts_as_read(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=["One two three.", "Yes."])).enter()
     await client.write("count", seconds=0)
     for _ in range(20):
         await asyncio.sleep(0)
@@ -88,14 +88,14 @@ async def test_in_text_what_came_was_read(house: House) -> None:
             break
     await client.say(c.Interrupt())
     await client.write("really?")
-    said = next(m for m in house.script.prompts[-1].messages if isinstance(m, AssistantMessage))
+    said = next(m for m in servers.script.prompts[-1].messages if isinstance(m, AssistantMessage))
     assert said.text.split()[0] == "One"
 
 
-async def test_a_user_who_goes_on_has_said_one_thing(house: House) -> None:
+async def test_a_user_who_continues_speaking_has_one_turn(servers: ScriptedServers) -> None:
     whole = "what time is it in Tokyo"
     script = (Hear("what time is it"), GoOn(after_ms=100), Hear(whole, continues=True), Say("Nine.", audio_ms=500))
-    client = await call(house, *script)
+    client = await call(servers, *script)
     await client.settle(1)
     assert client.states == ["idle", "listening", "processing", "listening"]
     assert client.live is not None
@@ -109,36 +109,36 @@ async def test_a_user_who_goes_on_has_said_one_thing(house: House) -> None:
     assert finals == ["what time is it", whole]
 
 
-async def test_a_spoken_yes_is_heard_by_code_where_the_model_waits(house: House) -> None:
+async def test_a_spoken_yes_is_recognized_by_the_session_when_the_model_waits(servers: ScriptedServers) -> None:
     handler = Counted()
     book = make_action("book", handler, requires_confirmation=True, preview=lambda args: "Book it?")
     script = (
         *(Hear("book it"), Call("book"), Say("Shall I?", audio_ms=500)),
         *(Hear("yes please"), Say("Booked.", audio_ms=500)),
     )
-    client = await call(house, *script, tools=[book], profile=replace(PROFILE, waits_to_answer=True))
+    client = await call(servers, *script, tools=[book], profile=replace(PROFILE, waits_to_answer=True))
     await client.settle(10)
     assert (handler.runs, client.last(s.Response).text) == (0, "Shall I?")
     await client.speak(1)
     await client.settle(10)
-    assert house.voice.texts == ["book it", "yes please"]
+    assert servers.voice.texts == ["book it", "yes please"]
     assert handler.runs == 1
     assert client.last(s.ConfirmationResolved).outcome is s.Outcome.APPROVED
     assert client.last(s.Response).text == "Booked."
 
 
-async def test_what_stop_listening_ends_is_asked_of_a_model_that_waits(house: House) -> None:
+async def test_stop_listening_requests_an_answer_from_a_model_that_waits(servers: ScriptedServers) -> None:
     script = (Hear("good night", after_ms=5_000), Say("Good night.", audio_ms=500))
-    client = await call(house, *script, profile=replace(PROFILE, waits_to_answer=True))
+    client = await call(servers, *script, profile=replace(PROFILE, waits_to_answer=True))
     await client.say(c.StopListening(), seconds=1)
-    assert house.voice.texts == ["good night"]
+    assert servers.voice.texts == ["good night"]
     await client.settle(10)
     assert client.states == ["idle", "listening", "processing", "speaking", "idle"]
 
 
-async def test_an_interrupt_after_the_end_of_the_audio_leaves_nobody_stuck(house: House) -> None:
+async def test_an_interrupt_after_the_end_of_the_audio_does_not_block_the_session(servers: ScriptedServers) -> None:
     script = (Hear("good night", after_ms=5_000), Say("Good night.", audio_ms=500), Say("Here.", audio_ms=500))
-    client = await call(house, *script, profile=replace(PROFILE, waits_to_answer=True))
+    client = await call(servers, *script, profile=replace(PROFILE, waits_to_answer=True))
     assert client.live is not None
     client.live.runner.post(c.StopListening())
     client.live.runner.post(c.Interrupt())
@@ -149,9 +149,9 @@ async def test_an_interrupt_after_the_end_of_the_audio_leaves_nobody_stuck(house
     assert client.states[-1] == "idle"
 
 
-async def test_where_the_time_of_a_turn_went_is_told(house: House) -> None:
+async def test_the_latency_breakdown_of_a_turn_is_reported(servers: ScriptedServers) -> None:
     heard = Hear("hi", timings=Timings(silence_ms=310, stt_ms=140, wait_ms=200))
-    client = await call(house, heard, Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500))
+    client = await call(servers, heard, Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500))
     await client.settle(10)
     metrics = client.last(s.TurnMetrics)
     assert (metrics.turn, metrics.end_of_turn_ms, metrics.stt_ms) == (1, 310, 140)
@@ -160,16 +160,16 @@ async def test_where_the_time_of_a_turn_went_is_told(house: House) -> None:
     assert metrics.total_ms == pytest.approx(310 + 200 + 300, abs=20)
 
 
-async def test_without_timings_the_time_counts_from_the_text(house: House) -> None:
-    client = await call(house, Hear("hi"), Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500))
+async def test_without_timings_latency_is_measured_from_the_text(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("hi"), Say("Hello.", first_text_ms=100, first_audio_ms=300, audio_ms=500))
     await client.settle(10)
     metrics = client.last(s.TurnMetrics)
     assert (metrics.end_of_turn_ms, metrics.stt_ms) == (None, None)
     assert metrics.total_ms == pytest.approx(300, abs=20)
 
 
-async def test_the_times_of_an_interrupted_turn_are_told_under_its_number(house: House) -> None:
-    client = await call(house, Hear("count"), LONG, Say("Yes."))
+async def test_the_timings_of_an_interrupted_turn_are_reported_under_its_number(servers: ScriptedServers) -> None:
+    client = await call(servers, Hear("count"), LONG, Say("Yes."))
     await client.settle(1)
     await client.write("stop", seconds=0.1)
     assert client.last(s.TurnMetrics).turn == 1

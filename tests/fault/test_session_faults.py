@@ -1,4 +1,4 @@
-"""What a session lives through: its conversation is cleared or deleted, its store fails, its history is long."""
+"""A session survives when its conversation is cleared or deleted, its store fails, or its history is long."""
 
 import asyncio
 import sqlite3
@@ -27,7 +27,7 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
 # Clearing.
 
 
-async def test_a_conversation_that_is_cleared_during_an_answer_rests(servers: Servers) -> None:
+async def test_a_session_whose_conversation_is_cleared_during_an_answer_goes_idle(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.send("text_message", text="tell s 50")
@@ -39,7 +39,7 @@ async def test_a_conversation_that_is_cleared_during_an_answer_rests(servers: Se
         assert [text for role, text in servers.words(client.conversation_id) if role == "user"] == ["who said what"]
 
 
-async def test_a_call_that_is_cleared_while_it_is_spoken_listens(servers: Servers) -> None:
+async def test_a_call_cleared_during_a_spoken_answer_listens_again(servers: Servers) -> None:
     listener = await Listener().open(await servers.start())
     async with leaving([listener]):
         await listener.send("text_message", text="recite 12")
@@ -50,7 +50,7 @@ async def test_a_call_that_is_cleared_while_it_is_spoken_listens(servers: Server
         await listener.until("response", text=recital("recite 3"))
 
 
-async def test_what_was_cleared_is_told_to_nobody_who_comes_back(servers: Servers) -> None:
+async def test_cleared_messages_are_not_replayed_to_a_client_that_resumes(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -67,7 +67,7 @@ async def test_what_was_cleared_is_told_to_nobody_who_comes_back(servers: Server
 # Deleting, and failing.
 
 
-async def test_a_conversation_that_is_deleted_under_its_session_gives_way_to_a_new_one(servers: Servers) -> None:
+async def test_a_conversation_deleted_during_its_session_is_replaced_by_a_new_one(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.ask("tell before 1")
@@ -85,7 +85,7 @@ async def test_a_conversation_that_is_deleted_under_its_session_gives_way_to_a_n
         assert words[:2] == [("user", "tell after 2"), ("assistant", story("tell after 2"))]
 
 
-async def test_an_answer_to_a_question_that_was_deleted_meanwhile_is_kept_in_a_new_conversation(
+async def test_an_answer_whose_conversation_was_deleted_is_stored_in_a_new_one(
     servers: Servers,
 ) -> None:
     client = await Client().connect(await servers.start())
@@ -99,7 +99,9 @@ async def test_an_answer_to_a_question_that_was_deleted_meanwhile_is_kept_in_a_n
 
 
 @pytest.mark.parametrize("table", ["turns", "sessions", "blocks"])
-async def test_a_store_that_fails_for_one_turn_is_told_and_the_session_goes_on(servers: Servers, table: str) -> None:
+async def test_a_store_failure_during_one_turn_is_reported_and_the_session_continues(
+    servers: Servers, table: str
+) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.ask("tell before 1")
@@ -116,7 +118,7 @@ async def test_a_store_that_fails_for_one_turn_is_told_and_the_session_goes_on(s
         assert client.shown == servers.words(client.conversation_id)
 
 
-async def test_a_store_that_fails_while_an_answer_is_made_ends_the_turn_and_not_the_session(servers: Servers) -> None:
+async def test_a_store_failure_during_an_answer_ends_the_turn_but_not_the_session(servers: Servers) -> None:
     client = await Client().connect(await servers.start())
     async with leaving([client]):
         await client.send("text_message", text="tell lost 8")
@@ -133,7 +135,7 @@ async def test_a_store_that_fails_while_an_answer_is_made_ends_the_turn_and_not_
 # Long conversations.
 
 
-async def test_a_conversation_of_five_megabytes_is_opened_and_resumed(servers: Servers) -> None:
+async def test_a_conversation_of_five_megabytes_can_be_opened_and_resumed(servers: Servers) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):
@@ -166,7 +168,7 @@ async def lengthen(servers: Servers, conversation_id: str, *, megabytes: int) ->
 def change(servers: Servers, statement: str) -> None:
     with closing(sqlite3.connect(servers.folder / "antiphon.db", timeout=10)) as connection, connection:
         connection.execute("PRAGMA foreign_keys = OFF")
-        # Other tables keep referring to the name that the table had.
+        # Other tables still refer to the old name of the table.
         connection.execute("PRAGMA legacy_alter_table = ON")
         connection.execute(statement)
 

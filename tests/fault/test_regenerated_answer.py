@@ -1,4 +1,4 @@
-"""An answer that one server did not live to give is given by the next, once, and nothing of its turn is told twice."""
+"""An answer that a crashed server did not finish is given by the next, once, and no message is repeated."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,13 +17,13 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
         yield servers
 
 
-async def test_what_a_tool_found_is_said_once(servers: Servers) -> None:
+async def test_a_tool_result_is_spoken_once(servers: Servers) -> None:
     victim, heir = await asyncio.gather(servers.start(model="builtin"), servers.start(model="builtin"))
     client = await Client().connect(victim)
     async with leaving([client]):
         await client.send("text_message", text="what is 19 times 23")
         await client.until("tool_result")
-        # The result is stored as soon as it is told, give or take a moment.
+        # The result is stored at almost the same moment as it is sent.
         await asyncio.sleep(0.03)
         await victim.kill()
         await client.hear_out()
@@ -37,7 +37,7 @@ async def test_what_a_tool_found_is_said_once(servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("moment", ["transcript", "tool_call", "response_chunk"])
-async def test_a_turn_is_told_once_wherever_it_is_answered(servers: Servers, moment: str) -> None:
+async def test_a_turn_is_sent_once_whichever_server_answers_it(servers: Servers, moment: str) -> None:
     one, two = await asyncio.gather(servers.start(), servers.start())
     client = await Client().connect(one)
     async with leaving([client]):

@@ -1,4 +1,4 @@
-"""Tools that are used through `POST /api/chat` count like those of a session on the socket."""
+"""Tool calls through `POST /api/chat` are charged like those of a WebSocket session."""
 
 from typing import Any
 
@@ -8,26 +8,26 @@ from antiphon.server.authenticator import Caller
 from antiphon.server.chat import Chat
 from antiphon.tools.call import ToolCall
 from tests.fakes.gates import Counted, make_tool
-from tests.fakes.web import Houses, Web
+from tests.fakes.web import WebApp, WebApps
 
 READ = ToolCall(None, "read_it", {})
 ONE = Rate(0.1, 1)
 
 
-def open_web(houses: Houses, limit: Limit, handler: Counted | None = None) -> Web:
+def open_web(apps: WebApps, limit: Limit, handler: Counted | None = None) -> WebApp:
     """A server whose model reads once in every turn."""
     tool = make_tool("read_it", handler or Counted())
-    return houses.open(tool, text=[[READ], "Done."] * 4, deps={"quota": Quota({Kind.TOOL_CALL: limit})})
+    return apps.open(tool, text=[[READ], "Done."] * 4, deps={"quota": Quota({Kind.TOOL_CALL: limit})})
 
 
-async def run_of(web: Web, **rest: Any) -> dict[str, Any]:
+async def run_of(web: WebApp, **rest: Any) -> dict[str, Any]:
     [run] = (await web.chat("read it", **rest)).json()["toolCalls"]
     return dict(run)
 
 
-async def test_a_call_beyond_the_users_quota_is_refused_and_the_answer_still_comes(houses: Houses) -> None:
+async def test_a_call_beyond_the_users_quota_is_refused_and_the_answer_still_comes(apps: WebApps) -> None:
     handler = Counted()
-    web = open_web(houses, Limit(user=ONE), handler)
+    web = open_web(apps, Limit(user=ONE), handler)
     first = (await web.chat("read it")).json()
     second = (await web.chat("read it")).json()
     assert [first["toolCalls"][0]["ok"], second["toolCalls"][0]["ok"]] == [True, False]
@@ -36,14 +36,14 @@ async def test_a_call_beyond_the_users_quota_is_refused_and_the_answer_still_com
     assert handler.runs == 1
 
 
-async def test_another_user_has_a_quota_of_their_own(houses: Houses) -> None:
-    web = open_web(houses, Limit(user=ONE))
+async def test_another_user_has_a_separate_quota(apps: WebApps) -> None:
+    web = open_web(apps, Limit(user=ONE))
     assert (await run_of(web, user="ann"))["ok"]
     assert (await run_of(web, user="bob"))["ok"]
 
 
-async def test_users_of_one_address_share_its_quota(houses: Houses) -> None:
-    web = open_web(houses, Limit(address=ONE))
+async def test_users_of_one_address_share_its_quota(apps: WebApps) -> None:
+    web = open_web(apps, Limit(address=ONE))
     chat = Chat(web.deps)
     runs: list[ToolRun] = []
     for user in ("ann", "bob"):
