@@ -23,7 +23,7 @@ class ErrorType(StrEnum):
 
 
 class ToolError(Exception):
-    """An expected failure, raised by a handler from wherever it is noticed. The gate turns it into a result."""
+    """An expected failure. A handler may raise it anywhere; the gate turns it into a result."""
 
     def __init__(
         self,

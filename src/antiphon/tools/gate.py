@@ -49,7 +49,7 @@ def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
         if tool.id not in available:
             available[tool.id] = tool.is_available(session.facts(deps.environment))
         if not available[tool.id]:
-            return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
+            return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available at the moment."))
     if spec.requires_auth and not session.authenticated:
         return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
     if spec.rate_limit is not None and attempt.approved is None:

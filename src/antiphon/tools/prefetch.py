@@ -42,7 +42,7 @@ async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def can_prefetch(tool: Tool) -> bool:
-    """Whether nobody can tell that the tool has run. Tools with a rate limit or an availability rule are left out."""
+    """Whether the tool has no visible effects. Tools with a rate limit or an availability rule are left out."""
     spec = tool.spec
     return (
         spec.side_effects is SideEffects.NONE
@@ -62,4 +62,4 @@ class _Silent:
 
 
 def _call_nothing(attempt: Attempt) -> CallTool:
-    raise PermissionError(f"{attempt.name} may not call other tools ahead of its time.")
+    raise PermissionError(f"{attempt.name} may not call other tools while it is prefetched.")

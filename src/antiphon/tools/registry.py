@@ -39,7 +39,7 @@ class Snapshot:
         return [tool for tool in self.tools.values() if tool.spec.category is category]
 
     def summaries(self, mode: Mode) -> str:
-        """What the prompt says about each tool that is allowed in the mode, one line each."""
+        """Returns what the prompt says about each tool that is allowed in the mode, one line each."""
         return "\n".join(
             f"**{tool.id}** ({tool.spec.category}): {' '.join(tool.summary.split())}" for tool in self.allowed(mode)
         )

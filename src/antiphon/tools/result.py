@@ -81,7 +81,7 @@ class Failure(Struct, frozen=True, gc=False):
     partial_side_effects: bool = False
 
     def for_model(self) -> dict[str, Any]:
-        """What the model is told: enough to correct itself, but not the token that only the person may use."""
+        """Returns what the model gets: enough to correct itself, but not the token that only the user may use."""
         told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
         if self.suggestion is not None:
             told["suggestion"] = self.suggestion
@@ -119,7 +119,7 @@ class ToolResult(Struct, frozen=True, gc=False):
     meta: Meta | None = None
 
     def for_model(self) -> Any:
-        """The data, or `{"error": …}`: never meta, never intents."""
+        """Returns the data, or `{"error": …}`, but never meta or intents."""
         return self.data if self.error is None else {"error": self.error.for_model()}
 
 
@@ -131,8 +131,8 @@ def ok(
     flyout: Flyout | None = None,
     citations: Sequence[Citation] = (),
 ) -> ToolResult:
-    """Success. `spoken` is the answer in one or two sentences, in normal writing: it is shown, too, and a voice makes
-    "example.org" into "example dot org" by itself."""
+    """Makes a successful result. `spoken` is the answer in one or two sentences, in normal writing: it is also shown,
+    and the speech engine reads "example.org" as "example dot org" by itself."""
     return ToolResult(
         ok=True, data=data, intents=tuple(intents), spoken=spoken, flyout=flyout, citations=tuple(citations)
     )
@@ -149,7 +149,7 @@ def fail(
     partial_side_effects: bool = False,
     spoken: str | None = None,
 ) -> ToolResult:
-    """An expected failure. The message is a sentence that can be said to the user."""
+    """Makes a failed result. The message is a sentence that can be said to the user."""
     failure = Failure(
         type,
         message,

@@ -22,14 +22,14 @@ IN_TEXT: Final = Voice(active=False)
 
 TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
 TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
-WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how far it got."
+WENT_WRONG: Final = "Something went wrong while I was doing that, and I don't know how far it got."
 """What a person is told about a failure. The model is also told which tool it was."""
 
 log = get_logger(__name__)
 
 
 async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
-    """Runs the handler once, or twice where the retry rule allows, and stores what came of it.
+    """Runs the handler once, or twice where the retry rule allows, and stores the outcome.
 
     `caller` makes `context.call_tool`, for a tool that uses it.
     """
@@ -85,7 +85,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Nobody cancelled this pass: the handler let a cancellation of its own escape.
+        # This pass was not cancelled: the handler let a cancellation of its own escape.
         return _unexpected(tool)
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
@@ -115,7 +115,7 @@ def _take_prefetched(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
-    """Whether to retry: once, in text mode only, if the tool is idempotent and nobody asked us to wait."""
+    """Whether to retry: once, in text mode only, if the tool is idempotent and no wait was requested."""
     return (
         error.type is ErrorType.TRANSIENT
         and error.retryable

@@ -32,7 +32,7 @@ class Prefetched(Struct, frozen=True):
 
 
 class NoClient:
-    """The messaging of a session that nobody listens to."""
+    """The messaging of a session without a client."""
 
     async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "No client is connected.", retryable=True)
@@ -109,7 +109,7 @@ class ToolSession:
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
-    """Runs of another process for this session that nobody has reported yet, by record id."""
+    """Runs of another process for this session that have not been reported yet, by record id."""
     prefetched: dict[str, Prefetched] = field(default_factory=dict)
     """Prefetched results, by the fingerprint of their call."""
 

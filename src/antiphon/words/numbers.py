@@ -1,4 +1,4 @@
-"""Numbers in what people say: words read into numbers, or written as digits."""
+"""Parses the numbers that people say, and writes number words as digits."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _ORDINALS: Final = (
 )
 
 MAX_DIGITS: Final = 40
-"""The most digits of a numeral, or after "point". Nobody says more, and Python refuses to convert thousands."""
+"""The most digits of a numeral, or after "point". People do not say more, and Python refuses to convert thousands."""
 
 _NUMERAL: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _WORD: Final = re.compile(rf"[a-z]+|{_NUMERAL.pattern}", re.IGNORECASE | re.ASCII)

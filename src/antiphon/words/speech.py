@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 _SPOKEN_WHOLE_BELOW: Final = 15
-"""Powers of ten: from here on nobody can follow the digits, and "10 to the 15" is said instead."""
+"""The power of ten from which digits are too hard to follow, and "10 to the 15" is said instead."""
 _SPOKEN_SMALLEST: Final = -4
 _EXACT_DECIMALS: Final = 4
 _ROUNDED_DECIMALS: Final = 3
