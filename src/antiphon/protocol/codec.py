@@ -74,7 +74,7 @@ def encode(message: ServerMessage, n: int) -> str:
         return _encode(numbered).decode()
     except UnicodeEncodeError:
         # A model's or a tool's text may contain half of a surrogate pair, cut between two chunks.
-        return _encode(_mend(msgspec.to_builtins(numbered))).decode()
+        return _encode(_repair(msgspec.to_builtins(numbered))).decode()
 
 
 def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
@@ -174,13 +174,13 @@ def _place(error: ValidationError) -> tuple[str, str]:
     return what[:1].lower() + what[1:], path.rstrip("`").lstrip(".")
 
 
-def _mend(value: Any) -> Any:
+def _repair(value: Any) -> Any:
     """Joins halves of surrogate pairs that are next to each other, and replaces other halves by U+FFFD."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_mend(key): _mend(inner) for key, inner in value.items()}
+            return {_repair(key): _repair(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_mend(inner) for inner in value]
+            return [_repair(inner) for inner in value]
     return value

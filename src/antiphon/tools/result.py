@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from antiphon.security.surrogates import mend_json
+from antiphon.security.surrogates import repair_json
 from antiphon.tools.errors import ErrorType
 
 
@@ -162,15 +162,15 @@ def fail(
     return ToolResult(False, None, failure, spoken=spoken)
 
 
-def mend(result: ToolResult) -> ToolResult:
+def repair(result: ToolResult) -> ToolResult:
     """Replaces lone surrogates, which a handler may have got from elsewhere."""
-    return ToolResult(**{name: _mend(value) for name, value in asdict(result).items()})
+    return ToolResult(**{name: _repair(value) for name, value in asdict(result).items()})
 
 
-def _mend(value: Any) -> Any:
+def _repair(value: Any) -> Any:
     match value:
         case Struct():
-            return type(value)(**{name: _mend(inner) for name, inner in asdict(value).items()})
+            return type(value)(**{name: _repair(inner) for name, inner in asdict(value).items()})
         case tuple():
-            return tuple(map(_mend, value))
-    return mend_json(value)
+            return tuple(map(_repair, value))
+    return repair_json(value)

@@ -12,7 +12,7 @@ from antiphon.tools.audit import HandlerAudit
 from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.journal import encode
-from antiphon.tools.result import Failure, ToolResult, mend
+from antiphon.tools.result import Failure, ToolResult, repair
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
@@ -49,7 +49,7 @@ async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[At
             try:
                 encoded = encode(result)
             except UnicodeEncodeError:
-                result = mend(result)
+                result = repair(result)
                 encoded = encode(result)
         except Exception as error:
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")

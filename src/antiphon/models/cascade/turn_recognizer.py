@@ -245,9 +245,9 @@ class TurnRecognizer:
         self._listener.on_guess(turn, text)
         silences = self._engines.silences
         match self._engines.completeness(text):
-            case Completeness.OVER:
+            case Completeness.COMPLETE:
                 self._handle(self._endpointer.require_silence(silences.short_ms))
-            case Completeness.WHOLE:
+            case Completeness.EXTENDABLE:
                 self._handle(self._endpointer.require_silence(silences.middle_ms))
             case Completeness.UNKNOWN if await self._sounds_complete():
                 self._handle(self._endpointer.require_silence(silences.middle_ms))

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.models.bounded import MAX_CALL_CHARS, MAX_CALLS, TOO_MANY_CALLS, LimitExceeded
-from antiphon.security.surrogates import mend, mend_json
+from antiphon.security.surrogates import repair, repair_json
 from antiphon.tools.call import ToolCall
 
 NO_ARGUMENTS: Final = "{}"
@@ -66,7 +66,7 @@ class Calls:
         if function.arguments:
             slot.arguments.append(function.arguments)
         if slot.extra is None:
-            slot.extra = mend_json(fragment.extra_content)
+            slot.extra = repair_json(fragment.extra_content)
 
     def finish(self) -> list[ToolCall]:
         """A call without an id of the server's has none: the gate must know.
@@ -74,7 +74,7 @@ class Calls:
         Arguments that are no JSON stay the string that they are, so that the gate can refuse them.
         """
         return [
-            ToolCall(mend(slot.id) or None, mend(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
+            ToolCall(repair(slot.id) or None, repair(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
             for slot in self._slots
         ]
 
@@ -110,7 +110,7 @@ class Calls:
 
 
 def _decode(arguments: str) -> Any:
-    arguments = mend(arguments)
+    arguments = repair(arguments)
     try:
         return msgspec.json.decode(arguments.strip() or NO_ARGUMENTS)
     except (msgspec.DecodeError, RecursionError):
@@ -120,7 +120,7 @@ def _decode(arguments: str) -> Any:
 def _decode_halves(arguments: str) -> Any:
     """Arguments that msgspec refuses, perhaps only since they have half a surrogate pair as an escape."""
     try:
-        return mend_json(json.loads(arguments, parse_constant=_refuse_constant))
+        return repair_json(json.loads(arguments, parse_constant=_refuse_constant))
     except (ValueError, RecursionError):
         return arguments
 

@@ -12,7 +12,7 @@ import openai
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.bounded import LimitExceeded, explain_limit
 from antiphon.models.providers.references import Endpoint
-from antiphon.security.quotes import quote, tell
+from antiphon.security.quotes import add_quote, quote
 
 _RATE_WORDS: Final = re.compile(r"rate.?limit|quota|resource.?exhausted|too many requests", re.IGNORECASE)
 _WAIT_A_WHILE: Final = frozenset({408, 409, 425})
@@ -43,7 +43,7 @@ def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
             code = error.body.get("code") if isinstance(error.body, dict) else None
             limited = str(code) == "429" or _RATE_WORDS.search(said) is not None
             kind = FailureKind.RATE_LIMITED if limited else FailureKind.SERVER_ERROR
-            return ModelError(tell(f"{name} broke off with an error", said), rate_limited=limited, kind=kind)
+            return ModelError(add_quote(f"{name} broke off with an error", said), rate_limited=limited, kind=kind)
         case _:
             message = f"{name} answered with something that is no chat completion. Is {endpoint.url} the right address?"
             return ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
@@ -60,18 +60,18 @@ def _refusal(error: openai.APIStatusError, name: str, endpoint: Endpoint) -> Mod
         )
         return refused(message, retryable=False, kind=FailureKind.REDIRECTED)
     if status == 429 or (status < 500 and _RATE_WORDS.search(said)):
-        message = tell(f"{name} takes no more requests for now", said)
+        message = add_quote(f"{name} takes no more requests for now", said)
         return refused(message, rate_limited=True, retry_after_s=retry_after_s, kind=FailureKind.RATE_LIMITED)
     if status in (401, 403):
         # The server's own words may hold a part of the key.
         problem = "refused the API key" if endpoint.api_key else "wants an API key"
         return refused(f"{name} {problem}. Check {endpoint.key_variable}.", retryable=False)
     if status == 404:
-        return refused(tell(f"{name} was not found at {endpoint.url}", said), retryable=False)
+        return refused(add_quote(f"{name} was not found at {endpoint.url}", said), retryable=False)
     if status >= 500:
-        message = tell(f"{name} has a problem of its own (HTTP {status})", said)
+        message = add_quote(f"{name} has a problem of its own (HTTP {status})", said)
         return refused(message, retry_after_s=retry_after_s, kind=FailureKind.SERVER_ERROR)
-    message = tell(f"{name} refused the request (HTTP {status})", said)
+    message = add_quote(f"{name} refused the request (HTTP {status})", said)
     return refused(message, retryable=status in _WAIT_A_WHILE, retry_after_s=retry_after_s)
 
 

@@ -33,7 +33,7 @@ from antiphon.models.providers.accumulator import Calls
 from antiphon.models.providers.chunks import DONE, Choice, Chunk, limit_refusal, read_chunks
 from antiphon.models.providers.failures import StreamedError, explain
 from antiphon.models.providers.references import ModelReference, Provider
-from antiphon.security.surrogates import Mender
+from antiphon.security.surrogates import StreamRepairer
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
@@ -78,7 +78,7 @@ class OpenAICompatibleModel:
         await self._client.close()
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        calls, text, usage = Calls(), Mender(), None
+        calls, text, usage = Calls(), StreamRepairer(), None
         is_empty, finish_reason = True, None
         try:
             async with aclosing(self._chunks(prompt)) as chunks:

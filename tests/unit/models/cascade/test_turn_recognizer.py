@@ -25,13 +25,13 @@ async def test_what_nobody_vouches_for_waits_for_the_long_silence(talk: Talk) ->
 
 
 async def test_a_whole_request_waits_for_the_short_silence(talk: Talk) -> None:
-    talk.body.known["what time is it"] = Completeness.OVER
+    talk.body.known["what time is it"] = Completeness.COMPLETE
     said_s = await talk.say("what time is it")
     assert talk.told.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
 
 
 async def test_a_request_that_could_go_on_waits_for_the_middle_silence(talk: Talk) -> None:
-    talk.body.known["what time is it"] = Completeness.WHOLE
+    talk.body.known["what time is it"] = Completeness.EXTENDABLE
     said_s = await talk.say("what time is it")
     assert talk.told.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
 
@@ -43,13 +43,13 @@ async def test_what_sounds_complete_waits_for_the_middle_silence(talk: Talk) -> 
 
 
 async def test_what_is_the_beginning_of_a_request_waits_however_it_sounds(talk: Talk) -> None:
-    talk.body.known["how many days"] = Completeness.BEGUN
+    talk.body.known["how many days"] = Completeness.PARTIAL
     talk.body.detector.says = 1.0
     said_s = await talk.say("how many days")
     assert talk.told.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
 
 
-@pytest.mark.parametrize("completeness", [Completeness.OVER, Completeness.WHOLE, Completeness.BEGUN])
+@pytest.mark.parametrize("completeness", [Completeness.COMPLETE, Completeness.EXTENDABLE, Completeness.PARTIAL])
 async def test_where_the_words_tell_enough_the_melody_is_not_judged(talk: Talk, completeness: Completeness) -> None:
     talk.body.known["what time is it"] = completeness
     await talk.say("what time is it")
@@ -64,7 +64,7 @@ async def test_what_does_not_sound_complete_enough_waits(talk: Talk) -> None:
 
 
 async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) -> None:
-    talk.body.known["what time is it"] = Completeness.OVER
+    talk.body.known["what time is it"] = Completeness.COMPLETE
     talk.body.recognizer.delay_s = 0.4
     said_s = await talk.say("what time is it")
     assert talk.told.when("turn") - said_s == pytest.approx(0.064 + 0.4, abs=TOLERANCE_S)
@@ -79,7 +79,7 @@ async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: 
 
 
 async def test_a_late_vote_on_one_turn_says_nothing_about_the_next(talk: Talk) -> None:
-    talk.body.known["yes"] = Completeness.OVER
+    talk.body.known["yes"] = Completeness.COMPLETE
     talk.body.detector.says, talk.body.threads.delay_s = 1.0, 2.2
     await talk.say("yes", silence_ms=400)
     assert talk.told.turns == ["yes"]
