@@ -3,7 +3,7 @@
 Whatever a frame contains, the result is a message or a `ProtocolError`."""
 
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from struct import Struct as Layout
 from typing import Any, Final, Union
 
@@ -41,9 +41,8 @@ class _Envelope(msgspec.Struct):
 
 
 # `Union[tuple]` is a type at run time only, so the annotations give the decoders their types.
-_ANY_SERVER_MESSAGE: Final[Any] = Union[SERVER_MESSAGES]  # noqa: UP007
 _client: Final[Decoder[ClientMessage]] = Decoder(Union[CLIENT_MESSAGES])  # noqa: UP007
-_server: Final[Decoder[ServerMessage]] = Decoder(_ANY_SERVER_MESSAGE)
+_server: Final[Decoder[ServerMessage]] = Decoder(Union[SERVER_MESSAGES])  # noqa: UP007
 _envelope: Final = Decoder(_Envelope)
 _encode: Final = Encoder().encode
 _CLIENT_TYPES: Final = tuple(map(tag_of, CLIENT_MESSAGES))
@@ -85,14 +84,6 @@ def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
 def wav_base64(pcm: bytes, hz: int) -> str:
     """Makes the `data` of an `audio` message from PCM16 mono."""
     return binascii.b2a_base64(write_wav(pcm, hz), newline=False).decode("ascii")
-
-
-def server_message(fields: Mapping[str, Any]) -> ServerMessage:
-    """Makes a message from a mapping with its `type`, as tools give it."""
-    try:
-        return msgspec.convert(dict(fields), type=_ANY_SERVER_MESSAGE)  # type: ignore[no-any-return]
-    except ValidationError as error:
-        raise _invalid(str(fields.get("type")), error, _SERVER_TYPES) from None
 
 
 def decode_server(text: str) -> ServerMessage:

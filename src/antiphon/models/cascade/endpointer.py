@@ -118,11 +118,6 @@ class Endpointer:
         return 0 if self._speech is None else self._speech.silent * FRAME_MS
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether there is no turn, not even one that could go on."""
-        return self._speech is None
-
-    @property
     def is_open(self) -> bool:
         """Whether the user is in the middle of a turn."""
         return self._speech is not None and self._speech.state is not _State.ENDED

@@ -68,10 +68,6 @@ class Tokens:
         return " ".join(b"".join(known).replace(_SPACE, b" ").decode("utf-8", "ignore").split())
 
 
-def read_tokens(path: Path) -> Tokens:
-    return Tokens(path.read_bytes())
-
-
 BEGINNING: Final = MICROPHONE_HZ // 2
 """The samples that identify an utterance. No two microphones record the same half second."""
 FRESH_S: Final = 3.0
