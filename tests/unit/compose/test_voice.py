@@ -171,7 +171,7 @@ async def test_a_voice_without_its_configuration_is_told_with_what_belongs_in_it
     (folder / "anna.onnx").symlink_to(next((settings.models_dir / "joe").glob("*.onnx")))
     said = await told_of(settings, 'voice = "anna"')
     assert said.startswith('piper has no voice "anna"')
-    assert said.endswith(f"its *.onnx and *.onnx.json are to be in {folder}.")
+    assert said.endswith(f"its *.onnx and *.onnx.json must be in {folder}.")
 
 
 async def test_a_voice_that_a_server_does_not_have_is_told(settings: Settings) -> None:

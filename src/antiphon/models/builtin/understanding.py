@@ -1,4 +1,4 @@
-"""Finds what a person asks for, by the sentences of all tools. Each text is understood on its own."""
+"""Finds what the user asks for, by the sentences of all tools. Each text is understood on its own."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Endpointing: when the user begins to speak, pauses, goes on and has finished, frame by frame.
+"""Endpointing: detects frame by frame when the user begins to speak, pauses, continues and has finished.
 
 Time is counted in frames of audio, not by a clock: a network that stutters does not end a sentence.
 """
@@ -15,7 +15,7 @@ FRAME_MS: Final = 32
 
 SPEECH: Final = 0.5
 STILL_SPEECH: Final = 0.35
-"""The threshold while somebody is speaking is lower, because words trail off."""
+"""The threshold while the user is speaking is lower, because words trail off."""
 ONSET_FRAMES: Final = 3
 """How many frames of speech begin a turn. A click or a door is shorter."""
 RESUME_FRAMES: Final = 2
@@ -169,7 +169,7 @@ class Endpointer:
         return self._end_if_due(self._speech) if self._speech.state is _State.PAUSING else None
 
     def end(self) -> Signal | None:
-        """No more audio comes: what was heard is the turn. None if there is none."""
+        """Ends the turn, because no more audio comes. Returns None if there is no turn."""
         return self._end(self._speech) if self._speech is not None and self.is_open else None
 
     def drop_oldest(self, size_bytes: int) -> None:
@@ -178,7 +178,7 @@ class Endpointer:
             del self._speech.audio[:size_bytes]
 
     def settle(self) -> None:
-        """The turn is answered: speech that follows is another turn. The silence between them belongs to both."""
+        """Closes the turn when it is answered. Later speech is another turn; the silence between belongs to both."""
         if self._speech is not None:
             self._recent = deque([*self._speech.silence, *self._recent], maxlen=RING_FRAMES)
             self._speech = None

@@ -90,14 +90,14 @@ class _Service:
         match status:
             case 401 | 403:
                 # The server's message may contain part of the key.
-                problem = "refused the API key" if self.key else "wants an API key"
+                problem = "refused the API key" if self.key else "requires an API key"
                 return SpeechError(f"{self.name} {problem}. Check {OPENAI_KEY}.")
             case 404:
                 return SpeechError(add_quote(f"{self.name} was not found at {self.url}", said))
             case 429:
-                return SpeechBusy(add_quote(f"{self.name} takes no more requests for now", said))
+                return SpeechBusy(add_quote(f"{self.name} accepts no more requests for now", said))
             case _ if status >= 500:
-                return SpeechError(add_quote(f"{self.name} has a problem of its own (HTTP {status})", said))
+                return SpeechError(add_quote(f"{self.name} had an internal error (HTTP {status})", said))
         return SpeechError(add_quote(f"{self.name} refused the request (HTTP {status})", said))
 
 

@@ -105,10 +105,10 @@ HAS_DEFAULT = make_spec("a_tool", {"place": {"type": "string", "default": "here"
 COUNTED = make_spec("a_tool", {"place": WORDS}, outputs={"type": "object", "properties": {"count": {}}})
 
 CONTRACT = [
-    (entry("what is in {where}"), PLACE, ["the slot {where} is no parameter of a_tool"]),
+    (entry("what is in {where}"), PLACE, ["the slot {where} is not a parameter of a_tool"]),
     (entry("what is in {where}", args={"place": "in {where}"}), PLACE, []),
-    (entry("what is it", args={"where": "here"}), PLACE, ['"args" gives where, which is no parameter']),
-    (entry("what is it", args={"place": "{there}"}), PLACE, ['"args" uses {there}, which is no slot']),
+    (entry("what is it", args={"where": "here"}), PLACE, ['"args" gives where, which is not a parameter']),
+    (entry("what is it", args={"place": "{there}"}), PLACE, ['"args" uses {there}, which is not a slot']),
     (entry("what is it"), NEEDS_PLACE, ["without giving place, which is required"]),
     (entry("what is it [in {place}]"), NEEDS_PLACE, ["without giving place, which is required"]),
     (entry("what is it in {place}"), NEEDS_PLACE, []),
