@@ -183,7 +183,7 @@ class WebSocketConnection(_WriteDeadline, WebSocketsSansIOProtocol):
         return data[at:] if at else data
 
     def _is_tapped(self, message: bytes) -> bool:
-        # An empty queue means that everything before this was handled, not only taken: whoever waits at an
+        # An empty queue means that everything before this was handled, not only taken: a task that waits at an
         # asyncio.Queue takes an item out only when it runs, and then it finishes the item first, as `AUDIO` requires.
         return self._tap is not None and self.queue.empty() and self._tap(message)
 

@@ -243,7 +243,7 @@ async def test_who_gives_up_leaves_the_server() -> None:
 
 async def test_a_server_that_recognises_nothing_is_not_opened() -> None:
     async with serve(saying(tts(tts_voice("a", "en")))) as port:
-        with pytest.raises(SpeechError, match="recognises no speech"):
+        with pytest.raises(SpeechError, match="does not recognise speech"):
             await WyomingRecognizer("127.0.0.1", port).open()
 
 

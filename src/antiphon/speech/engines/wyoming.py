@@ -154,7 +154,7 @@ class WyomingRecognizer:
     async def open(self) -> None:
         """Checks that the server recognises speech; optional. Raises `SpeechError`."""
         if not (await self._server.describe()).asr:
-            raise SpeechError(f"{self.name} recognises no speech. Set speech.stt to a server that does.")
+            raise SpeechError(f"{self.name} does not recognise speech. Set speech.stt to a server that does.")
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         if not pcm:

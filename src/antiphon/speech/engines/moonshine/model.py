@@ -1,4 +1,4 @@
-"""The model in memory: it turns a stretch of speech into text, token by token."""
+"""The loaded model: it turns speech into text, token by token."""
 
 import platform
 from collections import OrderedDict
@@ -107,7 +107,7 @@ def _key(signal: Signal) -> int:
 
 
 TOKENS_PER_S: Final = 7
-"""Nobody speaks faster: more tokens mean that the model is looping."""
+"""People do not speak faster: more tokens mean that the model is looping."""
 SPARE_TOKENS: Final = 6
 
 LOOP_PERIODS: Final = range(1, 9)
