@@ -98,7 +98,7 @@ def _is_hum(spectra: NDArray[np.float64]) -> bool:
 
 
 def _band(*corners_hz: float) -> Signal:
-    """The weight of each frequency: it rises between the first two corners and falls between the last two."""
+    """Returns the weight of each frequency: it rises between the first two corners and falls between the last two."""
     hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / MICROPHONE_HZ)
     return np.interp(hz, corners_hz, [0, 1, 1, 0]).astype(np.float32)  # type: ignore[no-any-return]
 

@@ -92,7 +92,7 @@ class BufferedStream(Generic[Item]):
             await changed.wait()
 
     async def take(self) -> AsyncIterator[Item]:
-        """Like `watch`, for the reader that the items are for. The source is closed when it stops reading."""
+        """Like `watch`, for the final reader of the items. The source is closed when it stops reading."""
         self._is_taken.set()
         try:
             async for item in self.watch():

@@ -98,7 +98,7 @@ class Matcher:
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
 
     def _find_fragments(self, word: str) -> frozenset[str]:
-        """hassil's fragments may be parts of words ("joke[s]"), so every piece of the word is looked up."""
+        """Looks up every piece of the word, since hassil's fragments may be parts of words ("joke[s]")."""
         ends = range(1, len(word) + 1)
         pieces = (word[start:end] for end in ends for start in range(max(0, end - self._longest), end))
         return frozenset(piece for piece in pieces if piece in self._known)

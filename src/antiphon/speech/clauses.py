@@ -185,7 +185,7 @@ def _is_between_numbers(text: str, mark: re.Match[str]) -> bool:
 
 
 def _ends_sentence(text: str, at: int, mark: re.Match[str]) -> bool | None:
-    """None if it depends on what follows. In doubt False: two sentences together sound better than half of one."""
+    """None if it depends on what follows, and False in doubt: joined sentences sound better than half of one."""
     ahead = text[mark.end() : mark.end() + _MOST_OPENERS]
     following = ahead.lstrip(_OPENERS)[:1]
     if not following and len(ahead) < _MOST_OPENERS:

@@ -48,7 +48,7 @@ _SAYS_NO: Final = _said_with(_NO)
 
 
 def verdict(text: str) -> bool | None:
-    """True for a clear yes, False for a clear no, None for everything else."""
+    """Returns True for a clear yes, False for a clear no, None for everything else."""
     if len(text) > MAX_CHARS or "?" in text:
         return None
     words = " ".join(re.sub(r"[.,!;…—–]", " ", text.lower().replace("’", "'")).split())

@@ -80,7 +80,7 @@ def is_usable(call_id: str) -> bool:
 
 
 def shown_id(call: ToolCall, turn: int) -> str:
-    """The id under which clients are shown a call: the provider's if it is usable, else one made of the call's content.
+    """Returns the id of a call for clients: the provider's if it is usable, else one made from the call's content.
 
     The id depends only on the call and its turn, because the process that approves it later need not be the one that
     asked.

@@ -1,4 +1,4 @@
-"""What can go wrong with a tool: the types a model is told, and the errors an operator reads."""
+"""What can go wrong with a tool: error types for the model, and exceptions for the operator."""
 
 from collections.abc import Mapping
 from enum import StrEnum

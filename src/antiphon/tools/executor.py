@@ -236,7 +236,7 @@ class Executor:
         return result
 
     def _caller(self, attempt: Attempt) -> CallTool:
-        """`context.call_tool` for the handler of this attempt."""
+        """Makes `context.call_tool` for the handler of this attempt."""
 
         async def call_tool(name: str, args: Mapping[str, Any]) -> ToolResult:
             if attempt.depth + 1 >= policy.MAX_DEPTH:
@@ -250,7 +250,7 @@ class Executor:
         return call_tool
 
     def _allow_other_version(self, session: ToolSession) -> None:
-        """In development, tools that change in the middle of a turn are an error that must be seen at once."""
+        """Raises `RegistryChanged` in development, where tools that change in the middle of a turn are an error."""
         if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
@@ -284,7 +284,7 @@ def _numbered(prefix: str) -> Callable[[], str]:
 
 
 def _gate_failed(tool: Tool) -> ToolResult:
-    """The answer if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
+    """Makes the result if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
     log.exception("gate_failed", tool=tool.id)
     return refuse(Failure(ErrorType.TRANSIENT, f"{tool.id} cannot be run at the moment.", retryable=True))
 

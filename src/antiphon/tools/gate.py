@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 def not_found(attempt: Attempt) -> ToolResult:
-    """The answer to an unknown tool, with the closest known one."""
+    """Makes the result for an unknown tool, with the closest known one."""
     name = attempt.name
     near = process.extractOne(name, list(attempt.session.snapshot.tools), score_cutoff=70)
     suggestion = f"Did you mean {near[0]}?" if near else "Use only the tools that are listed."

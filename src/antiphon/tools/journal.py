@@ -272,7 +272,7 @@ def _repeatable(result: ToolResult) -> ToolResult:
 
 
 def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:
-    """Both keys for a tool that writes, since a provider may repeat calls under new ids; else the better one."""
+    """Returns both keys for a tool that writes, since providers may repeat calls under new ids; else the better one."""
     if tool.announced or keys.provider is None:
         return keys.provider, keys.content
     return keys.provider, None

@@ -59,7 +59,7 @@ def is_message(value: object) -> TypeGuard[Message]:
 
 
 def not_a_message(value: object, problem: str = "") -> ToolError:
-    """The error for a handler that sends something else, or a message with a wrong field."""
+    """Makes the error for a handler that sends something else, or a message with a wrong field."""
     names = ", ".join(kind.__name__ for kind in MESSAGES)
     what = f"an invalid {type(value).__name__} ({problem})" if problem else f"a {type(value).__name__}"
     return ToolError(

@@ -23,7 +23,7 @@ IN_TEXT: Final = Voice(active=False)
 TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
 TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
 WENT_WRONG: Final = "Something went wrong while I was doing that, and I don't know how far it got."
-"""What a person is told about a failure. The model is also told which tool it was."""
+"""What the user hears about a failure. The model also learns which tool it was."""
 
 log = get_logger(__name__)
 
@@ -151,7 +151,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
 
 
 def _unexpected(tool: Tool) -> ToolResult:
-    """The result for an unexpected exception. Its traceback goes to the log, never to the model."""
+    """Makes the result for an unexpected exception. Its traceback goes to the log, never to the model."""
     log.exception("handler_failed", tool=tool.id)
     return _internal(tool)
 

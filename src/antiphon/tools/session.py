@@ -119,7 +119,7 @@ class ToolSession:
         self.pinned_version = self.pinned_version or self.snapshot.version
 
     def view(self, mode: Mode) -> SessionView:
-        """The session as a handler sees it; the calls of a turn share one."""
+        """Returns the session as a handler sees it; the calls of a turn share one."""
         view = self._view
         if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
             self._view = view = SessionView(
@@ -134,7 +134,7 @@ class ToolSession:
         return None if found is None else found.result
 
     def facts(self, environment: str) -> dict[str, Any]:
-        """What an availability expression can ask about."""
+        """Returns the variables of availability expressions."""
         return {
             "mode": str(self.mode),
             "environment": environment,

@@ -131,7 +131,7 @@ def _word(words: Sequence[str], at: int) -> str:
 
 
 def _read_number(words: Sequence[str], at: int) -> _Found | None:
-    """The longest number that starts at a word."""
+    """Reads the longest number that starts at a word."""
     whole = _read_whole(words, at)
     found = _read_decimals(words, whole, at) or _read_part(words, whole, at)
     if found is None:
@@ -161,7 +161,7 @@ def _read_whole(words: Sequence[str], at: int) -> _Found | None:
 
 
 def _read_group(words: Sequence[str], at: int) -> _Found | None:
-    """A number below a thousand, "twelve hundred", a numeral, or the "a" of "a million"."""
+    """Reads a number below a thousand, "twelve hundred", a numeral, or the "a" of "a million"."""
     if _word(words, at) in _ARTICLES and (_word(words, at + 1) == "hundred" or _word(words, at + 1) in _MULTIPLIERS):
         value, at = Fraction(1), at + 1
     elif below := _read_below_hundred(words, at):
@@ -189,7 +189,7 @@ def _read_below_hundred(words: Sequence[str], at: int) -> _Found | None:
 
 
 def _read_decimals(words: Sequence[str], whole: _Found | None, at: int) -> _Found | None:
-    """What "point" begins. The digits are said one by one ("one four") or two by two ("fourteen")."""
+    """Reads what follows "point". The digits are said one by one ("one four") or two by two ("fourteen")."""
     value, at = whole or (Fraction(0), at)
     if _word(words, at) != "point" or value.denominator != 1:
         return None

@@ -177,7 +177,7 @@ class Understanding:
 
 
 def _is_short_remark(text: str) -> bool:
-    """A greeting, thanks or a yes may be complete, or the beginning of a request."""
+    """Whether it is a greeting, thanks or a yes, which may be complete, or the beginning of a request."""
     words = _words(text)
     return verdict(text) is not None or replies.small_talk(words) is not None or replies.asks_for_help(words)
 

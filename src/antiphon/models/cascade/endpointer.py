@@ -56,7 +56,7 @@ class _State(Enum):
 
 
 def enough_frames(silence_ms: int) -> int:
-    """The number of frames that make up this much silence."""
+    """Returns the number of frames that make up this much silence."""
     return max(PAUSE_FRAMES, round(silence_ms / FRAME_MS))
 
 

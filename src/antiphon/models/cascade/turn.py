@@ -144,7 +144,7 @@ class TurnListener(Protocol):
         ...
 
     def on_continued(self, turn: Turn) -> None:
-        """The user goes on with a turn that was final. It has a new id."""
+        """The user continues a turn that was final. It has a new id."""
         ...
 
     def on_caption(self, turn: Turn) -> None:

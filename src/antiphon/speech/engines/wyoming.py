@@ -172,7 +172,7 @@ class WyomingRecognizer:
             return text.strip()
 
     async def aclose(self) -> None:
-        """Nothing is open between requests."""
+        """Does nothing: no connection is open between requests."""
 
 
 class WyomingSynthesizer:
@@ -244,7 +244,7 @@ class WyomingSynthesizer:
             yield Sound(pcm, None)
 
     async def aclose(self) -> None:
-        """Nothing is open between requests."""
+        """Does nothing: no connection is open between requests."""
 
 
 def _refusal(name: str, event: Event) -> SpeechError:

@@ -15,7 +15,7 @@ SEND_LIMIT_S: Final = 0.5
 
 async def execute(args: Args, context: Context) -> ToolResult:
     if not context.session.active:
-        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so nobody was blocked.")
+        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so there is no one to block.")
     duration_seconds, farewell = args["duration_seconds"], args["farewell_message"].strip()
     until = context.clock.now_ms() + round(duration_seconds * 1000)
     told = await _tell(context.messaging, Timeout(until, duration_seconds, farewell))

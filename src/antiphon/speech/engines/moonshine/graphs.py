@@ -158,7 +158,7 @@ def _embed(network: Network, embedding: Matrix, token: str) -> str:
 
 
 def _self_attention(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
-    """Causal self-attention over the tokens."""
+    """Adds causal self-attention over the tokens."""
     at = f"layers.{layer}/self_attn"
     projected = network.multiply_few(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
     # Query and key are rotated together, as if they had twice the heads.
