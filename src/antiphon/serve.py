@@ -34,7 +34,7 @@ from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
 from antiphon.words import dates
 
-RESTARTING: Final = "The server restarts."
+RESTARTING: Final = "The server is restarting."
 SWITCH_S: Final = 0.001
 """How long a thread may run Python code before another one gets its turn. With Python's default of 5 ms, each hop to a
 model or to the database costs a busy server that much."""
@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 
 class InsecureError(AntiphonError):
-    """The server would be open to everybody."""
+    """The server would be open to anyone."""
 
     code = "insecure"
 
@@ -254,7 +254,7 @@ async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:
 
 
 async def _clean_up(app: App) -> None:
-    """Periodically ends sessions that nobody can resume, and deletes data older than `storage.retention_days`."""
+    """Periodically ends sessions that cannot be resumed, and deletes data older than `storage.retention_days`."""
     clock, stores = SystemClock(), app.database
     days = app.settings.storage.retention_days
     while True:
@@ -357,7 +357,7 @@ def _describe(
         speaker = voice.speech.synthesizer.name if voice.speech.synthesizer else "nothing"
         yield f"Voice: {voice.speech.recognizer.name} listens, {speaker} speaks."
     if required:
-        yield "Clients must show a token."
+        yield "Clients need a token."
     else:
-        yield f"Anybody {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
+        yield f"Anyone {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
     yield f"Try it: open http://{here}, or run antiphon chat --url http://{here}{' --token TOKEN' if required else ''}"

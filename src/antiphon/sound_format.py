@@ -1,20 +1,20 @@
-"""The form of all sound here, PCM16 mono little-endian, and its rates. The wire and the engines both build on it."""
+"""The audio format, PCM16 mono little-endian, and its sample rates, for the protocol and for the engines."""
 
 from struct import Struct
 from typing import Final
 
 SAMPLE_BYTES: Final = 2
 MICROPHONE_HZ: Final = 16_000
-"""What clients send, and what voice activity detection, turn detection and recognisers expect."""
+"""The rate that clients send, and that voice activity detection, turn detection and recognisers expect."""
 SPEECH_HZ: Final = 22_050
-"""What clients are sent."""
+"""The rate that clients receive."""
 
 _WAV_HEADER: Final = Struct("<4sI4s4sIHHIIHH4sI")
 WAV_HEADER_BYTES: Final = _WAV_HEADER.size
 
 
 def write_wav(pcm: bytes, hz: int) -> bytes:
-    """The sound as a WAV file."""
+    """Returns the sound as a WAV file."""
     header = _WAV_HEADER.pack(
         *(b"RIFF", WAV_HEADER_BYTES - 8 + len(pcm), b"WAVE"),
         *(b"fmt ", 16, 1, 1, hz, hz * SAMPLE_BYTES, SAMPLE_BYTES, 8 * SAMPLE_BYTES),

@@ -1,4 +1,4 @@
-"""The transcript of a conversation: who said what, what was called, and what came back, in the words of every layer.
+"""The transcript of a conversation: who said what, which tools were called, and what they returned.
 
 The session owns the one transcript. A model that keeps no context of its own reads it; a model that does is given it
 once, when it is connected. The instructions to a model are not part of it.
@@ -11,20 +11,20 @@ from msgspec import Struct
 
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role"):
-    """What the user said or typed in one turn. It is empty as long as the words are not known."""
+    """What the user said or typed in one turn. It is empty until the words are known."""
 
     text: str
 
 
 class CallMade(Struct, frozen=True):
-    """A tool call as it stands in the conversation."""
+    """A tool call in the conversation."""
 
     id: str
     """The provider's id, or one that the session made up; it joins the call to its `ToolMessage`."""
     name: str
     args: Any
     extra: Any = None
-    """The `ToolCall`'s."""
+    """`extra` of the `ToolCall`."""
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role"):
@@ -71,11 +71,11 @@ class TranscriptView(Protocol):
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The conversation up to now, with the turn under way."""
+        """Returns the conversation so far, with the current turn."""
         ...
 
     def with_user(self, turn: str, text: str) -> Sequence[Message]:
-        """The conversation as it will be if these are the user's words in this turn."""
+        """Returns the conversation as it will be if these are the user's words in this turn."""
         ...
 
 
@@ -90,11 +90,11 @@ class Transcript:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The conversation without what is blank."""
+        """Returns the conversation without blank messages."""
         return tuple(entry.message for entry in self.entries if not is_blank(entry.message))
 
     def before(self, turn: str | None) -> Sequence[Message]:
-        """The conversation without this turn and those that began after it."""
+        """Returns the conversation without this turn and those that began after it."""
         at = next((place for place, entry in enumerate(self.entries) if entry.turn == turn), len(self.entries))
         return tuple(entry.message for entry in self.entries[:at] if not is_blank(entry.message))
 
@@ -107,12 +107,12 @@ class Transcript:
         return next((e for e in self.entries if e.turn == turn and isinstance(e.message, UserMessage)), None)
 
     def answer_entry(self, turn: str) -> Entry | None:
-        """The words of the answer to this turn. What was only called is not part of them."""
+        """Returns the entry with the words of the answer to this turn. Messages with only calls do not count."""
         words = (e for e in self.entries if e.turn == turn and isinstance(e.message, AssistantMessage))
         return next((entry for entry in words if not getattr(entry.message, "calls", ())), None)
 
     def set_user(self, turn: str, text: str, *, spoken: bool = False, at_ms: int = 0) -> Entry:
-        """The user's words in this turn. They come first in their turn, whenever they become known."""
+        """Sets the user's words in this turn. They come first in their turn, whenever they become known."""
         entry = self.user_entry(turn)
         if entry is not None:
             entry.message = UserMessage(text)
@@ -123,7 +123,7 @@ class Transcript:
         return entry
 
     def set_answer(self, turn: str, text: str, *, spoken: bool = False, at_ms: int = 0) -> Entry:
-        """The words of the answer to this turn, as far as they were heard."""
+        """Sets the words of the answer to this turn, as far as they were heard."""
         entry = self.answer_entry(turn)
         if entry is not None:
             entry.message = AssistantMessage(text)
@@ -131,13 +131,13 @@ class Transcript:
         return self.add(Entry(turn, AssistantMessage(text), spoken, at_ms))
 
     def add(self, entry: Entry) -> Entry:
-        """Adds to the end of the entry's turn; a turn that is new comes last."""
+        """Adds an entry to the end of its turn. A new turn comes last."""
         places = [place for place, each in enumerate(self.entries) if each.turn == entry.turn]
         self.entries.insert(places[-1] + 1 if places else len(self.entries), entry)
         return entry
 
     def rename(self, turn: str, new: str) -> None:
-        """The turn goes on under another id."""
+        """Changes the id of a turn."""
         for entry in self.entries:
             if entry.turn == turn:
                 entry.turn = new

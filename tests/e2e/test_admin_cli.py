@@ -118,7 +118,7 @@ async def test_a_blocked_user_is_listed_and_can_be_unblocked(terminal: Terminal)
     assert "mallory" in listed
     assert "\x1b" not in listed
     assert terminal.run("users", "unblock", "mallory").code == 0
-    assert "Nobody is blocked" in terminal.run("users", "list").out
+    assert "No users are blocked" in terminal.run("users", "list").out
 
 
 # config

@@ -116,7 +116,7 @@ def test_without_json_a_result_is_printed_in_words(terminal: Terminal) -> None:
         (["tools", "run", "calculate", "--args", '{"a":' * 20_000 + "1" + "}" * 20_000], "nested too deeply"),
         (["tools", "run", "calculate", "--args", '{"expression": "\\ud800"}'], "half of a surrogate pair"),
         (["tools", "run", "calculate", "--args", '{"expression": "\udcff"}'], "not UTF-8"),
-        (["tools", "run", "calculate", "--args", '{"expression": 1, "expression": 2}'], "stands twice"),
+        (["tools", "run", "calculate", "--args", '{"expression": 1, "expression": 2}'], "appears twice"),
         (["tools", "run", "calculate", "--args", '{"expression": 1e999}'], "1e999"),
         (["tools", "run", "calculate", "--args", '{"expression": ' + "9" * 5_000 + "}"], "--args is not JSON"),
         (["tools", "show", "calculat"], "Did you mean calculate?"),

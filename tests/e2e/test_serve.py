@@ -89,7 +89,7 @@ def test_the_server_announces_where_it_can_be_reached(server: Open) -> None:
 
 
 def test_a_server_without_tokens_announces_that_anybody_may_use_it(server: Open) -> None:
-    assert "Anybody who can reach it may talk to it." in server.announced
+    assert "Anyone who can reach it may talk to it." in server.announced
 
 
 def test_the_lag_of_the_loop_is_measured(server: Open) -> None:

@@ -1,4 +1,4 @@
-"""Decides whether somebody is really speaking to the assistant while its answer plays."""
+"""Decides whether the user is really speaking to the assistant while its answer plays."""
 
 from collections import deque
 from typing import Final
@@ -18,7 +18,7 @@ CLEAR_SPEECH: Final = 0.85
 MIN_SPEECH_FRAMES: Final = 3
 """How many frames of speech interrupt, unless they may be a hum."""
 LONG_SPEECH_FRAMES: Final = 20
-"""After this many frames (0.64 s) it is speech whatever it sounds like: nobody hums that long."""
+"""After this many frames (0.64 s) it counts as speech whatever it sounds like, since a hum is shorter."""
 OPEN_MOUTH_DB: Final = -11.0
 """The least level that an open mouth adds, relative to the low frequencies."""
 CHANGE_DB: Final = 10.0
@@ -98,7 +98,7 @@ def _is_hum(spectra: NDArray[np.float64]) -> bool:
 
 
 def _band(*corners_hz: float) -> Signal:
-    """The weight of each frequency: it rises between the first two corners and falls between the last two."""
+    """Returns the weight of each frequency: it rises between the first two corners and falls between the last two."""
     hz = np.fft.rfftfreq(FRAME_SAMPLES, 1 / MICROPHONE_HZ)
     return np.interp(hz, corners_hz, [0, 1, 1, 0]).astype(np.float32)  # type: ignore[no-any-return]
 

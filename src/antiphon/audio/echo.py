@@ -64,7 +64,7 @@ class EchoDetector:
         self._loudspeaker: _Loudspeaker | None = None
 
     def add(self, pcm: bytes, hz: int) -> None:
-        """The next piece of the answer, in the order in which it is sent."""
+        """Adds the next piece of the answer, in the order in which it is sent."""
         if hz != self._hz:
             self._resampler, self._hz = Resampler(hz, _KEPT_HZ), hz
         self._new.append((pcm, self._resampler))
@@ -132,7 +132,7 @@ def _emphasize(samples: NDArray[np.int8] | Samples) -> Signal:
 
 
 def _gain(heard: Signal, played: Signal, delay: int) -> float:
-    """The level relative to what was played then and shortly before."""
+    """Returns the level relative to what was played then and shortly before."""
     source = played[max(0, delay - _REVERB) : delay + len(heard)]
     return float(np.sqrt(np.square(heard).mean() / (np.square(source).mean() + 1e-6)))
 

@@ -36,10 +36,10 @@ def open_session(path: Path, rewrite: Callable[[bytes], bytes] | None = None) ->
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
-    # A plan of the memory for each length of input would be kept: 25 MB for Piper after 35 sentences, 10 MB for Smart
-    # Turn. No call is quicker with it.
+    # onnxruntime would keep a memory plan for each input length: 25 MB for Piper after 35 sentences, 10 MB for Smart
+    # Turn. It makes no call faster.
     options.enable_mem_pattern = False
-    # To plan which buffers share a place takes most of the second in which Piper's encoder opens, and saves nothing.
+    # Planning which buffers share memory takes most of the second in which Piper's encoder opens, and saves nothing.
     options.enable_mem_reuse = False
     # A thread that spins while it waits for the next call takes a core from the other models of this process.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

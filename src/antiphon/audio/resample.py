@@ -19,7 +19,7 @@ class Resampler:
         self._half = b""
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """A piece may end within a sample. What follows the last piece is a new sound."""
+        """Resamples a piece, which may end within a sample. What follows the last piece is a new sound."""
         if self._half:
             pcm = self._half + pcm
         whole = len(pcm) - len(pcm) % SAMPLE_BYTES

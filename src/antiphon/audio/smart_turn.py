@@ -1,23 +1,24 @@
-"""Smart Turn's network written anew, for turns of any length, with the weights of the official file.
+"""Smart Turn's network, rewritten for turns of any length, with the weights of the official file.
 
-The official graph always hears 8 s, most of which is the silence before the turn, and rounds all that it computes to
-bytes by scales that were fixed once. Here a few places stand for that silence, and bytes are only what goes into a
-product, by a scale of the moment.
+The official graph always processes 8 s, most of it padding before the turn, and quantizes all activations with fixed
+scales. Here a few positions stand for the padding, and only the inputs of matrix products are quantized, with dynamic
+scales.
 
-On one core of an EPYC with AVX2 and without VNNI, as shares of the official graph's time, which is 70 ms. The last
-column is the area under the curve (0.5 is chance) for 400 pauses in sentences and 720 ends, of five synthetic voices:
+The times are for one core of an EPYC with AVX2 and without VNNI, relative to the official graph, which takes 70 ms. The
+last column is the area under the ROC curve (0.5 is chance) for 400 pauses and 720 turn ends of five synthetic voices:
 
-| graph                                     | 2 s  | 4 s  | 8 s  | told apart |
-|-------------------------------------------|------|------|------|------------|
-| the official one                          | 1.00 | 1.00 | 1.00 | 0.47       |
-| floats, all places                        | 1.29 | 1.29 | 1.29 |            |
-| signed bytes, which overflow, all places  | 0.90 | 0.90 | 0.90 |            |
-| unsigned bytes, all places                | 1.04 | 1.04 | 1.04 | 0.57       |
-| floats, few places                        | 0.41 | 0.67 | 0.72 |            |
-| unsigned bytes, 12 places of silence only |      |      |      | 0.61       |
-| this one: unsigned bytes, few places      | 0.27 | 0.56 | 0.55 | 0.62       |
+| graph                                     | 2 s  | 4 s  | 8 s  | AUC  |
+|-------------------------------------------|------|------|------|------|
+| official                                  | 1.00 | 1.00 | 1.00 | 0.47 |
+| float32, all positions                    | 1.29 | 1.29 | 1.29 |      |
+| int8 (overflows), all positions           | 0.90 | 0.90 | 0.90 |      |
+| uint8, all positions                      | 1.04 | 1.04 | 1.04 | 0.57 |
+| float32, few positions                    | 0.41 | 0.67 | 0.72 |      |
+| uint8, 12 positions of silence only       |      |      |      | 0.61 |
+| this one: uint8, few positions            | 0.27 | 0.56 | 0.55 | 0.62 |
 
-Turns of 8 s, of which only the end is heard: 0.67 for the official graph, 0.69 for all places, 0.68 for this one.
+For turns of 8 s, which need no padding, the AUC is 0.67 for the official graph, 0.69 with all positions, 0.68 for this
+one.
 """
 
 from typing import Any, Final
@@ -36,8 +37,9 @@ _LAYER_FACTORS: Final = 6
 _UNSIGNED_ZERO: Final = 128
 _RESTORED: Final = "_DequantizeLinear_Output"
 
-# Whisper's encoder, over some of its 400 places. A place is two frames, and hears those beside it too: two more come
-# before the first, and after the last there is nothing. Each place counts as much as if it were there so many times.
+# Whisper's encoder, over some of its 400 positions. A position covers two frames and, through the convolutions, the
+# frames beside them: two more frames precede the first position, and padding follows the last. `counts` weighs each
+# position as if it were repeated that many times.
 _GRAPH: Final = """
 <ir_version: 10, opset_import: ["": 20, "com.microsoft": 1]>
 smart_turn (float[1, 80, frames] features, int64[n] places, float[n] counts) => (float[1, 1] probability)
@@ -90,7 +92,7 @@ _LAYER: Final = """
 
 
 def rewrite(official: bytes) -> bytes:
-    """The graph above with the weights of the official one. Raises `KeyError` and `ValueError` for another file."""
+    """Returns the graph above with the official weights. Raises `KeyError` or `ValueError` for another file."""
     layers = "".join(_LAYER.format(n=layer, after=layer + 1) for layer in range(_LAYERS))
     model = parser.parse_model(_GRAPH.format(layers=layers, layer_count=_LAYERS))
     for name, value in _arrange(_Weights(official)).items():
@@ -99,13 +101,13 @@ def rewrite(official: bytes) -> bytes:
 
 
 class _Weights:
-    """What is in the official file, by the names there. Most of it is int8, with scales beside it."""
+    """The weights of the official file, by their names there. Most of them are int8, with separate scales."""
 
     def __init__(self, official: bytes) -> None:
         graph = onnx.load_from_string(official).graph
         self._tensors = {each.name: each for each in graph.initializer}
         factors = [node.input[1].removesuffix(_RESTORED) for node in graph.node if node.op_type == "MatMul"]
-        # In the order in which the graph multiplies by them. Their names are numbers, and mean nothing.
+        # In the order in which the graph uses them, since their names are only numbers.
         self.factors: Final = [name for name in factors if f"{name}_quantized" in self._tensors]
         if len(self.factors) != _LAYERS * _LAYER_FACTORS + 2:
             raise ValueError("this is not the graph of Smart Turn v3.2")
@@ -114,7 +116,7 @@ class _Weights:
         return numpy_helper.to_array(self._tensors[name])
 
     def restore(self, name: str) -> NDArray[np.float32]:
-        """As floats. There is a scale for each row, or one for all."""
+        """Returns the weights as floats. There is one scale per row, or one for all."""
         values, scales = self[f"{name}_quantized"], self[f"{name}_scale"]
         restored: NDArray[np.float32] = (values * scales.reshape(-1, *[1] * (values.ndim - 1))).astype(np.float32)
         return restored
@@ -138,8 +140,8 @@ def _arrange(weights: _Weights) -> dict[str, NDArray[Any]]:
 
     def arrange_product(name: str, factors: list[str], bias: NDArray[np.float32]) -> None:
         values = np.concatenate([weights[f"{factor}_quantized"] for factor in factors], axis=1)
-        # Without VNNI, onnxruntime's products of unsigned bytes by signed ones overflow, and nobody is told: an answer
-        # was 0.6 for 0.2. Those of unsigned ones by unsigned ones take a fifth longer.
+        # Without VNNI, onnxruntime's products of uint8 by int8 overflow silently: one result was 0.6 instead of 0.2.
+        # Products of uint8 by uint8 take a fifth longer.
         arranged[f"{name}_values"] = (values.astype(np.int16) + _UNSIGNED_ZERO).astype(np.uint8)
         arranged[f"{name}_scales"] = np.concatenate([weights[f"{factor}_scale"] for factor in factors])
         arranged[f"{name}_zeros"] = np.full(values.shape[1], _UNSIGNED_ZERO, np.uint8)
@@ -160,7 +162,7 @@ def _arrange(weights: _Weights) -> dict[str, NDArray[Any]]:
         arrange_product(f"fc2_{n}", [fc2], weights[f"{official}.fc2.bias"])
     arrange_norm("norm", "inner.encoder.layer_norm")
     arrange_product("pool", [pool], weights["inner.pool_attention.0.bias"])
-    # Its bias is the same for all places, and so changes no share.
+    # Its bias is the same for all positions, so the softmax cancels it.
     arranged["score_weight"] = weights.restore(score)
     arrange_norm("judge_1", "inner.classifier.1")
     for layer in (0, 4, 6):

@@ -42,7 +42,7 @@ class Tempo:
         self._half = b""
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """A piece may end within a sample. Nothing may be pushed after the last piece."""
+        """Processes a piece, which may end within a sample. Nothing may be pushed after the last piece."""
         if self._speed == 1.0:
             return pcm
         pcm = self._half + pcm

@@ -73,7 +73,7 @@ def choose_places(samples: int) -> tuple[NDArray[np.int64], Signal]:
 
 
 def features(signal: Signal, count: int) -> Signal:
-    """The last frames of the log-mel spectrogram, 80 x `count`, of at most 8 s, padded with silence at the front."""
+    """Returns the last `count` frames of the log-mel spectrogram of at most 8 s, padded with silence at the front."""
     mean = signal.sum(dtype=np.float64) / _SAMPLES
     variance = np.square(signal, dtype=np.float64).sum() / _SAMPLES - mean**2
     scale = 1 / np.sqrt(variance + _TINY)

@@ -63,7 +63,7 @@ class Vad:
 
     @staticmethod
     def _frames_to_run(batch: Sequence[tuple[VadStream, bytes | Samples]], samples: Samples) -> list[int]:
-        """The indices of the frames that the model must run on. Most microphones are still most of the time."""
+        """Returns the indices of the frames that the model must run on. Most microphones are mostly silent."""
         is_still = (samples.max(axis=1) < MAX_STILL_SAMPLE) & (samples.min(axis=1) > -MAX_STILL_SAMPLE)
         chosen = []
         for place, ((stream, frame), still) in enumerate(zip(batch, is_still.tolist(), strict=True)):

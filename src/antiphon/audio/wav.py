@@ -20,7 +20,7 @@ _SUBFORMAT: Final = slice(24, 26)
 
 
 def read_wav(source: bytes | Path) -> tuple[bytes, int]:
-    """PCM16 mono, and its rate. Channels are mixed. Raises `AudioError`.
+    """Returns PCM16 mono and its rate. Channels are mixed. Raises `AudioError`.
 
     Integers of 8, 16, 24 and 32 bits and 32-bit floats can be read. A truncated file is read as far as it goes.
     """
@@ -43,7 +43,7 @@ def read_wav(source: bytes | Path) -> tuple[bytes, int]:
     whole = len(data) - len(data) % (channels * max(1, bits // 8))
     signal = _decode(data[:whole], tag, bits)
     if signal is None:
-        raise AudioError(f"{name} has a format that is not read here. Save it as a WAV file with 16-bit PCM.")
+        raise AudioError(f"{name} has an unsupported format. Save it as a WAV file with 16-bit PCM.")
     return from_signal(signal.reshape(-1, channels).mean(axis=1)), hz
 
 

@@ -1,4 +1,4 @@
-"""A tool's contract in each provider's format. All of them are made at build time."""
+"""Converts a tool's contract to each provider's format, at build time."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from antiphon.tools.spec import ToolSpec
 
 
 def adapt_for_openai_chat(spec: ToolSpec) -> dict[str, Any]:
-    """The `tools` entry of a chat completion, also for the servers that imitate it (Ollama, vLLM, llama.cpp)."""
+    """Makes the `tools` entry of a chat completion, also for compatible servers (Ollama, vLLM, llama.cpp)."""
     # Without `strict`: strict mode refuses most of JSON Schema, and the gate validates the arguments anyway.
     return {
         "type": "function",
@@ -17,7 +17,7 @@ def adapt_for_openai_chat(spec: ToolSpec) -> dict[str, Any]:
 
 
 def adapt_for_openai_realtime(spec: ToolSpec) -> dict[str, Any]:
-    """The `tools` entry of an OpenAI or Azure Realtime session: the name stands beside the type, not below it."""
+    """Makes the `tools` entry of an OpenAI or Azure Realtime session, in which the name is next to the type."""
     return {
         "type": "function",
         "name": spec.tool_id,
@@ -27,14 +27,14 @@ def adapt_for_openai_realtime(spec: ToolSpec) -> dict[str, Any]:
 
 
 def adapt_for_mcp(spec: ToolSpec) -> dict[str, Any]:
-    """The `Tool` of the Model Context Protocol."""
+    """Makes the `Tool` of the Model Context Protocol."""
     tool: dict[str, Any] = {
         "name": spec.tool_id,
         "description": spec.description,
         "inputSchema": spec.parameters,
         "annotations": {
             "readOnlyHint": not spec.writes,
-            # A contract does not tell additions from overwriting, so a client is told the worse of the two.
+            # A contract does not distinguish additions from overwriting, so the worse of the two is declared.
             "destructiveHint": spec.writes,
             "idempotentHint": spec.idempotent,
             "openWorldHint": spec.untrusted,

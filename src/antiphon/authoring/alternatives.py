@@ -1,8 +1,8 @@
-"""A JSON Schema as plain alternatives: references inlined, `allOf` merged, `anyOf`, `oneOf` and type lists spread.
+"""Expands a JSON Schema into plain alternatives: references, `allOf`, `anyOf`, `oneOf` and lists of types are resolved.
 
-Providers that know only a part of JSON Schema are given what is left. Where two constraints cannot be made one, the
-schema gets wider, never narrower: a provider must not be told that a valid call is invalid. What is lost to the
-schema is kept in `notes`, as sentences.
+The result is for providers that support only a part of JSON Schema. Where two constraints cannot be merged, the schema
+gets wider, never narrower, because a valid call must not look invalid. Constraints that are lost become sentences in
+`notes`.
 """
 
 import operator
@@ -19,7 +19,7 @@ from antiphon.authoring.problems import BuildError
 Schema = Mapping[str, Any] | bool
 
 MAX_ALTERNATIVES: Final = 32
-"""Choices inside choices multiply. Beyond this, the inner ones are told in words."""
+"""Nested choices multiply. Beyond this, the inner ones are described in words."""
 
 _ONE: Final = frozenset(
     {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
@@ -53,7 +53,7 @@ _TOLD: Final = (
     *("not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas"),
     *("patternProperties", "propertyNames", "contentEncoding", "contentMediaType", "contentSchema"),
 )
-"""Constraints that no alternative holds. A model that reads them in the description can still respect them."""
+"""Constraints that an alternative cannot express. A model that reads them in the description can still respect them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Alternative:
     """One JSON type, or None for any."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
-    """The descriptions that speak of it."""
+    """The descriptions that apply to it."""
     notes: tuple[str, ...] = ()
 
     def noting(self, *sentences: str) -> "Alternative":
@@ -74,7 +74,7 @@ def show(value: object) -> str:
 
 
 def identify(value: object) -> str:
-    """Equal for values that are equal in JSON, where 1 is 1.0 and is not true."""
+    """Returns the same text for values that are equal in JSON, where 1 is 1.0 but not true."""
     return canonical.json.to_string(value)
 
 
@@ -83,7 +83,7 @@ def note_schema(schema: Schema) -> str:
 
 
 def inline(schema: Mapping[str, Any], tool_id: str) -> Mapping[str, Any]:
-    """A copy without references. Raises `BuildError` for one that leads back to itself, or out of the document."""
+    """Returns a copy without references. Raises `BuildError` for a reference to itself, or out of the document."""
 
     def follow(node: Any, active: tuple[str, ...]) -> Any:
         if not isinstance(node, Mapping):
@@ -97,7 +97,7 @@ def inline(schema: Mapping[str, Any], tool_id: str) -> Mapping[str, Any]:
             elif keyword in _NAMED:
                 copy[keyword] = {name: follow(part, active) for name, part in value.items()}
             elif keyword == "$dynamicRef":
-                raise BuildError(f"{tool_id}: Gemini takes no $dynamicRef ({value}). Use $ref with a JSON pointer.")
+                raise BuildError(f"{tool_id}: Gemini does not support $dynamicRef ({value}). Use $ref instead.")
             elif keyword not in ("$ref", "$defs", "definitions"):
                 copy[keyword] = value
         if "$ref" in node:
@@ -112,7 +112,7 @@ def inline(schema: Mapping[str, Any], tool_id: str) -> Mapping[str, Any]:
 def _target(root: Mapping[str, Any], ref: str, active: tuple[str, ...], tool_id: str) -> Any:
     if ref in active:
         raise BuildError(
-            f"{tool_id}: the reference {ref} leads back to itself, and Gemini takes no recursive parameters. "
+            f"{tool_id}: the reference {ref} refers to itself, and Gemini does not support recursive parameters. "
             "Write the nesting out to the depth that the tool needs."
         )
     try:
@@ -139,7 +139,7 @@ def _find_anchor(node: Any, name: str) -> list[Mapping[str, Any]]:
 
 
 def spread(schema: Schema) -> list[Alternative]:
-    """The alternatives of a schema without references. No alternative: it accepts nothing."""
+    """Returns the alternatives of a schema without references. None of them means that it accepts nothing."""
     if isinstance(schema, bool):
         return [Alternative()] if schema else []
     found = _own(schema)
@@ -161,7 +161,7 @@ def _conjoin(a: Schema, b: Schema) -> Schema:
 
 
 def _own(schema: Mapping[str, Any]) -> list[Alternative]:
-    """The alternatives of the keywords beside `allOf`, `anyOf` and `oneOf`."""
+    """Returns the alternatives of the keywords beside `allOf`, `anyOf` and `oneOf`."""
     keywords = {keyword: value for keyword, value in schema.items() if keyword in _KEPT}
     text = str(schema.get("description", "")).strip()
     plain = Alternative(None, keywords, (text,) if text else (), tuple(_notes(schema)))
@@ -192,7 +192,7 @@ def _notes(schema: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _by_type(values: list[Any], declared: list[str] | None) -> dict[str, list[Any]]:
-    """The values of an enum under the types that they have, as far as the schema declares them."""
+    """Groups the values of an enum by their types, if the schema declares those types."""
     if declared is None:
         numeric = "number" if any(isinstance(value, float) for value in values) else "integer"
         declared = ["null", "boolean", numeric, "string", "array", "object"]
@@ -216,7 +216,7 @@ def _narrow(found: list[Alternative], others: list[Alternative], told: Schema) -
 
 
 def _merge(a: Alternative, b: Alternative) -> Alternative | None:
-    """What both accept; None if that is nothing."""
+    """Returns what both accept; None if they have nothing in common."""
     types = {a.type, b.type} - {None}
     if types == {"integer", "number"}:
         types = {"integer"}
@@ -242,7 +242,7 @@ def _merge(a: Alternative, b: Alternative) -> Alternative | None:
 
 
 def find_property(keywords: Mapping[str, Any], name: str) -> Schema:
-    """What an object schema says of a property, be it declared or not."""
+    """Returns the schema of a property of an object, whether or not it is declared."""
     # A pattern may allow the name; which ones match is not worth a second regular expression dialect.
     beyond: Schema = True if "patternProperties" in keywords else keywords.get("additionalProperties", True)
     schema: Schema = keywords.get("properties", {}).get(name, beyond)

@@ -95,7 +95,7 @@ def write(built: Built, path: Path) -> None:
 
 
 def check_handlers(entries: Iterable[Entry]) -> list[Problem]:
-    """Imports the handler of each tool as a server would, and says what keeps any of them from being imported."""
+    """Imports the handler of each tool as a server would, and reports those that cannot be imported."""
     problems: list[Problem] = []
     for entry in entries:
         try:
@@ -114,7 +114,7 @@ def _check_sentences(drafts: Sequence[Draft]) -> Iterator[Problem]:
 
 
 def _adapt(one: Draft) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
-    """The tool's schema for each provider."""
+    """Makes the tool's schema for each provider."""
     schemas: dict[str, dict[str, Any]] = {}
     problems: list[Problem] = []
     if one.spec is not None:
@@ -142,7 +142,7 @@ def _entry(one: Draft, provider_schemas: dict[str, dict[str, Any]]) -> Entry:
 
 
 def _git_commit(roots: Sequence[Path]) -> str | None:
-    """The commit of the repository that holds the tools; the user's own tools come before the built-in ones."""
+    """Returns the commit of the repository with the tools, preferably of the user's own tools."""
     for root in reversed(roots):
         if any((folder / ".git").exists() for folder in (root, *root.parents)):
             return _head(root)
@@ -150,7 +150,7 @@ def _git_commit(roots: Sequence[Path]) -> str | None:
 
 
 def _head(root: Path) -> str | None:
-    # A git hook that builds the tools has GIT_DIR set, which would be believed over the folder.
+    # A git hook that builds the tools has GIT_DIR set, which would take precedence over the folder.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
@@ -194,13 +194,13 @@ class ToolIndex:
 
     @property
     def tool_ids(self) -> frozenset[str]:
-        """All tools that were found, those that are disabled among them."""
+        """All tools that were found, including disabled ones."""
         return frozenset({*self.sources, *self._left_out})
 
     def unknown_disabled(self) -> Iterator[Problem]:
         for tool_id in sorted(self.disabled - self._left_out):
             hint = did_you_mean(tool_id, [*self.sources, *self._left_out])
-            message = f"is to be disabled, but there is no such tool.{hint}"
+            message = f"should be disabled, but there is no such tool.{hint}"
             yield Problem(tool_id, "", "", message, Severity.WARNING)
 
     def _read(self, directory: Path, found: dict[str, Source]) -> None:
@@ -217,7 +217,7 @@ class ToolIndex:
             return
         if tool_id in found:
             other = found[tool_id].directory.name
-            message = f"is there twice, as {other}/ and as {directory.name}/; '-' and '_' make the same id"
+            message = f"exists twice, as {other}/ and as {directory.name}/; '-' and '_' make the same id"
             self.problems.append(Problem(tool_id, "", "", message))
             return
         found[tool_id] = source

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 class Change(Struct, frozen=True):
     field: str
-    """What changed, by its name in schema.json; `tool` and `files` for what is not in it."""
+    """The name of the changed field in schema.json, or `tool` or `files` for other changes."""
     breaking: bool
     sentence: str
 
@@ -45,7 +45,7 @@ class Comparison(Struct, frozen=True):
     old_version: str
     new_version: str
     tools: tuple[ToolComparison, ...]
-    """By id, without those that are the same in both."""
+    """The tools that differ, by id."""
 
     @property
     def breaking(self) -> bool:
@@ -98,13 +98,13 @@ def _compare_entries(tool_id: str, old: _Entry | None, new: _Entry | None) -> To
 
 
 def _compare_parameters(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """Callers break where a call that was accepted is refused now."""
+    """Finds changes that break callers: a call that was accepted is now refused."""
     was, now = _without_filled(old.parameters), _without_filled(new.parameters)
     yield from _compare_schemas("parameters", was, now, _has_more)
 
 
 def _compare_outputs(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """Readers of results break the other way round: where a result may come that could not come before."""
+    """Finds changes that break readers of results: a result is now possible that was not possible before."""
     if old.outputs is None or new.outputs is None:
         if old.outputs != new.outputs:
             promised = "now" if old.outputs is None else "no longer"
@@ -116,7 +116,7 @@ def _compare_outputs(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
 def _compare_schemas(
     field: str, old: Schema, new: Schema, breaks: Callable[[Schema, Schema], bool | None]
 ) -> Iterator[Change]:
-    """One change for each property that is not what it was, or one for the whole where no property shows it."""
+    """Yields one change for each property that differs, or one for the whole schema if no property does."""
     if old == new:
         return
     told = False
@@ -125,7 +125,7 @@ def _compare_schemas(
         if breaking is not False or _has_more(was, now) is not False or _has_more(now, was) is not False:
             told = told or breaking is not False
             doubtful = breaking is None and was["properties"] and now["properties"]
-            doubt = " It cannot be told whether that breaks anything." if doubtful else ""
+            doubt = " It is not known whether this breaks anything." if doubtful else ""
             yield Change(field, breaking is not False, f"{_describe(path, was, now)}{doubt}")
     if not told and (breaking := breaks(old, new)) is not False:
         doubt = "may" if breaking is None else "do"
@@ -133,7 +133,7 @@ def _compare_schemas(
 
 
 def _changed_properties(old: Schema, new: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, Schema]]:
-    """The path of each property that differs, and two object schemas that have nothing but that property."""
+    """Yields the path of each property that differs, and two object schemas with only that property."""
     was, now = old.get("properties", {}), new.get("properties", {})
     for name in dict.fromkeys([*was, *now]):
         before, after = was.get(name), now.get(name)
@@ -158,7 +158,7 @@ def _differ_inside(old: Any, new: Any) -> bool:
 
 
 def _only(schema: Schema, name: str) -> Schema:
-    """The object schema without its other properties."""
+    """Returns the object schema without its other properties."""
     properties = {name: schema["properties"][name]} if name in schema.get("properties", {}) else {}
     required = [name] if name in schema.get("required", ()) else []
     kept: Schema = {keyword: schema[keyword] for keyword in ("$defs", "additionalProperties") if keyword in schema}
@@ -166,7 +166,7 @@ def _only(schema: Schema, name: str) -> Schema:
 
 
 def _has_more(one: Schema, other: Schema) -> bool | None:
-    """Whether the first schema accepts something that the other refuses; None if that cannot be told."""
+    """Whether the first schema accepts something that the other refuses; None if that is undecidable."""
     try:
         rest = _canonicalize(one).subtract(_canonicalize(other)).satisfiability()
     except ValueError:
@@ -191,7 +191,7 @@ def _describe(path: str, was: Schema, now: Schema) -> str:
 
 
 def _without_filled(schema: Schema) -> Schema:
-    """The gate fills in defaults before it validates, so a required property that has one may be left out."""
+    """Makes properties with a default optional, because the gate fills in defaults before it validates."""
     properties = schema.get("properties", {})
     relaxed = schema.copy()
     if "required" in schema:
@@ -205,7 +205,7 @@ def _without_filled(schema: Schema) -> Schema:
 
 
 def _is_filled(schema: Any) -> bool:
-    """Whether the gate looks for defaults below: nested objects, and nothing behind a reference or a choice."""
+    """Whether the gate fills in defaults inside: only in nested objects, not behind a reference or a choice."""
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
@@ -232,7 +232,7 @@ def _show(value: object) -> str:
 
 
 def _compare_fields(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
-    """The fields of schema.json beside the schemas in it."""
+    """Compares the fields of schema.json other than the schemas."""
     was, now = msgspec.to_builtins(old), msgspec.to_builtins(new)
     for field in dict.fromkeys([*was, *now]):
         if field not in ("parameters", "outputs") and was.get(field) != now.get(field):
@@ -246,7 +246,7 @@ def _is_tighter(old: RateLimit | None, new: RateLimit | None) -> bool:
 
 _BREAKS: Final[Mapping[str, Callable[[ToolSpec, ToolSpec], bool]]] = {
     "allowedModes": lambda old, new: not {*old.allowed_modes} <= {*new.allowed_modes},
-    # Retrieval is rationed in a turn, and only actions are never cut off at their latency budget.
+    # Retrieval has a budget per turn, and only actions may exceed their latency budget.
     "category": lambda old, new: new.category is Category.RETRIEVAL or old.category is Category.ACTION,
     "sideEffects": lambda old, new: new.writes,
     "idempotent": lambda old, new: not new.idempotent,
@@ -254,10 +254,10 @@ _BREAKS: Final[Mapping[str, Callable[[ToolSpec, ToolSpec], bool]]] = {
     "requiresAuth": lambda old, new: new.requires_auth,
     "availability": lambda old, new: new.availability is not None,
     "rateLimit": lambda old, new: _is_tighter(old.rate_limit, new.rate_limit),
-    # An action is warned at its budget and stopped at its timeout; every other tool is cut off at its budget.
+    # An action that exceeds its budget is logged, and stopped at its timeout; any other tool is stopped at its budget.
     "latencyBudgetMs": lambda old, new: (
         new.category is not Category.ACTION and new.latency_budget_ms < old.latency_budget_ms
     ),
     "timeoutMs": lambda old, new: new.category is Category.ACTION and new.timeout_ms < old.timeout_ms,
 }
-"""Where a changed field makes calls fail that went well before. Changes of all other fields are safe."""
+"""Fields whose change can make calls fail that succeeded before. Changes of all other fields are safe."""

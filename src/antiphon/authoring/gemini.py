@@ -1,7 +1,7 @@
-"""A function declaration of Gemini, with `parameters` in the part of OpenAPI that the Live API takes.
+"""Makes Gemini's function declarations, with `parameters` in the part of OpenAPI that the Live API accepts.
 
-`parametersJsonSchema` would take any schema, but Live has ignored it for some models. What Google's server refuses is
-said in the description instead, so that the model still knows it: the gate will check it.
+`parametersJsonSchema` would accept any schema, but Live has ignored it for some models. Constraints that Google's
+server refuses are written into the description instead, so that the model still knows them: the gate will check them.
 """
 
 import math
@@ -56,7 +56,7 @@ def adapt(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _root(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The root must be one OBJECT, so its alternatives become one that accepts whatever one of them does."""
+    """Merges the alternatives into one that accepts whatever one of them does, since the root must be one OBJECT."""
     choices = [choice for choice in spread(schema) if choice.type in ("object", None)]
     if len(choices) < 2:
         return _object(replace(choices[0], type="object")) if choices else None
@@ -82,7 +82,7 @@ def _any_of(schemas: Iterable[Schema]) -> Schema:
 
 
 def _convert(schema: Schema) -> dict[str, Any] | None:
-    """One schema in Gemini's words; None if it accepts nothing."""
+    """Converts one schema to Gemini's format; None if it accepts nothing."""
     alternatives = [typed for alternative in spread(schema) for typed in _with_type(alternative)]
     null = _joined_null([alternative for alternative in alternatives if alternative.type == "null"])
     converted: list[dict[str, Any]] = []
@@ -115,7 +115,7 @@ def _explaining(null: Alternative, alternative: Alternative) -> Alternative:
 
 
 def _with_type(alternative: Alternative) -> list[Alternative]:
-    """Gemini takes a keyword only beside its type: without a type, it stands for every type."""
+    """Adds the types that a keyword applies to, because Gemini accepts a keyword only beside its type."""
     if alternative.type is not None or not any(alternative.keywords.keys() & typed for typed in _TYPED.values()):
         return [alternative]
     types = (*_TYPED, "boolean", "null")
@@ -148,7 +148,7 @@ def _described(converted: dict[str, Any], alternative: Alternative, notes: Itera
 
 
 def _outline(alternative: Alternative) -> tuple[dict[str, Any], list[str]]:
-    """The type and what needs no thought, and the notes about the rest."""
+    """Returns the type and the simple keywords, and notes about the rest."""
     type_, keywords = str(alternative.type), alternative.keywords
     converted: dict[str, Any] = {"type": type_.upper()}
     converted |= {keyword: keywords[keyword] for keyword in _KEPT.get(type_, ()) if keyword in keywords}
@@ -230,7 +230,7 @@ def _object(alternative: Alternative) -> dict[str, Any] | None:
         converted["properties"] = possible
     if declared := [name for name in required if name in possible]:
         converted["required"] = declared
-    # A name in `required` that is no property is refused.
+    # A name in `required` that is not a property is refused.
     if undeclared := [name for name in required if name not in properties]:
         notes.append(note_schema({"required": undeclared}))
     return _described(converted, alternative, notes)

@@ -25,9 +25,9 @@ class Severity(StrEnum):
 class Problem:
     tool: str
     file: str
-    """Within the tool's directory; empty if it is about the tool as a whole."""
+    """The path within the tool's directory; empty if the problem is about the tool as a whole."""
     field: str
-    """A path with dots in JSON, a section or a line elsewhere; empty if it is about the file as a whole."""
+    """A dotted path in JSON, otherwise a section or a line; empty if the problem is about the file as a whole."""
     message: str
     severity: Severity = Severity.ERROR
 
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file of a tool; the checks of that file say only what and where in it."""
+    """A file of a tool, which makes the problems found in that file."""
 
     tool: str
     file: str
@@ -55,6 +55,6 @@ def dotted(*path: str | int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question to put after a sentence, or nothing if nothing known comes near."""
+    """Returns a question to append to a sentence, or nothing if no known name is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f' Did you mean "{near[0]}"?' if near else ""

@@ -1,4 +1,4 @@
-"""A new tool's directory, for `antiphon tools new`: it builds as it is, and its test passes."""
+"""Writes a new tool's directory for `antiphon tools new`. It builds as it is, and its test passes."""
 
 import re
 from pathlib import Path
@@ -88,11 +88,11 @@ async def execute(args: Args, context: Context) -> ToolResult:
 '''
 
 SENTENCES: Final = """\
-# How people ask for it when no model is there to understand them. Delete the file if nobody would.
+# How people ask for it when no language model is connected. Delete this file if it is not needed.
 data:
   - sentences:
       - "(use|run) WORDS with {text}"
-# What stands in for {text} where the sentence is suggested to people.
+# The words for {text} when the sentence is suggested to people.
 examples: {text: good morning}
 """
 
@@ -114,7 +114,7 @@ def test_it_echoes_the_text() -> None:
 
 
 class ScaffoldError(AntiphonError):
-    """The directory cannot be made."""
+    """The directory cannot be created."""
 
     code = "tools_new"
 

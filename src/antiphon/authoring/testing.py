@@ -1,4 +1,4 @@
-"""For the tests of a tool: a way to load its handler, a context in one line, and fakes of what a server offers."""
+"""Helpers for the tests of a tool: they load its handler, make a context in one line, and fake what a server offers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from antiphon.tools.tool import Execute
 
 @dataclass(slots=True)
 class StillClock:
-    """A clock that moves only when it is told to."""
+    """A clock that moves only when `advance` is called."""
 
     at_ms: int = 1_767_268_800_000
     """2026-01-01 12:00 UTC, a Thursday."""
@@ -77,7 +77,7 @@ def make_context(
     seed: int = 7,
     granted: Mapping[Capability, object] | None = None,
 ) -> Context:
-    """What `execute` gets as its second argument, with fakes where the server has the real thing."""
+    """Makes the second argument of `execute`, with fakes for what the server provides."""
     return Context(
         session=SessionView("s1", user, mode, active, 1, ZoneInfo(zone)),
         tool=ToolView(tool, "1.0.0", True),
@@ -92,7 +92,7 @@ def make_context(
 
 
 def load_module(directory: Path) -> ModuleType:
-    """The handler of a tool's directory. Raises RegistryError.
+    """Loads the handler of a tool's directory. Raises RegistryError.
 
     Its `execute` fails a test whose result does not fit the `outputs` in schema.json.
     """
@@ -108,7 +108,7 @@ def load_module(directory: Path) -> ModuleType:
 
 
 def find_mismatches(outputs: dict[str, Any] | None, result: ToolResult) -> list[str]:
-    """What in the data of a result its schema does not allow, each with the path to it. A failure has no data."""
+    """Lists what the schema does not allow in the data of a result, each with its path. A failure has no data."""
     if outputs is None or not result.ok:
         return []
     try:
@@ -120,7 +120,7 @@ def find_mismatches(outputs: dict[str, Any] | None, result: ToolResult) -> list[
 
 
 def _checked(execute: Execute, outputs: dict[str, Any]) -> Execute:
-    """The same handler, but it raises `AssertionError` for a result that does not fit the schema."""
+    """Wraps a handler, so that it raises `AssertionError` for a result that does not fit the schema."""
 
     async def execute_and_check(args: Args, context: Context) -> ToolResult:
         result = await execute(args, context)
@@ -132,7 +132,7 @@ def _checked(execute: Execute, outputs: dict[str, Any]) -> Execute:
 
 
 def _outputs_of(source: Source) -> dict[str, Any] | None:
-    """None if there are none. The build says what is wrong with the schema."""
+    """Returns None if there are none. The build reports what is wrong with the schema."""
     try:
         schema = parse_json(source.files.get("schema.json", b"{}"))
     except ValueError:

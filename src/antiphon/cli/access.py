@@ -118,7 +118,7 @@ def list_users(config: ConfigOption = None) -> None:
     """List the blocked users, and until when they are blocked."""
     blocks = asyncio.run(_list_blocks(settings_for(config)))
     if not blocks:
-        typer.echo("Nobody is blocked.")
+        typer.echo("No users are blocked.")
         return
     from rich.console import Console
     from rich.markup import escape

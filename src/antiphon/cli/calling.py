@@ -1,4 +1,4 @@
-"""Speech at the terminal, over the socket: a recording and its answer, or a conversation."""
+"""`antiphon talk`: speaks a recording to a server and shows the answer, or holds a conversation."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from antiphon.speech.base import needs_extra
 
 MAX_FILE_S: Final = 60
 OPENING_S: Final = 10.0
-"""So long a server may take until it listens."""
+"""How long a server may take until it listens."""
 
 
 def say_file(settings: Settings, url: str | None, token: str | None, file: Path, save: Path | None) -> None:
@@ -49,7 +49,7 @@ def _console() -> Console:
 
 
 def read_speech(file: Path) -> bytes:
-    """As a server takes it. Raises `AntiphonError` if there is nothing in it that could be said."""
+    """Reads a WAV file in the format of the protocol. Raises `AntiphonError` if it contains no usable sound."""
     with needs_extra("local", "to read a WAV file"):
         from antiphon.audio.pcm import duration_ms
         from antiphon.audio.resample import resample
@@ -70,10 +70,10 @@ def read_speech(file: Path) -> bytes:
 
 
 async def converse(settings: Settings, url: str | None, token: str | None, card: SoundCard, console: Console) -> None:
-    """Until the server ends it, or Ctrl-C."""
+    """Holds a conversation until the server ends it, or until Ctrl-C."""
     async with AsyncExitStack() as stack:
         session = await _open(settings, url, token, stack, console, reconnect=True)
-        console.print("Talk to it. Ctrl-C ends the call.")
+        console.print("You can talk now. Press Ctrl-C to end the call.")
         display = TurnDisplay(console)
 
         def tell(incoming: Incoming) -> None:
@@ -93,7 +93,7 @@ async def _say(
         for line in draw(exchange):
             console.print(line, markup=False)
         if exchange.questions:
-            console.print("Nothing was done: a recording cannot answer. Say yes or no in a conversation.")
+            console.print("Nothing was done, because a recording cannot answer. Use --mic to say yes or no.")
         if save is not None:
             _save(exchange.pcm, save, console)
 
@@ -101,7 +101,7 @@ async def _say(
 async def _open(
     settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console, *, reconnect: bool
 ) -> Session:
-    """A session that listens: with the server that was named, or that of the settings, or one of our own."""
+    """Opens a listening session with the given server, or with the one in the settings; otherwise with our own."""
     hello = Hello(audio=AudioForm.BINARY)
     wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
     try:
@@ -113,7 +113,7 @@ async def _open(
             raise
         from antiphon.serve import serving
 
-        console.print(f"[dim]No Antiphon answers at {escape(wanted)}, so this call has a server of its own.[/]")
+        console.print(f"[dim]No server answers at {escape(wanted)}, so this call started its own.[/]")
         with _progress(console) as announce:
             address = await stack.enter_async_context(serving(settings, voice=True, announce=announce))
         session = await stack.enter_async_context(
@@ -134,13 +134,13 @@ async def _start(session: Session) -> None:
                     case s.Notice(text=why) | s.Error(message=why) | s.Timeout(message=why):
                         raise UsageError(why)
     except TimeoutError:
-        raise UsageError(f"the server does not listen within {OPENING_S:.0f} seconds.") from None
-    raise UsageError("the server has ended the session.")
+        raise UsageError(f"the server was not ready to listen within {OPENING_S:.0f} seconds.") from None
+    raise UsageError("the server ended the session.")
 
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Shows what a start is busy with; at a terminal with something that moves."""
+    """Shows the progress of a start, with a spinner at a terminal."""
     if not console.is_terminal:
         yield lambda line: console.print(line, style="dim") if line.endswith("…") else None
         return
@@ -149,13 +149,13 @@ def _progress(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 def _check_place(save: Path, file: Path) -> None:
-    """Before anything is said: a turn takes long, and is not the same twice."""
+    """Checks the target before the recording is sent, since a turn takes long and cannot be repeated exactly."""
     if save.is_dir():
         raise UsageError(f"the answer cannot be saved as {save}, which is a folder.")
     if not save.absolute().parent.is_dir():
         raise UsageError(f"the answer cannot be saved as {save}: there is no folder {save.absolute().parent}.")
     if save.exists() and save.samefile(file):
-        raise UsageError(f"the answer would take the place of {file}. Give --save another name.")
+        raise UsageError(f"the answer would overwrite {file}. Give --save another name.")
 
 
 def _save(pcm: bytes, save: Path, console: Console) -> None:

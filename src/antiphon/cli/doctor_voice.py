@@ -47,7 +47,7 @@ def check_voice(settings: "Settings") -> Findings:
 
 
 def check_microphone(settings: "Settings") -> Findings:
-    """Records a few seconds. This runs only on request, since nobody expects a check to record."""
+    """Records a few seconds. This runs only on request, since users do not expect a check to record."""
     from antiphon.speech.base import needs_extra
 
     with needs_extra("local", "a microphone"):
@@ -69,11 +69,11 @@ def examine_microphone(card: "SystemSoundCard") -> Findings:
     yield Finding(True, f"microphone: listening for {RECORDED_S:.0f} seconds, say something…")
     pcm = card.record(RECORDED_S)
     level, peak = level_dbfs(pcm), max(abs(to_samples(pcm).astype(int)), default=0)
-    told = f"microphone: {level:.0f} dBFS on the whole, {100 * peak / 32_768:.0f} % at the loudest"
+    told = f"microphone: {level:.0f} dBFS on average, {100 * peak / 32_768:.0f} % at the loudest"
     if level < QUIET_DBFS:
-        yield Finding(False, f"{told}. That is silence: check whether it is muted or not the right one.")
+        yield Finding(False, f"{told}. That is silence: check whether it is muted or the wrong one.")
     elif peak >= LOUDEST:
-        yield Finding(False, f"{told}. It is too loud to be understood well: turn it down.")
+        yield Finding(False, f"{told}. That is too loud to be understood well: turn it down.")
     else:
         yield Finding(True, told)
 

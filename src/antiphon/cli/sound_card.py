@@ -72,7 +72,7 @@ class SystemSoundCard:
 
     @contextmanager
     def open(self, hear: Callable[[bytes], None], play: Callable[[int], bytes]) -> Iterator[None]:
-        """As `antiphon.client.call.SoundCard` has it. Raises `SoundCardError`."""
+        """Implements `antiphon.client.call.SoundCard`. Raises `SoundCardError`."""
         with ExitStack() as stack:
             with self._explaining("input"):
                 stack.enter_context(self._microphone(hear))
@@ -81,7 +81,7 @@ class SystemSoundCard:
             yield
 
     def record(self, seconds: float) -> bytes:
-        """PCM16 mono at 16,000 Hz. Raises `SoundCardError`."""
+        """Records PCM16 mono at 16,000 Hz. Raises `SoundCardError`."""
         heard = bytearray()
         with self._explaining("input"), self._microphone(heard.extend):
             self._sleep(seconds)

@@ -27,7 +27,7 @@ def serve(
     uri: Annotated[str, typer.Option(help="Where to listen.")] = DEFAULT_URI,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Serve everyone who reaches the address: Wyoming has no authentication."),
+        typer.Option("--insecure", help="Serve any client that reaches the address: Wyoming has no authentication."),
     ] = False,
     config: ConfigOption = None,
 ) -> None:

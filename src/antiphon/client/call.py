@@ -133,7 +133,7 @@ class Call:
                 await asyncio.wait(tasks)
                 for task in tasks:
                     if not task.cancelled():
-                        # A lost connection is reported to whoever reads the messages.
+                        # A lost connection is reported to the reader of the messages.
                         task.exception()
 
     async def _take(self, incoming: Incoming) -> None:

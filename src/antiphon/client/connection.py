@@ -93,7 +93,7 @@ async def dial(url: str) -> ClientConnection:
 
 
 def _reason(body: bytes) -> str:
-    """The sentence in the body of a refused handshake. A proxy in front of the server may send text instead of JSON."""
+    """Returns the sentence in the body of a refused handshake. A proxy may send text instead of JSON."""
     try:
         told = str(msgspec.json.decode(body)["error"]["message"])
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):

@@ -140,7 +140,7 @@ class TypedTurn:
         self._older_n = 0
 
     def follow(self, incoming: Incoming, *, came_back: bool) -> None:
-        """`came_back` means on a later connection than the one the message was sent on. Raises `TurnLost`."""
+        """Takes what arrives. `came_back`: on a later connection than the message was sent on. Raises `TurnLost`."""
         match incoming:
             case StateChanged(n=n) | Error(n=n) if n <= self._older_n:
                 return

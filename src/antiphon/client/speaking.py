@@ -179,7 +179,7 @@ async def _stop(task: "asyncio.Task[None] | None") -> None:
         task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
-            # A lost connection is reported to whoever reads the messages.
+            # A lost connection is reported to the reader of the messages.
             task.exception()
 
 

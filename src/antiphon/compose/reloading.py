@@ -58,7 +58,7 @@ def _log_problems(problems: list[Problem], version: str) -> None:
 
 
 def _stamps(settings: Settings) -> dict[str, tuple[int, int]]:
-    """Size and time of change of every file that the tools are made of."""
+    """Returns the size and modification time of every file of the tools."""
     files = _tool_files(settings) if settings.tools.build else iter([settings.artifact_path])
     found = {}
     for file in files:

@@ -84,7 +84,7 @@ async def open_voice(
     completeness: Callable[[str], Completeness],
     health: ModelHealth | None = None,
 ) -> AsyncIterator[Voice]:
-    """Opens the voice. `completeness` judges how complete a request is, and `health` is told of failures.
+    """Opens the voice. `completeness` judges how complete a request is, and `health` records failures.
 
     Raises `AntiphonError` if an engine fails to load.
     """
@@ -137,7 +137,7 @@ async def open_voice(
 
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
     reference = parse_stt(settings.speech.stt)
-    recognizer = await _open_ears(reference, settings, workers)
+    recognizer = await _open_engine(reference, settings, workers)
     return (
         recognizer
         if _is_wanted(settings.speech.interim_captions, needs_network(reference))
@@ -145,7 +145,7 @@ async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
     )
 
 
-async def _open_ears(reference: Reference, settings: Settings, workers: Workers) -> Recognizer:
+async def _open_engine(reference: Reference, settings: Settings, workers: Workers) -> Recognizer:
     match reference:
         case Local():
             with needs_extra("local", settings.speech.stt):
@@ -173,7 +173,7 @@ async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer
             with needs_extra("local", settings.speech.tts):
                 from antiphon.speech.engines.piper import PiperSynthesizer
             piper = CachingSynthesizer(PiperSynthesizer(settings.models_dir, workers))
-            where = f"its *.onnx and *.onnx.json are to be in {settings.models_dir / settings.speech.voice}"
+            where = f"its *.onnx and *.onnx.json must be in {settings.models_dir / settings.speech.voice}"
             _check_voice(settings, piper, [each.id for each in piper.voices], where)
             # This also loads the voice.
             await piper.warm([settings.assistant.greeting or READY], voice=settings.speech.voice)

@@ -1,4 +1,4 @@
-"""What a stretch of conversation was about, without a model: requests, what tools did, what is still open."""
+"""Summarises a part of a conversation without a model: requests, what tools did, and what is still open."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ REQUEST_CHARS: Final = 80
 
 
 def extract(messages: Sequence[Message]) -> str:
-    """A few plain sentences. Nothing in, nothing out."""
+    """Returns a few plain sentences; an empty text if there are no messages."""
     users = [message.text.strip() for message in messages if isinstance(message, UserMessage)]
     requests = [text for text in users if text]
     if not requests:
@@ -40,7 +40,7 @@ def _tools(messages: Sequence[Message]) -> str:
 
 
 def _open_question(messages: Sequence[Message]) -> str:
-    """The last words, if they wait for somebody's answer."""
+    """Returns the last words, if they still need an answer."""
     spoken = [m for m in messages if isinstance(m, UserMessage) or (isinstance(m, AssistantMessage) and m.text)]
     match spoken[-1]:
         case UserMessage(text=text):

@@ -1,4 +1,4 @@
-"""Work in the background: tasks that are cancelled together, and streams that are read before anybody wants them."""
+"""Background work: tasks that are cancelled together, and streams that are read before they are needed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
@@ -55,7 +55,7 @@ def has_failed(task: "asyncio.Task[Any]") -> bool:
 
 
 def result_of(task: "asyncio.Task[Result] | None") -> Result | None:
-    """The task's result, if there is one yet."""
+    """Returns the task's result; None if there is none yet."""
     return None if task is None or not task.done() or has_failed(task) else task.result()
 
 
@@ -63,7 +63,7 @@ class BufferedStream(Generic[Item]):
     """Reads a source in the background. Its items are kept, and can be read from the first on by several readers."""
 
     def __init__(self, source: AsyncIterator[Item], tasks: BackgroundTasks, limit: int | None = None) -> None:
-        """With a limit, only that many items are read before somebody takes the stream."""
+        """With a limit, only that many items are read before the stream is taken."""
         self._items: list[Item] = []
         self._limit = limit
         self._is_taken = asyncio.Event()
@@ -79,7 +79,7 @@ class BufferedStream(Generic[Item]):
         self._task.cancel()
 
     async def watch(self) -> AsyncIterator[Item]:
-        """The items so far and those to come. Raises what the source raised, after the items before the error."""
+        """Yields the items so far and those to come, and then raises the source's error, if any."""
         at = 0
         while True:
             changed = self._changed
@@ -92,7 +92,7 @@ class BufferedStream(Generic[Item]):
             await changed.wait()
 
     async def take(self) -> AsyncIterator[Item]:
-        """Like `watch`, for the reader that the items are for. The source is closed when it stops reading."""
+        """Like `watch`, for the final reader of the items. The source is closed when it stops reading."""
         self._is_taken.set()
         try:
             async for item in self.watch():

@@ -55,7 +55,7 @@ class ModelError(AntiphonError):
         super().__init__(message)
         self.retryable = retryable
         self.rate_limited = rate_limited
-        """Only this costs energy; every other failure may be gone the next time."""
+        """Only this costs energy; any other failure may not happen again."""
         self.retry_after_s = retry_after_s
         self.kind = kind
         self.status = status
@@ -106,7 +106,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
-    """What the code around a model may ask about it, instead of asking which one it is."""
+    """What a model can do. Code asks this instead of asking which model it is."""
 
     name: str
     needs_network: bool
@@ -119,5 +119,5 @@ class TextModel(Protocol):
     def profile(self) -> TextProfile: ...
 
     def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        """One message. Closing the iterator stops the work on it."""
+        """Streams one message. Closing the iterator stops it."""
         ...

@@ -11,7 +11,7 @@ MAX_TURN_S: Final = 110.0
 """How long a model may take for its messages of one turn. `POST /api/chat` gives up a little later than this, so that
 it reports the same reason."""
 MAX_ANSWER_CHARS: Final = 100_000
-"""The longest text of one message: two hours of speech. A model that says more cannot stop."""
+"""The longest text of one message: two hours of speech. A model that says more is stuck."""
 MAX_CALLS: Final = 32
 """The most calls of one message. The gate runs far fewer in a turn."""
 MAX_CALL_CHARS: Final = 256 * 1024

@@ -4,14 +4,14 @@ import re
 from enum import Enum, auto
 from typing import Final
 
-_HANGS: Final = re.compile(
+_UNFINISHED: Final = re.compile(
     r"\b(?:an?|the|my|your|his|her|our|their|some|any|to|of|for|in|on|at|by|with|from|about|into|until|till|than|as|and|or|"
     r"but|if|because|that|is|are|was|were|be|i)[\s.!?\"”]*$|[,…—-]\s*$",
     re.IGNORECASE,
 )
-"""Hardly anybody ends with such a word: the user is given a little more time."""
+"""A request rarely ends with one of these words, so the user is given a little more time."""
 
-_GROWS: Final = re.compile(
+_CONTINUABLE: Final = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|"
     r"hundred|thousand|million|billion|\d+00)[\s.!?]*$",
     re.IGNORECASE,
@@ -20,25 +20,25 @@ _GROWS: Final = re.compile(
 
 
 class Completeness(Enum):
-    OVER = auto()
-    """A complete request. No known request begins with it and goes on."""
-    WHOLE = auto()
-    """A complete request that could go on: "what time is it" (in Tokyo), or "until March" (the sixteenth)."""
-    BEGUN = auto()
+    COMPLETE = auto()
+    """A complete request. No known request begins with it and continues."""
+    EXTENDABLE = auto()
+    """A complete request that could continue: "what time is it" (in Tokyo), or "until March" (the sixteenth)."""
+    PARTIAL = auto()
     """The beginning of a request."""
     UNKNOWN = auto()
     """No known request has these words."""
 
 
-def hangs(text: str) -> bool:
-    """Whether the text ends with a word that needs another, or with a comma: recognisers write one if the voice did not
-    fall.
+def is_unfinished(text: str) -> bool:
+    """Whether the text ends with a word that needs another, or with a comma, which recognisers write if the pitch did
+    not fall.
 
-    A full stop tells nothing: recognisers put it behind unfinished sentences too.
+    A full stop means nothing: recognisers put it after unfinished sentences too.
     """
-    return _HANGS.search(text) is not None
+    return _UNFINISHED.search(text) is not None
 
 
-def could_grow(text: str) -> bool:
+def can_continue(text: str) -> bool:
     """Whether the last word is often only the beginning of a date or of a number."""
-    return _GROWS.search(text) is not None
+    return _CONTINUABLE.search(text) is not None

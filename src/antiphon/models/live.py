@@ -21,12 +21,12 @@ from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage
 
 
 class Timings(Struct, frozen=True):
-    """How long it took to know what the user said, for a model that can tell."""
+    """How long it took to know what the user said, for a model that measures it."""
 
     silence_ms: float
     """From the user's last sound to the decision that the turn was over."""
     stt_ms: float
-    """What recognition took in all, including that of pieces that were recognised in advance."""
+    """How long recognition took in all, including pieces that were recognised in advance."""
     wait_ms: float = 0.0
     """From the decision to the text; 0 if the text was there by then."""
 
@@ -75,35 +75,36 @@ class ToolCalls(Struct, frozen=True):
 
 
 class ToolCancelled(Struct, frozen=True):
-    """The model no longer wants these results: calls that can be stopped are stopped, and no result of them is sent in
-    this turn. An action that cannot be stopped is told of in the next one."""
+    """The model no longer needs these results: calls that can be stopped are stopped, and their results are not sent in
+    this turn. The result of an action that cannot be stopped is sent in the next one."""
 
     turn: str
     ids: tuple[str, ...]
 
 
 class Interrupted(Struct, frozen=True):
-    """The user speaks while the answer is made or played: the rest of it is void. If it was being made, `TurnComplete`
-    follows. The session tells the model what was heard of it by `interrupt`."""
+    """The user speaks while the answer is generated or played: the rest of it is dropped. If it was being generated,
+    `TurnComplete` follows. The session calls `interrupt` with the part that was heard."""
 
     turn: str | None
-    """None for an answer that the client plays and that this connection did not make."""
+    """None for an answer that the client is playing and that this connection did not generate."""
 
 
 class GenerationComplete(Struct, frozen=True):
-    """The whole answer has been made; it may still be playing."""
+    """The whole answer has been generated; it may still be playing."""
 
     turn: str
 
 
 class TurnComplete(Struct, frozen=True):
-    """The last event of a turn, exactly once, even if it is empty, void or failed. Only a transcript may follow."""
+    """The last event of a turn, sent exactly once, even if the turn is empty, dropped or failed. Only a transcript may
+    follow."""
 
     turn: str
 
 
 class TurnFailed(Struct, frozen=True):
-    """There is no more of this answer; what was said of it stays said. `TurnComplete` follows, and the model lives."""
+    """The answer failed. What was said so far stays in the transcript. `TurnComplete` follows; the model stays open."""
 
     turn: str | None
     """None if the user's speech could not be understood, so that there is no turn. Then no `TurnComplete` follows."""
@@ -193,7 +194,7 @@ class LiveProfile:
     tool_schemas: str
     """Which of the registry's provider schemas it takes."""
     keeps_context: bool = False
-    """Whether it keeps the conversation in a context of its own; else it reads the transcript."""
+    """Whether it keeps its own context. Otherwise it reads the transcript."""
     waits_to_answer: bool = False
     """Whether the session must ask for the answer to what it hears, by `respond`. The session sees the words first: a
     yes may let a tool run. Other models answer by themselves."""
@@ -205,24 +206,24 @@ class LiveProfile:
 
 class Prefetch(Protocol):
     async def __call__(self, calls: Sequence[ToolCall]) -> "Sequence[ToolAnswer] | None":
-        """What these calls would give, in their order, if they were made now; None if that cannot be known without any
-        effect. If they are really made soon after, they give the same."""
+        """Returns the results that these calls would have now, in order; None if they cannot be run without side
+        effects. If the calls are really made soon after, they return the same."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LiveContext:
-    """What a model is connected with."""
+    """The context that a model is connected with."""
 
     system: str
     transcript: TranscriptView
     """The conversation as it grows, for a model that keeps no context of its own."""
     history: Sequence[Message]
-    """The conversation so far without the turn under way, for a model that keeps its own: context, not orders."""
+    """The conversation before the current turn, for a model that keeps its own context. It contains no instructions."""
     tools: Sequence[Mapping[str, Any]]
     mode: Mode
     prefetch: Prefetch | None = None
-    """For a model that prepares its answer while the user may still go on."""
+    """For a model that prepares its answer while the user may still continue."""
 
 
 class ToolAnswer(Struct, frozen=True):
@@ -236,7 +237,7 @@ class ToolAnswer(Struct, frozen=True):
 
 
 def messages_of(said: str, answers: Sequence[ToolAnswer], *, key: str) -> list[Message]:
-    """A model's message and the results of its calls, joined by ids: the provider's, or made from the key."""
+    """Returns a model's message and the results of its calls, joined by ids: the provider's, or made from the key."""
     joined = [(answer.call.id or f"call_{key}_{place}", answer) for place, answer in enumerate(answers)]
     calls = tuple(CallMade(id, answer.call.name, answer.call.args, answer.call.extra) for id, answer in joined)
     results = [ToolMessage(id, answer.call.name, answer.content, answer.spoken, answer.ok) for id, answer in joined]
@@ -246,10 +247,10 @@ def messages_of(said: str, answers: Sequence[ToolAnswer], *, key: str) -> list[M
 class LiveModel(Protocol):
     """One conversation's connection to a model.
 
-    Methods may be called while `events` is being read, but not before `connect` has returned. They take what they are
-    given at once, and whatever comes of it comes as events: a model on another machine queues it, so that nobody waits
-    for a network. `respond` and `say` raise `ModelError` before `connect` and after `close`; the rest is ignored then,
-    except that `send_audio` raises if the model cannot hear. After `close`, and after `Closed`, no more events come.
+    Methods may be called while `events` is being read, but not before `connect` has returned. They return at once, and
+    their results arrive as events: a model on another machine queues its input, so that the caller never waits for a
+    network. Before `connect` and after `close`, `respond` and `say` raise `ModelError`, and the rest is ignored, except
+    that `send_audio` raises if the model cannot hear. After `close`, and after `Closed`, no more events come.
     """
 
     @property
@@ -263,24 +264,24 @@ class LiveModel(Protocol):
     def events(self) -> AsyncIterator[LiveEvent]: ...
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """How to speak from now on: a voice by its name, None for the model's own, and a speed, where 1 is normal. A
-        model without a voice, or without a choice, ignores it. May be called before `connect`."""
+        """Sets the voice by its name, None for the model's own, and the speed, where 1 is normal. A model without a
+        voice, or with only one, ignores it. May be called before `connect`."""
         ...
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
-        """Microphone audio: PCM16, 16 kHz, mono, at the pace of speech.
+        """Sends microphone audio: PCM16, 16 kHz, mono, in real time.
 
         `playing`: the client is playing the assistant's speech, which its microphone may pick up.
         """
         ...
 
     def end_audio(self, turn: str) -> None:
-        """No more audio comes for now: what was heard is the user's turn with this id, which starts with `TurnStarted`.
-        If no words were heard, only `TurnComplete` follows."""
+        """Ends the user's turn, which gets this id, since no more audio comes for now. `TurnStarted` follows, or only
+        `TurnComplete` if no words were heard."""
         ...
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        """Asks for an answer to a turn of the user; an answer under way is void.
+        """Asks for an answer to a turn of the user. The answer in progress is dropped.
 
         `text` is what the user typed, or said to a model that waits to answer. `ran` are calls that the turn itself let
         run (a person's yes). The text may be empty then: the yes was a button. A model that reads the transcript finds
@@ -289,19 +290,19 @@ class LiveModel(Protocol):
         ...
 
     def say(self, turn: str, text: str) -> None:
-        """Asks for exactly these words: a greeting, a reminder, a farewell. An answer under way is void."""
+        """Speaks exactly these words: a greeting, a reminder, a farewell. The answer in progress is dropped."""
         ...
 
     def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
-        """The results of one `ToolCalls`, once, without those of cancelled calls. Results of a void turn, and of calls
-        that the model did not make, are only taken note of: the model knows them in the next turn."""
+        """Sends the results of one `ToolCalls`, once, without those of cancelled calls. Results for a dropped answer,
+        and of calls that the model did not make, only become part of the context of the next turn."""
         ...
 
     def interrupt(self, turn: str, heard: str | None = None) -> None:
-        """The rest of the answer to this turn is void. If it was being made, `TurnComplete` follows.
+        """Drops the rest of the answer to this turn. If it was being generated, `TurnComplete` follows.
 
         `heard` is what the user heard of it: a model that keeps its own context forgets the rest of the words, but not
-        what tools did. None: it was read as it came.
+        what tools did. None means that it was read as it arrived.
         """
         ...
 

@@ -40,17 +40,17 @@ model that keeps calling."""
 
 
 def step_key(step: int) -> str:
-    """Names the calls of an answer that have no ids of the provider's, by how many messages of it come before them."""
+    """Makes the key for calls without a provider's id, from the number of messages of the answer before them."""
     return f"step{step}"
 
 
 @dataclass(eq=False, slots=True)
 class _Answer:
-    """The answer to one turn, while it is being made."""
+    """The answer to one turn, while it is being generated."""
 
     turn: str
     messages: list[Message]
-    """The prompt: the transcript, and the messages with calls that were made since, with their results."""
+    """The prompt: the transcript, then the messages with calls since, with their results."""
     steps: int = 0
     """How many messages of the prompt are part of this answer."""
     waiting: list[ToolCall] = field(default_factory=list)
@@ -71,7 +71,7 @@ class TextChat:
     """Answers one turn at a time with a text model. Between turns it keeps nothing: the transcript is the session's."""
 
     def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None], health: ModelHealth | None = None) -> None:
-        """`health` is told how each answer ended; all sessions of a process share it."""
+        """`health` records how each answer ended; all sessions of a process share it."""
         self._model = model
         self._name = model.profile.name
         self._emit = emit
@@ -184,7 +184,7 @@ class TextChat:
             self._speak_results(answer)
 
     def _speak_results(self, answer: _Answer) -> None:
-        """The model has nothing to say. The words of its tools' results are the answer, if there are any."""
+        """Answers with the spoken words of the tools' results, if any, because the model has nothing to say."""
         spoken = " ".join(_spoken_results(answer.messages))
         if not spoken:
             message = f"{self._name} said nothing. Please ask again, or in other words."
@@ -218,7 +218,7 @@ class TextChat:
 
 
 def _spoken_results(messages: Sequence[Message]) -> list[str]:
-    """The words of the results of this turn's calls: those after the last words of the user or of the model."""
+    """Returns the spoken words of this turn's results: those after the last words of the user or of the model."""
     spoken: list[str] = []
     for message in reversed(messages):
         match message:

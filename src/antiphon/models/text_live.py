@@ -21,11 +21,11 @@ class EventQueue:
             self._queue.put_nowait(event)
 
     def finish(self) -> None:
-        """No more events are read after those that are in the queue."""
+        """Ends the stream after the events that are in the queue."""
         self._queue.put_nowait(None)
 
     def close(self) -> None:
-        """No more events are read, not even those that are in the queue."""
+        """Ends the stream at once and drops the events that are in the queue."""
         self.is_closed = True
         self.finish()
 
@@ -38,7 +38,7 @@ class EventQueue:
 
 
 def profile_of(model: TextModel) -> LiveProfile:
-    """What a text model can do behind the seam."""
+    """Returns the profile of a text model as a live model."""
     profile = model.profile
     return LiveProfile(
         name=profile.name, hears=False, output_hz=0, needs_network=profile.needs_network, tool_schemas="openai_chat"
@@ -46,10 +46,10 @@ def profile_of(model: TextModel) -> LiveProfile:
 
 
 class TextLiveModel:
-    """A `TextChat` behind the seam."""
+    """A `TextChat` as a `LiveModel`."""
 
     def __init__(self, model: TextModel, health: ModelHealth | None = None) -> None:
-        """`health` is told how each answer ended; all sessions of a process share it."""
+        """`health` records how each answer ended; all sessions of a process share it."""
         self.profile = profile_of(model)
         self._queue = EventQueue()
         self._chat = TextChat(model, self._queue.put, health)
@@ -68,7 +68,7 @@ class TextLiveModel:
         raise ModelError(message, retryable=False)
 
     def end_audio(self, turn: str) -> None:
-        """Nothing was heard, so the turn is empty."""
+        """Completes an empty turn, since nothing was heard."""
         if self._chat.is_open:
             self._queue.put(TurnComplete(turn))
 
@@ -98,5 +98,5 @@ class TextLiveModel:
 
 
 def text_factory(model: TextModel, health: ModelHealth | None = None) -> ModelFactory:
-    """Makes the live models of a text model. `health` is told how each answer ended."""
+    """Makes the live models of a text model. `health` records how each answer ended."""
     return ModelFactory(profile_of(model), lambda: TextLiveModel(model, health))

@@ -15,7 +15,7 @@ VOICE: Final = "voice-behavior.md"
 LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
 NAME_PLACEHOLDER: Final = "{name}"
 TIMEOUT_SETTLED: Final = (
-    "This user was shut out for a while, and that time is over. The matter is settled: do not mention it unless the "
+    "This user was blocked for a while, and that time is over. The matter is settled: do not mention it unless the "
     "user does, and if there is a new offence, begin again with a warning."
 )
 
@@ -45,7 +45,7 @@ class Composer:
         """
         parts = [self._parts[CORE]]
         if instructions := self.assistant.instructions.strip():
-            parts += ["# Instructions of this server", instructions]
+            parts += ["# Instructions for this server", instructions]
         if mode is Mode.VOICE:
             parts.append(self._parts[VOICE])
         parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], *notes]

@@ -3,7 +3,7 @@
 Whatever a frame contains, the result is a message or a `ProtocolError`."""
 
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from struct import Struct as Layout
 from typing import Any, Final, Union
 
@@ -41,9 +41,8 @@ class _Envelope(msgspec.Struct):
 
 
 # `Union[tuple]` is a type at run time only, so the annotations give the decoders their types.
-_ANY_SERVER_MESSAGE: Final[Any] = Union[SERVER_MESSAGES]  # noqa: UP007
 _client: Final[Decoder[ClientMessage]] = Decoder(Union[CLIENT_MESSAGES])  # noqa: UP007
-_server: Final[Decoder[ServerMessage]] = Decoder(_ANY_SERVER_MESSAGE)
+_server: Final[Decoder[ServerMessage]] = Decoder(Union[SERVER_MESSAGES])  # noqa: UP007
 _envelope: Final = Decoder(_Envelope)
 _encode: Final = Encoder().encode
 _CLIENT_TYPES: Final = tuple(map(tag_of, CLIENT_MESSAGES))
@@ -74,7 +73,7 @@ def encode(message: ServerMessage, n: int) -> str:
         return _encode(numbered).decode()
     except UnicodeEncodeError:
         # A model's or a tool's text may contain half of a surrogate pair, cut between two chunks.
-        return _encode(_mend(msgspec.to_builtins(numbered))).decode()
+        return _encode(_repair(msgspec.to_builtins(numbered))).decode()
 
 
 def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
@@ -85,14 +84,6 @@ def encode_audio(n: int, turn: int, seq: int, pcm: bytes) -> bytes:
 def wav_base64(pcm: bytes, hz: int) -> str:
     """Makes the `data` of an `audio` message from PCM16 mono."""
     return binascii.b2a_base64(write_wav(pcm, hz), newline=False).decode("ascii")
-
-
-def server_message(fields: Mapping[str, Any]) -> ServerMessage:
-    """Makes a message from a mapping with its `type`, as tools give it."""
-    try:
-        return msgspec.convert(dict(fields), type=_ANY_SERVER_MESSAGE)  # type: ignore[no-any-return]
-    except ValidationError as error:
-        raise _invalid(str(fields.get("type")), error, _SERVER_TYPES) from None
 
 
 def decode_server(text: str) -> ServerMessage:
@@ -174,13 +165,13 @@ def _place(error: ValidationError) -> tuple[str, str]:
     return what[:1].lower() + what[1:], path.rstrip("`").lstrip(".")
 
 
-def _mend(value: Any) -> Any:
+def _repair(value: Any) -> Any:
     """Joins halves of surrogate pairs that are next to each other, and replaces other halves by U+FFFD."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_mend(key): _mend(inner) for key, inner in value.items()}
+            return {_repair(key): _repair(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_mend(inner) for inner in value]
+            return [_repair(inner) for inner in value]
     return value

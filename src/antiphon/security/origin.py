@@ -52,7 +52,7 @@ def parse_origin(text: str) -> Origin | None:
 def explain_origin(text: str) -> str | None:
     """Explains what is wrong with an entry of `server.origins`; None if it is valid.
 
-    An invalid entry would match no page, and nobody would know why.
+    An invalid entry would silently match no page.
     """
     if parse_origin(text) is not None:
         return None

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from antiphon.security.surrogates import mend
+from antiphon.security.surrogates import repair
 
 MAX_QUOTE_CHARS: Final = 300
 
 
 def quote(body: object, key: str | None = None) -> str:
     """Returns the error text of a response, on one line, shortened, and without the key; empty for HTML."""
-    said = " ".join(mend(_words(body)).split())
+    said = " ".join(repair(_words(body)).split())
     if said.startswith("<"):
         return ""
     if key:
@@ -17,7 +17,7 @@ def quote(body: object, key: str | None = None) -> str:
     return said if len(said) <= MAX_QUOTE_CHARS else f"{said[:MAX_QUOTE_CHARS]}…"
 
 
-def tell(what: str, said: str) -> str:
+def add_quote(what: str, said: str) -> str:
     """Makes a sentence about what happened, with the other server's text if there is any."""
     return f"{what}: {said}" if said else f"{what}."
 

@@ -6,7 +6,7 @@ JSON may write a character beyond the first 65,536 as two escapes, and a server 
 from typing import Any
 
 
-def mend(text: str) -> str:
+def repair(text: str) -> str:
     """Joins every pair, and replaces every lone half."""
     if text.isascii():
         return text
@@ -17,19 +17,19 @@ def mend(text: str) -> str:
     return text
 
 
-def mend_json(value: Any) -> Any:
+def repair_json(value: Any) -> Any:
     """Repairs all strings of a JSON value, including keys."""
     match value:
         case str():
-            return mend(value)
+            return repair(value)
         case dict():
-            return {mend_json(key): mend_json(inner) for key, inner in value.items()}
+            return {repair_json(key): repair_json(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [mend_json(inner) for inner in value]
+            return [repair_json(inner) for inner in value]
     return value
 
 
-class Mender:
+class StreamRepairer:
     """Repairs a text that arrives in pieces, since a pair may be split between two of them."""
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class Mender:
         text = self._half + piece
         ends_in_half = "\ud800" <= text[-1:] <= "\udbff"
         self._half = text[-1] if ends_in_half else ""
-        return mend(text[:-1] if ends_in_half else text)
+        return repair(text[:-1] if ends_in_half else text)
 
     def finish(self) -> str:
         """Returns what is left at the end of the text."""
         half, self._half = self._half, ""
-        return mend(half)
+        return repair(half)

@@ -98,7 +98,7 @@ class Matcher:
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
 
     def _find_fragments(self, word: str) -> frozenset[str]:
-        """hassil's fragments may be parts of words ("joke[s]"), so every piece of the word is looked up."""
+        """Looks up every piece of the word, since hassil's fragments may be parts of words ("joke[s]")."""
         ends = range(1, len(word) + 1)
         pieces = (word[start:end] for end in ends for start in range(max(0, end - self._longest), end))
         return frozenset(piece for piece in pieces if piece in self._known)
@@ -153,7 +153,7 @@ def _match(template: Template, phrase: Phrase, result: RecognizeResult) -> Match
 
 
 def _said(phrase: Phrase, text: str, span: tuple[int, int] | None) -> str:
-    # hassil's spans have drifted before: one that does not hold the words of the slot is not trusted.
+    # hassil's spans can be off, so a span that does not contain the words of the slot is not trusted.
     if span is None or _letters(phrase.text[slice(*span)]) != _letters(text):
         return text
     return phrase.source(*span)
@@ -164,8 +164,8 @@ def _letters(text: str) -> list[str]:
 
 
 def _rank(text: str, span: tuple[int, int] | None) -> int:
-    """Where two slots can share the words between them in several ways, a phrase with "at" or "in" begins as late as
-    it can ("look at the stars at nine"), a clause with "to" as early ("at six to go to bed")."""
+    """Ranks the ways in which two slots can share the words between them: a phrase with "at" or "in" begins as late as
+    possible ("look at the stars at nine"), a clause with "to" as early as possible ("at six to go to bed")."""
     if span is None:
         return 0
     before = text[: span[0]].split()

@@ -1,4 +1,4 @@
-"""Prepares a person's words for matching, and maps matches back to what was really said or typed."""
+"""Prepares the user's words for matching, and maps matches back to what was really said or typed."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ _IS: Final = ("what", "where", "who", "how", "when", "that", "there", "here", "i
 _NOT: Final = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "would", "could", "should")
 _CONTRACTIONS: Final = {
     **{f"{word}'s": f"{word} is" for word in _IS},
-    # Recognisers and hurried people leave the apostrophe out; "its" is left alone, since it is a word of its own.
+    # Recognisers and hurried people omit the apostrophe. "its" is not expanded, since it is a word of its own.
     **{f"{word}s": f"{word} is" for word in _IS if word != "it"},
     **{f"{word}n't": f"{word} not" for word in _NOT},
     **{f"{word}nt": f"{word} not" for word in _NOT},
@@ -56,7 +56,7 @@ def expand(text: str) -> str:
 class Phrase:
     """What was said, written out. `text` is for matching; `source` gives any part of it as it was said.
 
-    A slot must get the person's own words: "remind me that it's cold" asks for "it's cold", and a URL loses its
+    A slot must get the user's own words: "remind me that it's cold" asks for "it's cold", and a URL loses its
     colon in hassil's clean-up.
     """
 

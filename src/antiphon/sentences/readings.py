@@ -1,7 +1,7 @@
 """The readings of a sentence template: how many there are, samples of them, the shortest, the plainest, the nearest.
 
 A template is turned from hassil's expression into a tree of four kinds of nodes, with the expansion rules put in. In
-the text of a reading, a slot stands as `{name}`.
+the text of a reading, a slot appears as `{name}`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def tree(expression: Expression, rules: Mapping[str, Sentence], within: tuple[st
             return choice(*(tree(item, rules, within) for item in expression.items))
         case Group():
             return chain(*(tree(item, rules, within) for item in expression.items))
-    raise ValueError(f"{type(expression).__name__} is not a part of a sentence that is known here")
+    raise ValueError(f"{type(expression).__name__} is not supported in a sentence")
 
 
 def bare(text: str) -> str:
@@ -95,7 +95,7 @@ def could_read(node: Node, text: str) -> bool:
 
 
 def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
-    """Where a reading of the node can end that begins at one of the starts."""
+    """Returns where a reading of the node that begins at one of the starts can end."""
     match node:
         case Text():
             return {start + len(node.bare) for start in starts if text.startswith(node.bare, start)}
@@ -116,19 +116,19 @@ def bare_words(text: str) -> list[str]:
 
 
 def could_go_on(node: Node, words: Sequence[str]) -> bool:
-    """Whether this, as bare words, is how a reading begins that has more to say, up to a word of the template itself.
+    """Whether a reading begins with these bare words and continues with at least one word of the template itself.
 
-    What a slot has taken could go on in any reading: that does not count.
+    More words for a slot do not count, since any reading could continue that way.
     """
     return _passes(node, "".join(words), frozenset(accumulate(map(len, words))), {(0, False)})[1]
 
 
 _Places = set[tuple[int, bool]]
-"""In bare text, and whether a word of the template itself ends there."""
+"""Positions in bare text, each with whether a word of the template itself ends there."""
 
 
 def _passes(node: Node, text: str, word_ends: frozenset[int], starts: _Places) -> tuple[_Places, bool]:
-    """Where a reading of the node can end, and whether the text ends before a reading does."""
+    """Returns where a reading of the node can end, and whether the text ends before a reading does."""
     match node:
         case Text(bare=own):
             ends = {(at + len(own), is_own or bool(own)) for at, is_own in starts if text.startswith(own, at)}
@@ -151,12 +151,12 @@ def _passes(node: Node, text: str, word_ends: frozenset[int], starts: _Places) -
 
 
 def openers(node: Node, chars: int) -> frozenset[str]:
-    """How readings of it begin, as bare text: with one of these, of so many letters, or fewer where a slot comes."""
+    """Returns how readings begin, as bare text of at most `chars` letters; fewer where a slot follows."""
     return frozenset(opener for opener, _ in _openers(node, chars, {("", True)}))
 
 
 def _openers(node: Node, chars: int, begun: set[tuple[str, bool]]) -> set[tuple[str, bool]]:
-    """With what was begun before it, and whether that can grow."""
+    """Extends the beginnings in `begun`. Each has a flag that says whether it can still be extended."""
     match node:
         case Text(bare=own):
             return {
@@ -223,7 +223,7 @@ def shortest(node: Node) -> str:
 
 
 def nearest(node: Node, weigh: Callable[[str], float]) -> str:
-    """The reading whose words weigh the most in sum: positive for those that are wanted, each of them once."""
+    """Returns the reading with the highest total weight of its words. Each word counts once."""
     return tidy(_closest(node, weigh, frozenset())[1])
 
 
@@ -276,7 +276,7 @@ def slots(node: Node) -> Iterator[Slot]:
 
 
 def certain_slots(node: Node) -> frozenset[str]:
-    """The names of the slots that are in every reading."""
+    """Returns the names of the slots that are in every reading."""
     match node:
         case Slot(name):
             return frozenset((name,))
@@ -288,7 +288,7 @@ def certain_slots(node: Node) -> frozenset[str]:
 
 
 def words(node: Node) -> Iterator[str]:
-    """The literal words of all readings, as they stand in the template."""
+    """Yields the literal words of all readings, as in the template."""
     match node:
         case Text(text):
             yield from text.split()

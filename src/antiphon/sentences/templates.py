@@ -1,4 +1,4 @@
-"""Reads sentences.yaml into templates that can be matched. Whatever cannot be read is reported.
+"""Reads sentences.yaml into templates that can be matched. Everything that cannot be read is reported.
 
 data:                                  a list of entries
   - sentences: [...]                   hassil templates: [optional], (a|b), {slot}, <rule>
@@ -27,13 +27,13 @@ from antiphon.sentences.phrases import expand
 from antiphon.sentences.readings import slots, tidy, tree
 
 WIDEST_RANGE: Final = 2_000
-"""hassil spells every number of a range out: 47 ms for a thousand, minutes for a million."""
+"""hassil spells out every number of a range: 47 ms for a thousand, minutes for a million."""
 
 _TOP_KEYS: Final = {"data", "lists", "expansion_rules", "examples"}
 _ENTRY_KEYS: Final = {"sentences", "args", "say"}
 
 Report = Callable[[str], None]
-"""Takes a problem, as a sentence that says where it is."""
+"""Called with each problem, as a sentence that says where it is."""
 
 
 class SentencesError(AntiphonError):
@@ -50,11 +50,11 @@ class Grammar:
     templates: tuple[Template, ...]
     lists: Mapping[str, SlotList]
     examples: Mapping[str, str]
-    """Words for slots, by the slot's name, with which a sentence can be shown to people."""
+    """Example words for slots, by the slot's name, for sentences that are shown to people."""
 
 
 def parse(tool_id: str, raw: object) -> Grammar:
-    """The sentences, ready for a `Matcher`. Raises `SentencesError` with everything that cannot be read."""
+    """Parses the sentences for a `Matcher`. Raises `SentencesError` with everything that cannot be read."""
     problems: list[str] = []
     grammar = read(tool_id, raw, problems.append)
     if problems:
@@ -105,7 +105,7 @@ def _read_entry(
         say = None
     for text in [say, *(args or {}).values()]:
         if isinstance(text, str) and re.search("[{}]", SLOT.sub("", text)):
-            report(f'{place} "{text}" has a brace that belongs to no {{name}}')
+            report(f'{place} "{text}" has a brace that is not part of a {{name}}')
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not sentences:
         report(f'{place} "sentences" must be a list with at least one template')
@@ -133,12 +133,12 @@ def _compile(text: str, lists: bytes, rules: bytes) -> Compiled:
     try:
         (sentence,) = data.sentences
     except AssertionError as error:
-        raise ValueError("there is nothing in a pair of brackets") from error
+        raise ValueError("a pair of brackets is empty") from error
     node = tree(sentence.expression, shared.expansion_rules)
     named = tuple(slots(node))
     for slot in named:
         if not (slot.name.isidentifier() and slot.list_name.isidentifier()):
-            raise ValueError(f'{{{slot.name}}} is no name for a slot; a range of numbers goes into "lists"')
+            raise ValueError(f'{{{slot.name}}} is not a valid name for a slot; a range of numbers goes into "lists"')
         data.slot_lists.setdefault(slot.list_name, WildcardSlotList(slot.list_name))
     return Compiled(Intent(text, [data]), node, named, sentence.get_required_clauses(shared.expansion_rules))
 
@@ -152,8 +152,8 @@ def _shared(lists: bytes, rules: bytes) -> Intents:
 
 
 def _told(error: Exception) -> str:
-    # hassil's own text for this one shows the inside of its parser.
-    return "a bracket is closed that was not opened" if isinstance(error, ParseExpressionError) else str(error)
+    # hassil's own message exposes the internals of its parser.
+    return "a closing bracket has no opening one" if isinstance(error, ParseExpressionError) else str(error)
 
 
 def _read_rules(raw: object, report: Report) -> dict[str, str]:
@@ -175,7 +175,7 @@ def _read_examples(raw: object, slots: set[str], report: Report) -> dict[str, st
         return {}
     for name in raw:
         if name not in slots:
-            report(f'"examples" has {name}, which is no slot of any sentence')
+            report(f'"examples" has {name}, which is not a slot of any sentence')
     return {str(name): words for name, words in raw.items()}
 
 
@@ -185,7 +185,7 @@ def _template_problem(text: str) -> str | None:
     except ParseError as error:
         return _told(error)
     except AssertionError:
-        return "there is nothing in a pair of brackets"
+        return "a pair of brackets is empty"
     return None
 
 

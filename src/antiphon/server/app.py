@@ -49,7 +49,7 @@ MAX_PATH_CHARS: Final = 200
 
 async def refuse_path(request: Request, error: Exception) -> Response:
     path = request.url.path[:MAX_PATH_CHARS]
-    why = f"There is nothing at {path}. GET /api/openapi.json describes what there is."
+    why = f"There is nothing at {path}. GET /api/openapi.json lists all routes."
     return Refusal(RefusalCode.NOT_FOUND, why).response()
 
 

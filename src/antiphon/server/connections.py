@@ -118,7 +118,7 @@ class HttpConnection(_WriteDeadline, H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # With a limit of 0, writing counts as paused whenever the system did not take everything at once. So the same
-        # deadline covers slow readers and a close that waits to be flushed, which asyncio would let wait for ever.
+        # deadline covers slow readers and a close that waits to be flushed, which asyncio would let wait forever.
         transport.set_write_buffer_limits(high=0)
         super().connection_made(transport)
         self._await(h11.IDLE)
@@ -183,7 +183,7 @@ class WebSocketConnection(_WriteDeadline, WebSocketsSansIOProtocol):
         return data[at:] if at else data
 
     def _is_tapped(self, message: bytes) -> bool:
-        # An empty queue means that everything before this was handled, not only taken: whoever waits at an
+        # An empty queue means that everything before this was handled, not only taken: a task that waits at an
         # asyncio.Queue takes an item out only when it runs, and then it finishes the item first, as `AUDIO` requires.
         return self._tap is not None and self.queue.empty() and self._tap(message)
 

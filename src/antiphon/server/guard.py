@@ -101,7 +101,7 @@ class _Metered:
         try:
             await self._app(scope, receive_counted, send_unless_refused)
         except Exception:
-            # The application was told that its client is gone, and may raise an error. The client has its response.
+            # The application saw its client disconnect, and may raise an error. The client has its response.
             if self._bytes_left >= 0:
                 raise
 

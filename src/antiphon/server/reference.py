@@ -20,7 +20,7 @@ TYPES: Final = "web/src/client/wire.ts"
 
 
 def documents() -> dict[str, str]:
-    """The text of each file, by its path from the root of the project."""
+    """Returns the text of each file, by its path from the root of the project."""
     schema = json_schema()
     return {
         SCHEMA: _format(schema),
@@ -37,7 +37,7 @@ def write(root: Path) -> None:
 
 
 def find_stale(root: Path) -> list[str]:
-    """The files that are missing, or differ from what the code says."""
+    """Lists the files that are missing, or differ from what the code says."""
     return [
         name
         for name, text in documents().items()

@@ -106,7 +106,7 @@ def _fields_at(type: Any, path: Sequence[str]) -> list[str]:
 
 
 def _find(kind: type[Kind], annotation: Any) -> type[Kind] | None:
-    """The struct or enum of an annotation such as `Confirm | None`."""
+    """Finds the struct or enum in an annotation such as `Confirm | None`."""
     for each in (annotation, *getattr(annotation, "__args__", ())):
         if isinstance(each, type) and issubclass(each, kind):
             return each

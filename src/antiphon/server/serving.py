@@ -122,7 +122,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self._on_started is not None:
             self._on_started()
-        # Not before: during the start, nobody is kept waiting.
+        # Not before: during the start, no client is waiting.
         self._monitor = asyncio.create_task(self.lag.run())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

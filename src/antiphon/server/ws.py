@@ -133,8 +133,8 @@ class Endpoint:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
             if link.closing is None and reader.done():
                 writer.cancel()
-            # The other task notices and ends by itself. A reader that were cancelled could be using a store: that would
-            # cost the connection to it, and a session that has just begun would never be left.
+            # The other task notices and ends by itself. A cancelled reader could be using a store: that would lose the
+            # connection to it, and a session that has just begun would never be left.
             await asyncio.wait([writer, reader], timeout=LEAVING_S)
         finally:
             for task in (writer, reader):

@@ -33,7 +33,7 @@ class Urgency(IntEnum):
     """The priority of a job when more jobs than threads are waiting. A lower number is more urgent."""
 
     NOW = 0
-    """Somebody is waiting for the result."""
+    """The user is waiting for the result."""
     SOON = 1
     """The result will probably be needed in a moment."""
     IDLE = 2
@@ -102,7 +102,7 @@ class Synthesizer(Protocol):
         """Yields the speech piece by piece, as soon as each is ready. Speed 2 takes half the time.
 
         An unknown voice is replaced by the default. Raises `SpeechError`, and `SpeechBusy` if the engine is overloaded,
-        unless `goes_on` says that this continues an answer somebody is listening to: late is better than broken off.
+        unless `goes_on` says that this continues an answer that is being heard: late is better than broken off.
         A caller that stops reading abandons the rest.
         """
         ...

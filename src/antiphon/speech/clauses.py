@@ -130,7 +130,7 @@ class Clauses:
 
 def _find_prose_end(text: str, at: int, is_early: bool, is_final: bool) -> int | None:
     within = None
-    """The last position before the limit where a long sentence may be split."""
+    """Returns the last position before the limit where a long sentence may be split."""
     for mark in _MARK.finditer(text, at, at + MOST_CHARS + _AHEAD_CHARS):
         kind = str(mark.lastgroup)
         end = mark.start(kind) if kind in ("line", "joint") else mark.end(kind)
@@ -176,7 +176,7 @@ def _is_open(clause: str) -> bool:
 
 
 def _ends_line(text: str, mark: re.Match[str]) -> bool:
-    """A line that continues on the next one does not end."""
+    """Whether a clause ends with the line, and does not continue on the next one."""
     return len(mark[0]) > 1 or not text[mark.end()].islower() or text[mark.start() - 1] in ".!?…:"
 
 
@@ -185,7 +185,7 @@ def _is_between_numbers(text: str, mark: re.Match[str]) -> bool:
 
 
 def _ends_sentence(text: str, at: int, mark: re.Match[str]) -> bool | None:
-    """None if it depends on what follows. In doubt False: two sentences together sound better than half of one."""
+    """None if it depends on what follows, and False in doubt: joined sentences sound better than half of one."""
     ahead = text[mark.end() : mark.end() + _MOST_OPENERS]
     following = ahead.lstrip(_OPENERS)[:1]
     if not following and len(ahead) < _MOST_OPENERS:

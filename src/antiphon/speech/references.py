@@ -100,7 +100,7 @@ def parse_tts(text: str) -> Reference | None:
 
 
 def parse_uri(uri: str) -> WyomingServer:
-    """The server at `tcp://HOST:PORT`. Raises `SpeechReferenceError`."""
+    """Parses `tcp://HOST:PORT`. Raises `SpeechReferenceError`."""
     try:
         parts = split(uri)
     except AddressError as error:

@@ -78,7 +78,7 @@ class CachingSynthesizer:
         await self._synthesizer.aclose()
 
     def _known(self, voice: str | None) -> str | None:
-        """The voice that is used: the default replaces an unknown one."""
+        """Returns the voice that is used: the default replaces an unknown one."""
         ids = [each.id for each in self.voices]
         return voice if voice in ids else next(iter(ids), None)
 

@@ -64,7 +64,7 @@ class Limits:
 
 
 class SpeechServerError(AntiphonError):
-    """The speech server cannot listen where it was told to."""
+    """The speech server cannot listen at the given address."""
 
     code = "serving"
 
@@ -75,7 +75,7 @@ async def serve_wyoming(
 ) -> AsyncIterator[str]:
     """Serves the engines until the block is left. Yields the address, which differs from `uri` if its port was 0.
 
-    There is no authentication in Wyoming: whoever reaches the address can use them. Raises `SpeechReferenceError` and
+    Wyoming has no authentication: any client that reaches the address can use them. Raises `SpeechReferenceError` and
     `SpeechServerError`.
     """
     address = parse_uri(uri)

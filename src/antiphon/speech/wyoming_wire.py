@@ -46,7 +46,8 @@ class AudioFormat(Struct, frozen=True):
 
 
 async def read_event(reader: asyncio.StreamReader) -> Event | None:
-    """None at the end of the stream. Raises `MalformedEvent`. The reader's limit must be `MAX_DATA_BYTES`."""
+    """Reads an event; None at the end of the stream. Raises `MalformedEvent`. The reader's limit must be
+    `MAX_DATA_BYTES`."""
     try:
         line = await reader.readline()
         if not line:

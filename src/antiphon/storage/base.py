@@ -12,7 +12,7 @@ CALLS_KEPT_PER_SESSION: Final = 100
 
 
 STORE_UNAVAILABLE: Final = "The server cannot reach its database right now. Try again in a moment."
-"""What every client is told while the store is unavailable. The log has the reason."""
+"""The message to every client while the store is unavailable. The log has the reason."""
 
 
 class StorageError(AntiphonError):
@@ -22,7 +22,7 @@ class StorageError(AntiphonError):
 class StoreUnavailable(StorageError):
     """The database is locked, full, read-only, damaged or gone. Nothing was changed, and a later attempt may succeed.
 
-    The text is for the operator: it names the database and the reason. Clients are told `STORE_UNAVAILABLE`.
+    The text is for the operator: it names the database and the reason. Clients get `STORE_UNAVAILABLE`.
     """
 
     code = "unavailable"

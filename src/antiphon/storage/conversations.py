@@ -87,14 +87,14 @@ class ConversationStore(Protocol):
     ) -> Sequence[int]:
         """Appends turns that belong together, all or none, and returns their numbers. They are durable then.
 
-        What the client is told of them, and the record of the fence's session, are stored in the same transaction.
+        The messages to the client about them and the record of the fence's session are stored in the same transaction.
         Raises `Fenced` or `ConversationGone`.
         """
         ...
 
     async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
-        """Replaces a turn, and stores what the client is told of it. Returns False if the turn is gone; nothing is
-        stored then. Raises `Fenced`."""
+        """Replaces a turn, and stores the messages to the client about it. Returns False if the turn is gone; nothing
+        is stored then. Raises `Fenced`."""
         ...
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
@@ -102,7 +102,7 @@ class ConversationStore(Protocol):
         ...
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
-        """Deletes the turns, and what the client of the fence's session was told. The conversation itself stays.
+        """Deletes the turns, and the messages to the client of the fence's session. The conversation itself stays.
 
         Raises `Fenced`.
         """

@@ -104,11 +104,11 @@ class SessionStore(Protocol):
         ...
 
     async def end_all(self, user: str) -> int:
-        """Ends every session of a user, whoever holds it, and returns how many."""
+        """Ends every session of a user, whichever process holds it, and returns how many."""
         ...
 
     async def sweep(self, now_ms: int) -> int:
-        """Ends the sessions that nobody holds and nobody can resume, and returns how many."""
+        """Ends the sessions that no process holds and no client can resume, and returns how many."""
         ...
 
 

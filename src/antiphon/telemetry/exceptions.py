@@ -12,7 +12,7 @@ from structlog.typing import ExcInfo
 
 from antiphon.errors import AntiphonError
 
-HIDDEN: Final = "(text hidden: it may contain what somebody said)"
+HIDDEN: Final = "(text hidden: it may contain what a user said)"
 MAX_EXCEPTIONS: Final = 20
 MAX_FRAMES: Final = 50
 """The innermost frames of each exception that are shown."""

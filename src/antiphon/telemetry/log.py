@@ -59,7 +59,7 @@ def get_logger(name: str) -> FilteringBoundLogger:
 
 
 class _Forward(logging.Handler):
-    """Forwards the warnings of libraries to our log, including asyncio's about exceptions that nobody awaited."""
+    """Forwards the warnings of libraries to our log, including asyncio's about exceptions that were never retrieved."""
 
     def emit(self, record: logging.LogRecord) -> None:
         # Libraries define levels in between, which structlog does not know.

@@ -1,1 +1,1 @@
-"""The tools that ship: one directory each, compiled by `antiphon tools build`."""
+"""The built-in tools: one directory each, compiled by `antiphon tools build`."""

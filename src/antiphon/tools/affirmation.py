@@ -1,6 +1,6 @@
-"""Decides whether a person's own words mean yes or no. Code decides this, never a model: a yes releases a held call.
+"""Decides whether a user's own words mean yes or no. Code decides this, never a model: a yes releases a held call.
 
-The whole text must be made of words of consent, or the whole of refusal. Whatever else is in it ("yes, but change the
+The whole text must be made of words of consent, or the whole of refusal. Anything else in it ("yes, but change the
 time", "the page says yes") makes it neither, and then it is an ordinary turn.
 """
 
@@ -48,7 +48,7 @@ _SAYS_NO: Final = _said_with(_NO)
 
 
 def verdict(text: str) -> bool | None:
-    """True for a clear yes, False for a clear no, None for everything else."""
+    """Returns True for a clear yes, False for a clear no, None for everything else."""
     if len(text) > MAX_CHARS or "?" in text:
         return None
     words = " ".join(re.sub(r"[.,!;…—–]", " ", text.lower().replace("’", "'")).split())

@@ -39,7 +39,7 @@ class Artifact(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def version_of(tools: Iterable[Entry]) -> str:
-    """The same tools have the same version on any machine; a changed byte in any of their files changes it."""
+    """Returns the same version for the same tools on any machine; a changed byte in any of their files changes it."""
     return VERSION_PREFIX + digest_of((tool.tool_id, bytes.fromhex(tool.digest)) for tool in tools)[:8]
 
 
@@ -57,7 +57,7 @@ def read(path: Path) -> Artifact:
             )
         return msgspec.json.decode(content, type=Artifact)
     except msgspec.DecodeError as error:
-        raise RegistryError(f"{path} is damaged ({error}). Run `antiphon tools build` to make it anew.") from error
+        raise RegistryError(f"{path} is damaged ({error}). Run `antiphon tools build` to rebuild it.") from error
 
 
 class _Head(msgspec.Struct):

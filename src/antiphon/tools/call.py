@@ -80,9 +80,9 @@ def is_usable(call_id: str) -> bool:
 
 
 def shown_id(call: ToolCall, turn: int) -> str:
-    """The id under which clients are shown a call: the provider's if it is usable, else one made of the call's content.
+    """Returns the id of a call for clients: the provider's if it is usable, else one made from the call's content.
 
-    Whoever knows the call and its turn gets the same id: the process that approves it later need not be the one that
+    The id depends only on the call and its turn, because the process that approves it later need not be the one that
     asked.
     """
     if call.id is not None and is_usable(call.id):

@@ -44,7 +44,7 @@ class Confirmations:
         self._store = store
         self._clock = clock
         self._new_token = new_token
-        """128 random bits or more: whoever holds the token and the session may run the call."""
+        """At least 128 random bits, because a client with the token and the session may run the call."""
 
     async def ask(self, attempt: Attempt, tool: Tool) -> ConfirmationRequest:
         """Stores the call as it would run and returns what the person is shown."""
@@ -79,7 +79,7 @@ class Confirmations:
         return [one for one in waiting if _is_current(one, session)]
 
     async def reissue(self, waiting: Confirmation, args: dict[str, Any]) -> ConfirmationRequest | None:
-        """Puts a new token in the place of the old one, which is dead from then on; None if it was used meanwhile.
+        """Replaces the token by a new one, which makes the old one invalid; None if it was used in the meantime.
 
         `args` are the arguments as the call would run with them.
         """
@@ -90,14 +90,14 @@ class Confirmations:
         return ConfirmationRequest(waiting.tool, args, waiting.preview, token, waiting.expires_ms, shown)
 
     async def take(self, token_hash: str, session: ToolSession) -> Confirmation | None:
-        """The confirmation behind a token, used up by this; None if there is none for this person to give."""
+        """Takes the confirmation of a token, which uses it up; None if this user has no such confirmation."""
         found = await self._store.take(token_hash, session.id, session.user)
         if found is None or found.expires_ms <= self._clock.now_ms():
             return None
         return found if _is_current(found, session) else None
 
     async def asked_before(self, session: ToolSession, turn: int) -> Confirmation | None:
-        """The one call that a plain yes or no in this turn can mean: asked about in the turn before, and alone."""
+        """Finds the call that a plain yes or no in this turn refers to: the only one asked about in the turn before."""
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         recent = {(c.tool, c.args): c for c in waiting if c.turn == turn - 1}
         return next(iter(recent.values())) if len(recent) == 1 else None

@@ -1,4 +1,4 @@
-"""What can go wrong with a tool: the types a model is told, and the errors an operator reads."""
+"""What can go wrong with a tool: error types for the model, and exceptions for the operator."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -23,7 +23,7 @@ class ErrorType(StrEnum):
 
 
 class ToolError(Exception):
-    """An expected failure, raised by a handler from wherever it is noticed. The gate turns it into a result."""
+    """An expected failure. A handler may raise it anywhere; the gate turns it into a result."""
 
     def __init__(
         self,

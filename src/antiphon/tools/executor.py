@@ -78,8 +78,8 @@ class Executor:
         return self._execute(call, session)
 
     async def prefetch(self, call: ToolCall, session: ToolSession) -> ToolResult | None:
-        """Runs a call ahead of time if nobody can notice; None otherwise. If the same call is made within two seconds,
-        it gets this result."""
+        """Runs a call ahead of time if it has no side effects; None otherwise. If the same call is made within two
+        seconds, it gets this result."""
         return await prefetch(self._deps, Attempt(call, session, self._deps.clock.monotonic()))
 
     async def decide(self, token: str, approved: bool, session: ToolSession) -> Decision | None:
@@ -91,9 +91,9 @@ class Executor:
         return Decision(taken, approved)
 
     async def hear(self, text: str, session: ToolSession, turn: int | None = None) -> Decision | None:
-        """The user's own words in a turn, by default the one under way: a yes or no to a question of the turn before.
+        """Takes the user's words in a turn, by default the current one, as an answer to the previous turn's question.
 
-        None if they are not a plain answer to one question.
+        None if they are not a plain yes or no to one question.
         """
         answer = verdict(text)
         if answer is None:
@@ -144,9 +144,9 @@ class Executor:
     async def await_left(
         self, record: CallRecord, session: ToolSession, *, patience_s: float = math.inf
     ) -> tuple[ToolCall, ToolResult] | None:
-        """What came of one of `session.left`, which is told by whoever gets it here; None if somebody else has told it.
+        """Returns the outcome of one of `session.left`, which the caller must report; None if it was already reported.
 
-        Its arguments are not known any more. None, too, if it still runs after that time.
+        Its arguments are no longer known. Also None if it is still running after that time.
         """
         result = await self._deps.journal.outcome(record, patience_s=patience_s)
         if result is None or session.left.pop(record.id, None) is None:
@@ -158,7 +158,7 @@ class Executor:
         """Begins a turn of the user with fresh budgets. The session gets the tools of this process if it came from
         another one, or if they were reloaded in development.
 
-        True if the session has got other tools by this.
+        Returns True if the session's tools have changed.
         """
         _log_voice_turn(session)
         session.turn += 1
@@ -231,16 +231,16 @@ class Executor:
     async def _act(self, attempt: Attempt, tool: Tool) -> ToolResult:
         result = record(self._deps, attempt, await run(self._deps, attempt, tool, self._caller))
         if attempt.ran and tool.spec.writes:
-            # A change must be in the audit before anyone is told about it.
+            # A change must be in the audit before it is reported.
             await self._deps.audit.flush()
         return result
 
     def _caller(self, attempt: Attempt) -> CallTool:
-        """`context.call_tool` for the handler of this attempt."""
+        """Makes `context.call_tool` for the handler of this attempt."""
 
         async def call_tool(name: str, args: Mapping[str, Any]) -> ToolResult:
             if attempt.depth + 1 >= policy.MAX_DEPTH:
-                message = f"Tools may call tools {policy.MAX_DEPTH} deep, no deeper."
+                message = f"Tools may call each other at most {policy.MAX_DEPTH} levels deep."
                 return refuse(Failure(ErrorType.PERMANENT, message))
             # The same handler makes the same calls in a replay, so their place in it identifies them.
             call = ToolCall(f"{attempt.key}/{attempt.children}", name, dict(args), occurrence=attempt.children)
@@ -250,7 +250,7 @@ class Executor:
         return call_tool
 
     def _allow_other_version(self, session: ToolSession) -> None:
-        """In development, tools that change in the middle of a turn are an error that must be seen at once."""
+        """Raises `RegistryChanged` in development, where tools that change in the middle of a turn are an error."""
         if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
@@ -272,19 +272,19 @@ class Executor:
 
 
 def _find_tracer() -> trace.Tracer | None:
-    """None unless the process has set up tracing: a span that nobody records would cost a quarter of the gate."""
+    """Returns None unless the process has set up tracing: unrecorded spans would cost a quarter of the gate's time."""
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, trace.ProxyTracerProvider) else provider.get_tracer("antiphon.tools")
 
 
 def _numbered(prefix: str) -> Callable[[], str]:
-    """Makes ids that no other process makes. A new UUID for each call would cost a tenth of the gate."""
+    """Makes ids that no other process makes. A new UUID for each call would cost a tenth of the gate's time."""
     numbers = count()
     return lambda: f"{prefix}-{next(numbers)}"
 
 
 def _gate_failed(tool: Tool) -> ToolResult:
-    """The answer if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
+    """Makes the result if a store is down or the gate fails: the model gets a failure, the log gets the traceback."""
     log.exception("gate_failed", tool=tool.id)
     return refuse(Failure(ErrorType.TRANSIENT, f"{tool.id} cannot be run at the moment.", retryable=True))
 

@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 def not_found(attempt: Attempt) -> ToolResult:
-    """The answer to an unknown tool, with the closest known one."""
+    """Makes the result for an unknown tool, with the closest known one."""
     name = attempt.name
     near = process.extractOne(name, list(attempt.session.snapshot.tools), score_cutoff=70)
     suggestion = f"Did you mean {near[0]}?" if near else "Use only the tools that are listed."
@@ -49,7 +49,7 @@ def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
         if tool.id not in available:
             available[tool.id] = tool.is_available(session.facts(deps.environment))
         if not available[tool.id]:
-            return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available now."))
+            return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available at the moment."))
     if spec.requires_auth and not session.authenticated:
         return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
     if spec.rate_limit is not None and attempt.approved is None:

@@ -17,7 +17,7 @@ from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.tool import Tool
 
 LEASE_MS: Final = 3_000
-"""How long a run counts as alive if nobody renews its lease."""
+"""How long a run counts as alive if its lease is not renewed."""
 RENEWED_EVERY_S: Final = 1.0
 """How often a process renews the leases of its runs. Shorter runs cost nothing."""
 MAX_CLOCK_SKEW_MS: Final = 5_000
@@ -55,7 +55,7 @@ class Journal:
         self._renewing: asyncio.Task[None] | None = None
 
     async def recall(self, attempt: Attempt, tool: Tool) -> ToolResult | None:
-        """The result of an earlier or running delivery of this call; None if this one is to go on.
+        """Returns the result of an earlier or running delivery of this call; None if this one should continue.
 
         From here until `release`, the attempt owns its keys in this process.
         """
@@ -192,7 +192,7 @@ class Journal:
         watched = await self._watch(record, deadline_ms(tool, attempt.mode) / 1000)
         if watched is None:
             return _still_running(tool)
-        # This delivery reports the outcome from here on, so nobody else has to.
+        # This delivery reports the outcome, so no other one has to.
         attempt.session.left.pop(watched.id, None)
         if watched.result is None and tool.spec.idempotent:
             attempt.unfinished = watched
@@ -205,7 +205,7 @@ class Journal:
     async def _watch(self, record: CallRecord, patience_s: float) -> CallRecord | None:
         """Waits for the outcome of a run. A record without an outcome means that its owner is gone; None means timeout.
 
-        That an owner lives is seen by its renewals, which needs no clock but our own.
+        An owner is alive as long as it renews its lease, which can be seen without trusting its clock.
         """
         waited_s = unrenewed_s = 0.0
         pause_s = FIRST_POLL_S
@@ -272,7 +272,7 @@ def _repeatable(result: ToolResult) -> ToolResult:
 
 
 def _looked_up(keys: Keys, tool: Tool) -> tuple[str | None, str | None]:
-    """Both keys for a tool that writes, since a provider may repeat calls under new ids; else the better one."""
+    """Returns both keys for a tool that writes, since providers may repeat calls under new ids; else the better one."""
     if tool.announced or keys.provider is None:
         return keys.provider, keys.content
     return keys.provider, None
@@ -282,7 +282,7 @@ def _outcome_unknown(tool_id: str) -> ToolResult:
     failure = Failure(
         ErrorType.CONFLICT,
         f"An earlier run of {tool_id} was started and its outcome is not known, so it is not run again.",
-        suggestion="Find out whether it took effect before asking for it anew.",
+        suggestion="Find out whether it took effect before you call it again.",
         details={"outcome": "unknown"},
         idempotency_required=True,
         partial_side_effects=True,

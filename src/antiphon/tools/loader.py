@@ -51,7 +51,7 @@ class _ToolPackages(MetaPathFinder, Loader):
         self._sources: dict[str, Source] = {}
 
     def add(self, source: Source) -> str:
-        """The name of a new package that has the files of `source` as its modules."""
+        """Adds a package with the files of `source` as its modules, and returns its name."""
         # At the top level, so that `from ..x import y` has nowhere to go.
         package = f"{PACKAGE_PREFIX}{source.tool_id}_{source.digest[:12]}_{next(_serial)}"
         python = {name: content for name, content in source.files.items() if name.endswith(".py")}

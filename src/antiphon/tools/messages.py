@@ -22,7 +22,7 @@ class Notice(Struct, frozen=True):
     text: str
     kind: NoticeKind = NoticeKind.INFO
     duration_ms: int | None = None
-    """How long to show it. None: as the client likes."""
+    """How long to show it. None leaves it to the client."""
 
 
 class Image(Struct, frozen=True):
@@ -59,9 +59,9 @@ def is_message(value: object) -> TypeGuard[Message]:
 
 
 def not_a_message(value: object, problem: str = "") -> ToolError:
-    """The error for a handler that sends something else, or a message with a wrong field."""
+    """Makes the error for a handler that sends something else, or a message with a wrong field."""
     names = ", ".join(kind.__name__ for kind in MESSAGES)
-    what = f"a {type(value).__name__} that is wrong ({problem})" if problem else f"a {type(value).__name__}"
+    what = f"an invalid {type(value).__name__} ({problem})" if problem else f"a {type(value).__name__}"
     return ToolError(
         ErrorType.INTERNAL,
         f"The tool sent {what}, which no client understands. Send one of {names} from antiphon.tools.messages.",

@@ -91,7 +91,7 @@ class Ledger:
             return None
         self.refused += 1
         return _over_budget(
-            "This very call was made twice already in this turn.",
+            "This call was already made twice in this turn.",
             "Its result will not change: use the one you have, change the arguments, or ask the user.",
         )
 
@@ -156,7 +156,7 @@ def is_empty(data: Any) -> bool:
 def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool) -> bool:
     """Whether a person must approve this call.
 
-    With words of strangers in the turn, every action that writes is asked about: its arguments may be theirs.
+    If untrusted content is in the turn, every action that writes needs approval, since its arguments may come from it.
     """
     spec = tool.spec
     if spec.requires_confirmation:

@@ -12,7 +12,7 @@ from antiphon.tools.attempt import Attempt, GateDeps
 from antiphon.tools.call import UnusableArguments, canonical, fingerprint
 from antiphon.tools.context import CallTool
 from antiphon.tools.gate import admit, clamp, is_unconfirmed, validate
-from antiphon.tools.result import ToolResult, mend
+from antiphon.tools.result import ToolResult, repair
 from antiphon.tools.running import make_context, run_once
 from antiphon.tools.session import NoClient, Prefetched
 from antiphon.tools.spec import Capability, Category, SideEffects
@@ -34,7 +34,7 @@ async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
     if refusal is not None or is_unconfirmed(attempt, tool):
         return None
     context = replace(make_context(deps, attempt, tool, _call_nothing), messaging=NoClient(), audit=_Silent())
-    result = mend(await run_once(attempt, tool, context))
+    result = repair(await run_once(attempt, tool, context))
     if not result.ok:
         return None
     attempt.session.prefetched[key] = Prefetched(result, deps.clock.monotonic())
@@ -42,7 +42,7 @@ async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def can_prefetch(tool: Tool) -> bool:
-    """Whether nobody can tell that the tool has run. Tools with a rate limit or an availability rule are left out."""
+    """Whether the tool has no visible effects. Tools with a rate limit or an availability rule are left out."""
     spec = tool.spec
     return (
         spec.side_effects is SideEffects.NONE
@@ -62,4 +62,4 @@ class _Silent:
 
 
 def _call_nothing(attempt: Attempt) -> CallTool:
-    raise PermissionError(f"{attempt.name} may not call other tools ahead of its time.")
+    raise PermissionError(f"{attempt.name} may not call other tools while it is prefetched.")

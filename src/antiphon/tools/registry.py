@@ -39,7 +39,7 @@ class Snapshot:
         return [tool for tool in self.tools.values() if tool.spec.category is category]
 
     def summaries(self, mode: Mode) -> str:
-        """What the prompt says about each tool that is allowed in the mode, one line each."""
+        """Returns what the prompt says about each tool that is allowed in the mode, one line each."""
         return "\n".join(
             f"**{tool.id}** ({tool.spec.category}): {' '.join(tool.summary.split())}" for tool in self.allowed(mode)
         )
@@ -49,7 +49,7 @@ class Snapshot:
         return None if tool is None else tool.documentation
 
     def metadata(self, tool_id: str) -> dict[str, Any] | None:
-        """The contract without its schemas, with the field names of schema.json."""
+        """Returns the contract without its schemas, with the field names of schema.json."""
         tool = self.tools.get(tool_id)
         if tool is None:
             return None
@@ -57,7 +57,7 @@ class Snapshot:
         return {name: value for name, value in contract.items() if name not in ("parameters", "outputs")}
 
     def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
-        """The schemas of the allowed tools in the provider's format. They are shared and must not be changed."""
+        """Returns the schemas of the allowed tools in the provider's format. They are shared: do not change them."""
         key = (provider, mode)
         if key not in self._schemas:
             try:
@@ -68,7 +68,7 @@ class Snapshot:
         return self._schemas[key]
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Call statistics of each tool since it was loaded."""
+        """Returns the call statistics of each tool since it was loaded."""
         return {tool_id: tool.stats.summary() for tool_id, tool in self.tools.items()}
 
 

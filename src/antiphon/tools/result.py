@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from antiphon.security.surrogates import mend_json
+from antiphon.security.surrogates import repair_json
 from antiphon.tools.errors import ErrorType
 
 
@@ -81,7 +81,7 @@ class Failure(Struct, frozen=True, gc=False):
     partial_side_effects: bool = False
 
     def for_model(self) -> dict[str, Any]:
-        """What the model is told: enough to correct itself, but not the token that only the person may use."""
+        """Returns what the model gets: enough to correct itself, but not the token that only the user may use."""
         told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
         if self.suggestion is not None:
             told["suggestion"] = self.suggestion
@@ -119,7 +119,7 @@ class ToolResult(Struct, frozen=True, gc=False):
     meta: Meta | None = None
 
     def for_model(self) -> Any:
-        """The data, or `{"error": …}`: never meta, never intents."""
+        """Returns the data, or `{"error": …}`, but never meta or intents."""
         return self.data if self.error is None else {"error": self.error.for_model()}
 
 
@@ -131,8 +131,8 @@ def ok(
     flyout: Flyout | None = None,
     citations: Sequence[Citation] = (),
 ) -> ToolResult:
-    """Success. `spoken` is the answer in one or two sentences, in normal writing: it is shown, too, and a voice makes
-    "example.org" into "example dot org" by itself."""
+    """Makes a successful result. `spoken` is the answer in one or two sentences, in normal writing: it is also shown,
+    and the speech engine reads "example.org" as "example dot org" by itself."""
     return ToolResult(
         ok=True, data=data, intents=tuple(intents), spoken=spoken, flyout=flyout, citations=tuple(citations)
     )
@@ -149,7 +149,7 @@ def fail(
     partial_side_effects: bool = False,
     spoken: str | None = None,
 ) -> ToolResult:
-    """An expected failure. The message is a sentence that can be said to the user."""
+    """Makes a failed result. The message is a sentence that can be said to the user."""
     failure = Failure(
         type,
         message,
@@ -162,15 +162,15 @@ def fail(
     return ToolResult(False, None, failure, spoken=spoken)
 
 
-def mend(result: ToolResult) -> ToolResult:
+def repair(result: ToolResult) -> ToolResult:
     """Replaces lone surrogates, which a handler may have got from elsewhere."""
-    return ToolResult(**{name: _mend(value) for name, value in asdict(result).items()})
+    return ToolResult(**{name: _repair(value) for name, value in asdict(result).items()})
 
 
-def _mend(value: Any) -> Any:
+def _repair(value: Any) -> Any:
     match value:
         case Struct():
-            return type(value)(**{name: _mend(inner) for name, inner in asdict(value).items()})
+            return type(value)(**{name: _repair(inner) for name, inner in asdict(value).items()})
         case tuple():
-            return tuple(map(_mend, value))
-    return mend_json(value)
+            return tuple(map(_repair, value))
+    return repair_json(value)

@@ -12,7 +12,7 @@ from antiphon.tools.audit import HandlerAudit
 from antiphon.tools.context import NOTHING_GRANTED, Audio, CallTool, Context, Voice
 from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.journal import encode
-from antiphon.tools.result import Failure, ToolResult, mend
+from antiphon.tools.result import Failure, ToolResult, repair
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
@@ -22,14 +22,14 @@ IN_TEXT: Final = Voice(active=False)
 
 TOOK_TOO_LONG: Final = "That took too long, so I stopped waiting for it."
 TOOK_TOO_LONG_TO_KNOW: Final = "That took too long, and I don't know whether it was done."
-WENT_WRONG: Final = "Something went wrong while I did that, and I don't know how far it got."
-"""What a person is told about a failure. The model is also told which tool it was."""
+WENT_WRONG: Final = "Something went wrong while I was doing that, and I don't know how far it got."
+"""What the user hears about a failure. The model also learns which tool it was."""
 
 log = get_logger(__name__)
 
 
 async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[Attempt], CallTool]) -> ToolResult:
-    """Runs the handler once, or twice where the retry rule allows, and stores what came of it.
+    """Runs the handler once, or twice where the retry rule allows, and stores the outcome.
 
     `caller` makes `context.call_tool`, for a tool that uses it.
     """
@@ -49,7 +49,7 @@ async def run(deps: GateDeps, attempt: Attempt, tool: Tool, caller: Callable[[At
             try:
                 encoded = encode(result)
             except UnicodeEncodeError:
-                result = mend(result)
+                result = repair(result)
                 encoded = encode(result)
         except Exception as error:
             log.error("handler_result_refused", tool=tool.id, problem=f"its data is not JSON: {error}")
@@ -85,7 +85,7 @@ async def run_once(attempt: Attempt, tool: Tool, context: Context) -> ToolResult
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Nobody cancelled this pass: the handler let a cancellation of its own escape.
+        # This pass was not cancelled: the handler let a cancellation of its own escape.
         return _unexpected(tool)
     if isinstance(result, ToolResult) and result.ok is (result.error is None):
         return result
@@ -115,7 +115,7 @@ def _take_prefetched(deps: GateDeps, attempt: Attempt) -> ToolResult | None:
 
 
 def _may_retry(attempt: Attempt, tool: Tool, error: Failure) -> bool:
-    """Whether to retry: once, in text mode only, if the tool is idempotent and nobody asked us to wait."""
+    """Whether to retry: once, in text mode only, if the tool is idempotent and no wait was requested."""
     return (
         error.type is ErrorType.TRANSIENT
         and error.retryable
@@ -151,7 +151,7 @@ def _overdue(tool: Tool, mode: Mode) -> ToolResult:
 
 
 def _unexpected(tool: Tool) -> ToolResult:
-    """The result for an unexpected exception. Its traceback goes to the log, never to the model."""
+    """Makes the result for an unexpected exception. Its traceback goes to the log, never to the model."""
     log.exception("handler_failed", tool=tool.id)
     return _internal(tool)
 

@@ -32,7 +32,7 @@ class Prefetched(Struct, frozen=True):
 
 
 class NoClient:
-    """The messaging of a session that nobody listens to."""
+    """The messaging of a session without a client."""
 
     async def send(self, message: Message) -> None:
         raise ToolError(ErrorType.TRANSIENT, "No client is connected.", retryable=True)
@@ -109,7 +109,7 @@ class ToolSession:
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
-    """Runs of another process for this session that nobody has reported yet, by record id."""
+    """Runs of another process for this session that have not been reported yet, by record id."""
     prefetched: dict[str, Prefetched] = field(default_factory=dict)
     """Prefetched results, by the fingerprint of their call."""
 
@@ -119,7 +119,7 @@ class ToolSession:
         self.pinned_version = self.pinned_version or self.snapshot.version
 
     def view(self, mode: Mode) -> SessionView:
-        """The session as a handler sees it; the calls of a turn share one."""
+        """Returns the session as a handler sees it; the calls of a turn share one."""
         view = self._view
         if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
             self._view = view = SessionView(
@@ -134,7 +134,7 @@ class ToolSession:
         return None if found is None else found.result
 
     def facts(self, environment: str) -> dict[str, Any]:
-        """What an availability expression can ask about."""
+        """Returns the variables of availability expressions."""
         return {
             "mode": str(self.mode),
             "environment": environment,

@@ -23,12 +23,12 @@ TESTS: Final = "tests"
 class Source:
     directory: Path
     files: Mapping[str, bytes]
-    """By path within the directory, with forward slashes; tests, caches and hidden files left out."""
+    """The files by path within the directory, with forward slashes, without tests, caches and hidden files."""
     digest: str
 
     @property
     def tool_id(self) -> str:
-        """What the directory's name says: kb-search and kb_search are the same tool."""
+        """The id that the directory's name stands for: kb-search and kb_search are the same tool."""
         return tool_id_of(self.directory.name)
 
     def text(self, name: str) -> str:
@@ -47,7 +47,7 @@ def read(directory: Path) -> Source:
 
 
 def digest_of(parts: Iterable[tuple[str, bytes]]) -> str:
-    """SHA-256 over names and contents, each after its length, so that none can run into the next."""
+    """Hashes names and contents with SHA-256, each preceded by its length, so that the boundaries are unambiguous."""
     sha = hashlib.sha256()
     for name, content in parts:
         encoded = name.encode("utf-8", "surrogateescape")
@@ -57,7 +57,7 @@ def digest_of(parts: Iterable[tuple[str, bytes]]) -> str:
 
 
 def parse_json(content: bytes) -> Any:
-    """Strictly: a name twice in one object, NaN, 1e999 and lone surrogates are errors too. Raises ValueError."""
+    """Parses JSON strictly: duplicate keys, NaN, 1e999 and lone surrogates are errors too. Raises ValueError."""
     try:
         value = json.loads(content, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
         canonical_json(value)
@@ -69,7 +69,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Keys sorted at every depth. 1 and 1.0 stay different; 1e3 and 1000.0 are the same number."""
+    """Encodes with sorted keys at every depth. 1 and 1.0 stay different; 1e3 and 1000.0 are the same number."""
     return msgspec.json.encode(value, order="sorted")
 
 
@@ -92,7 +92,7 @@ def _content(path: str) -> bytes:
 
 
 def _unix_lines(content: bytes) -> bytes:
-    """Binary files stay as they are; as in git, a NUL byte is what tells them."""
+    """Converts line ends. Binary files stay as they are; as in git, a NUL byte identifies them."""
     return content if b"\r\n" not in content or b"\0" in content else content.replace(b"\r\n", b"\n")
 
 
@@ -110,12 +110,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f'"{twice}" stands twice in the same object')
+        raise ValueError(f'"{twice}" appears twice in the same object')
     return made
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError(f"{number} is not a number that JSON knows")
+        raise ValueError(f"{number} is not a valid JSON number")
     return value

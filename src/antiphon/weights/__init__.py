@@ -1,1 +1,1 @@
-"""Model files: which there are, where they come from, and whether they are whole."""
+"""Model files: which ones exist, where they come from, and whether they are intact."""

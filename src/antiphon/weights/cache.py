@@ -22,7 +22,7 @@ Opened = TypeVar("Opened")
 
 
 def cache_key(files: Iterable[Path], recipe: str) -> str:
-    """A folder name that is unique to these files and this recipe. Raises `OSError`."""
+    """Returns a folder name that is unique to these files and this recipe. Raises `OSError`."""
     digest = hashlib.sha256(recipe.encode())
     for path in files:
         with path.open("rb") as file:
@@ -88,7 +88,7 @@ def move_into_cache(work: Path, folder: Path) -> Path:
 
 
 def _sync(file: Path) -> None:
-    """After a power cut, a file that was not synced can have its full size but not its content."""
+    """Syncs a file. Without this, it can have its full size but not its content after a power cut."""
     descriptor = os.open(file, os.O_RDWR)
     try:
         os.fsync(descriptor)

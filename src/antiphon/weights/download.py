@@ -78,7 +78,7 @@ def explain(wheel: Wheel, said: str) -> str:
 
 
 def _pip() -> list[str]:
-    """The pip of this environment, or else any other, since it only downloads. Environments made by uv have none."""
+    """Finds the pip of this environment, or any other, since it only downloads. Environments made by uv have none."""
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     other = shutil.which("pip3") or shutil.which("pip")

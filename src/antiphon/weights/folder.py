@@ -41,7 +41,7 @@ def locate(models_dir: Path, model: str, file: str) -> Path:
 
 
 def cache_dir(models_dir: Path, model: str) -> Path:
-    """Where to keep what is derived from a model's files. The folder may not exist yet."""
+    """Returns the folder for what is derived from a model's files. It may not exist yet."""
     return models_dir / CACHE / model
 
 
@@ -120,5 +120,5 @@ def exclusive_access(models_dir: Path, on_wait: Callable[[], None] = lambda: Non
 
 
 def partial_of(path: Path) -> Path:
-    """Where a file is written first. It is in the same folder, so that the last step is a rename."""
+    """Returns the path where a file is written first. It is in the same folder, so that the last step is a rename."""
     return path.with_name(f".{path.name}.partial")

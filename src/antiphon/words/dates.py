@@ -123,7 +123,7 @@ def _when(text: str, now: datetime) -> datetime | date | None:
 
 
 def _day(text: str, today: date) -> date | None:
-    """A named day, or a number of days, weeks, months or years from one."""
+    """Parses a named day, or a number of days, weeks, months or years from one."""
     if (day := parse_day(text, today)) is not None:
         return day
     span, base = _move(text)
@@ -134,7 +134,7 @@ def _day(text: str, today: date) -> date | None:
 
 
 def _moved(text: str, now: datetime) -> datetime | None:
-    """A length of time from now, or from a named moment."""
+    """Parses a length of time from now, or from a named moment."""
     span, base = _move(text)
     if span is None:
         return None
@@ -171,7 +171,7 @@ def _day_and_time(text: str, today: date) -> tuple[str | None, TimeOfDay] | None
 
 
 def _next(clock: TimeOfDay, now: datetime) -> datetime | None:
-    """The next time the clock shows this time."""
+    """Returns the next time the clock shows this time."""
     days = (now.date(), now.date() + timedelta(days=1))
     moments = (_localize(datetime.combine(day, at), now) for day in days for at in clock.readings)
     return next((moment for moment in moments if moment > now), None)
@@ -197,7 +197,7 @@ def _on_day(day_text: str, clock: TimeOfDay, now: datetime) -> datetime | None:
 
 
 def _written(text: str, base: datetime, *, needs_day: bool = False) -> datetime | date | None:
-    """What dateparser makes of forms that are written rather than said: "Fri, 05 Mar 2027 10:00 +0100", "6 pm EST"."""
+    """Parses written forms with dateparser: "Fri, 05 Mar 2027 10:00 +0100", "6 pm EST"."""
     has_time = _CLOCK.search(text) is not None
     # dateparser skips what it cannot read and turns any two numbers into a date, so it only gets what is clearly one.
     is_plain = _WRITTEN.fullmatch(text) and _NAMED.search(text) and (has_time or re.search(r"\b\d{4}\b", text))

@@ -62,7 +62,7 @@ def _weekday_next_week(match: re.Match[str], today: date) -> date:
 
 
 def _in_next_week(weekday: int, today: date) -> date:
-    """On a Thursday, "next friday" is not tomorrow (that is "this friday"): it is in the week from next Monday on."""
+    """Returns the weekday in the week from next Monday on: on a Thursday, "next friday" is not tomorrow."""
     return today + timedelta(days=7 - today.weekday() + weekday)
 
 
@@ -121,7 +121,7 @@ def _in_year(said: str | None, today: date, day_of: Callable[[int], date]) -> da
 
 
 def _day_number(match: re.Match[str], today: date) -> date:
-    """ "the 15th": of this month or, if that is over or has no such day, of a later one."""
+    """Returns "the 15th" of this month or, if that is over or has no such day, of a later one."""
     number = int(match["day"])
     if match["when"]:
         return (_month_after(today) if match["when"] == "next" else today).replace(day=number)

@@ -14,12 +14,12 @@ DayOfYear = Callable[[int], date]
 
 
 def find_holiday(name: str) -> DayOfYear | None:
-    """The day by year. `name` is in lower case, without apostrophes."""
+    """Returns a function from the year to the day. `name` is in lower case, without apostrophes."""
     return _BY_NAME.get(name)
 
 
 def next_holiday(day_of: DayOfYear, today: date) -> date:
-    """Its next occurrence; today counts. Raises ValueError after the last year."""
+    """Returns its next occurrence; today counts. Raises ValueError after the last year."""
     this_year = day_of(today.year)
     if this_year >= today:
         return this_year
@@ -29,7 +29,7 @@ def next_holiday(day_of: DayOfYear, today: date) -> date:
 
 
 def easter(year: int) -> date:
-    """Easter Sunday, by the anonymous Gregorian computus (Meeus, Jones, Butcher)."""
+    """Returns Easter Sunday, by the anonymous Gregorian computus (Meeus, Jones, Butcher)."""
     golden = year % 19
     century, rest = divmod(year, 100)
     epact = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
@@ -44,7 +44,7 @@ def _fixed(month: int, day: int) -> DayOfYear:
 
 
 def _nth(nth: int, weekday: int, month: int, *, plus_days: int = 0) -> DayOfYear:
-    """The nth such weekday of a month."""
+    """Makes the rule for the nth such weekday of a month."""
 
     def day_of(year: int) -> date:
         first = date(year, month, 1)

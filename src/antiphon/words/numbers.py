@@ -1,4 +1,4 @@
-"""Numbers in what people say: words read into numbers, or written as digits."""
+"""Parses the numbers that people say, and writes number words as digits."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _ORDINALS: Final = (
 )
 
 MAX_DIGITS: Final = 40
-"""The most digits of a numeral, or after "point". Nobody says more, and Python refuses to convert thousands."""
+"""The most digits of a numeral, or after "point". People do not say more, and Python refuses to convert thousands."""
 
 _NUMERAL: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _WORD: Final = re.compile(rf"[a-z]+|{_NUMERAL.pattern}", re.IGNORECASE | re.ASCII)
@@ -131,7 +131,7 @@ def _word(words: Sequence[str], at: int) -> str:
 
 
 def _read_number(words: Sequence[str], at: int) -> _Found | None:
-    """The longest number that starts at a word."""
+    """Reads the longest number that starts at a word."""
     whole = _read_whole(words, at)
     found = _read_decimals(words, whole, at) or _read_part(words, whole, at)
     if found is None:
@@ -161,7 +161,7 @@ def _read_whole(words: Sequence[str], at: int) -> _Found | None:
 
 
 def _read_group(words: Sequence[str], at: int) -> _Found | None:
-    """A number below a thousand, "twelve hundred", a numeral, or the "a" of "a million"."""
+    """Reads a number below a thousand, "twelve hundred", a numeral, or the "a" of "a million"."""
     if _word(words, at) in _ARTICLES and (_word(words, at + 1) == "hundred" or _word(words, at + 1) in _MULTIPLIERS):
         value, at = Fraction(1), at + 1
     elif below := _read_below_hundred(words, at):
@@ -189,7 +189,7 @@ def _read_below_hundred(words: Sequence[str], at: int) -> _Found | None:
 
 
 def _read_decimals(words: Sequence[str], whole: _Found | None, at: int) -> _Found | None:
-    """What "point" begins. The digits are said one by one ("one four") or two by two ("fourteen")."""
+    """Reads what follows "point". The digits are said one by one ("one four") or two by two ("fourteen")."""
     value, at = whole or (Fraction(0), at)
     if _word(words, at) != "point" or value.denominator != 1:
         return None

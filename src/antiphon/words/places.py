@@ -138,7 +138,7 @@ PLACES: Final = {
     "Pacific/Tahiti": "French Polynesia, Bora Bora",
     "UTC": "UTC, Coordinated Universal Time, Universal Time, Zulu Time, Zulu",
 }
-"""By zone, in the spelling that is spoken back. "the" is said, but not needed to be heard."""
+"""Names by zone, in the spelling that answers use. "the" is part of the answer, but optional in the question."""
 
 AMBIGUOUS: Final = (
     "Africa, America, Antarctica, Asia, Australia, Brazil, Canada, Congo, Europe, Georgia, Idaho, Indiana, Indonesia, "

@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 _SPOKEN_WHOLE_BELOW: Final = 15
-"""Powers of ten: from here on nobody can follow the digits, and "10 to the 15" is said instead."""
+"""The power of ten from which digits are too hard to follow, and "10 to the 15" is said instead."""
 _SPOKEN_SMALLEST: Final = -4
 _EXACT_DECIMALS: Final = 4
 _ROUNDED_DECIMALS: Final = 3
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, …, 11th, …, 21st."""
+    """Returns 1st, 2nd, 3rd, 4th, …, 11th, …, 21st."""
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
 
 
 def spell_number(value: int) -> str:
-    """A whole number below a thousand trillion in words: 1105 is "one thousand one hundred and five"."""
+    """Spells a whole number below a thousand trillion in words: 1105 is "one thousand one hundred and five"."""
     if abs(value) >= 10**15:
         raise ValueError(f"{value} is too large to be spelled out")
     # CLDR puts a comma between groups from a million on, which a voice reads as a pause.
@@ -79,7 +79,7 @@ def _speak_power(number: Decimal) -> tuple[str, Decimal]:
 
 
 def speak_time(at: datetime | time) -> str:
-    """ "4:10 PM", "4 PM", "noon", "midnight"."""
+    """Phrases a time: "4:10 PM", "4 PM", "noon", "midnight"."""
     if at.minute == 0 and at.hour in (0, 12):
         return "noon" if at.hour else "midnight"
     # Voices read "4:00" as "four zero zero".
@@ -88,7 +88,7 @@ def speak_time(at: datetime | time) -> str:
 
 
 def speak_date(day: date, today: date) -> str:
-    """ "Thursday, January 1st"; with the year only if it is not today's."""
+    """Phrases a date: "Thursday, January 1st", with the year only if it is not today's."""
     words = f"{day:%A}, {day:%B} {ordinal(day.day)}"
     return words if day.year == today.year else f"{words}, {day.year}"
 

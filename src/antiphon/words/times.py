@@ -103,7 +103,7 @@ def _time_of(said: dict[str, str | None], part: Part | None) -> TimeOfDay | None
 
 
 def _hour_in(part: Part, hour: int) -> int:
-    """Twelve in the morning or at night is midnight; two at night is two hours after it."""
+    """Returns the 24-hour form: twelve in the morning or at night is midnight; two at night is two hours after it."""
     is_early = part is Part.MORNING or (part is Part.NIGHT and hour % 12 < SMALL_HOURS)
     return hour % 12 if is_early else hour % 12 + 12
 
@@ -147,14 +147,14 @@ class Span:
         return Span(-self.months, -self.days, -self.seconds)
 
     def after_day(self, day: date) -> date:
-        """The day that many months and days later; the 31st becomes a shorter month's last day."""
+        """Returns the day that many months and days later; the 31st becomes a shorter month's last day."""
         months = day.year * 12 + day.month - 1 + self.months
         year, month = divmod(months, 12)
         last = calendar.monthrange(year, month + 1)[1]
         return date(year, month + 1, min(day.day, last)) + timedelta(days=self.days)
 
     def after(self, moment: datetime) -> datetime:
-        """The aware moment that much later, in the same zone."""
+        """Returns the aware moment that much later, in the same zone."""
         moved = datetime.combine(self.after_day(moment.date()), moment.timetz())
         return (moved.astimezone(UTC) + timedelta(seconds=self.seconds)).astimezone(moment.tzinfo)
 

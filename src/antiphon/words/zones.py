@@ -36,7 +36,7 @@ class Place:
 
 
 def find_place(name: str) -> Place | None:
-    """The place that a name or an abbreviation stands for; None if there is none, or more than one could be meant."""
+    """Finds the place that a name or an abbreviation stands for; None if it is unknown or ambiguous."""
     if len(name) > MAX_NAME_CHARS:
         return None
     parts = [_strip(part) for part in _fold(name).split(",")]
@@ -52,7 +52,7 @@ def find_place(name: str) -> Place | None:
 
 
 def speak_zone(zone: ZoneInfo) -> str:
-    """The place a zone is named after: "New York" for America/New_York."""
+    """Returns the place a zone is named after: "New York" for America/New_York."""
     key = zone.key
     if fixed := re.fullmatch(r"Etc/GMT([+-])(\d+)", key):
         # The database counts these from the other side: Etc/GMT-2 is two hours ahead of UTC.
@@ -74,7 +74,7 @@ class _Entry:
 
 
 def _fold(text: str) -> str:
-    """Lower case without accents, apostrophes or full stops; only commas are left to separate."""
+    """Converts to lower case without accents, apostrophes or full stops. Only commas remain as separators."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     plain = re.sub(r"['’‘.?!]", "", plain.casefold())
     return plain.replace("_", " ").replace("&", "and")
@@ -111,7 +111,7 @@ def _known() -> dict[str, _Entry]:
 
 
 def _countries() -> dict[str, _Entry]:
-    """The countries that have a single zone."""
+    """Returns the countries that have a single zone."""
     tables = resources.files("tzdata").joinpath("zoneinfo")
     zones: dict[str, list[str]] = defaultdict(list)
     for row in _rows(tables.joinpath("zone.tab").read_text(encoding="utf-8")):
@@ -133,7 +133,7 @@ def _ambiguous() -> frozenset[str]:
 
 
 def _offset_key(words: str) -> _Entry | None:
-    """ "utc+2" and the like, for the whole hours that the database has zones for."""
+    """Parses "utc+2" and the like, for the whole hours that the database has zones for."""
     match = _OFFSET.fullmatch(words)
     if not match:
         return None
@@ -144,7 +144,7 @@ def _offset_key(words: str) -> _Entry | None:
 
 
 def _qualified(parts: list[str]) -> _Entry | None:
-    """ "tokyo, japan", with or without the comma."""
+    """Finds "tokyo, japan", with or without the comma."""
     known = _known()
     if len(parts) > 1:
         splits = [(parts[0], parts[-1])]
@@ -162,7 +162,7 @@ def _qualified(parts: list[str]) -> _Entry | None:
 
 
 def _near(words: str) -> _Entry | None:
-    """The only name within a small edit distance."""
+    """Finds the only name within a small edit distance."""
     if len(words) < 5 or words in _ambiguous():
         return None
     # Two edits only in long names: "atlantis" is two away from "atlanta".

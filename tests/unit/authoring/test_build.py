@@ -159,7 +159,7 @@ def test_disabling_an_unknown_tool_is_a_warning(tmp_path: Path) -> None:
     write_tool(tmp_path)
     [problem] = build([tmp_path], disable=["great"]).problems
     assert problem.severity is Severity.WARNING
-    assert str(problem) == 'great: is to be disabled, but there is no such tool. Did you mean "greet"?'
+    assert str(problem) == 'great: should be disabled, but there is no such tool. Did you mean "greet"?'
 
 
 # The version

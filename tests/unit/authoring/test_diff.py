@@ -190,7 +190,7 @@ def test_a_numerically_equal_default_is_not_a_change() -> None:
 def test_an_undecidable_change_counts_as_breaking() -> None:
     told = change_parameter({"type": "array"}, {"type": "array", "contains": STRING, "maxContains": 3})
     assert told[0].breaking
-    assert told[0].sentence.endswith(" It cannot be told whether that breaks anything.")
+    assert told[0].sentence.endswith(" It is not known whether this breaks anything.")
 
 
 def test_a_rule_for_several_parameters_together_breaks_too() -> None:

@@ -374,7 +374,7 @@ def test_a_reference_keeps_the_keywords_beside_it() -> None:
 @pytest.mark.parametrize("ref", ["#", "#/$defs/node", "#/properties/p"])
 def test_a_recursive_reference_is_an_error_that_names_tool_and_reference(ref: str) -> None:
     node = {"type": "object", "properties": {"child": {"$ref": ref}}}
-    with pytest.raises(BuildError, match=r"kb_search: the reference #.* leads back to itself"):
+    with pytest.raises(BuildError, match=r"kb_search: the reference #.* refers to itself"):
         adapt_property(node, **{"$defs": {"node": {"$ref": "#/properties/p"}}})
 
 

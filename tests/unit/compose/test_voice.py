@@ -171,7 +171,7 @@ async def test_a_voice_without_its_configuration_is_reported_with_what_its_folde
     (folder / "anna.onnx").symlink_to(next((settings.models_dir / "joe").glob("*.onnx")))
     said = await told_of(settings, 'voice = "anna"')
     assert said.startswith('piper has no voice "anna"')
-    assert said.endswith(f"its *.onnx and *.onnx.json are to be in {folder}.")
+    assert said.endswith(f"its *.onnx and *.onnx.json must be in {folder}.")
 
 
 async def test_a_voice_the_server_lacks_is_reported(settings: Settings) -> None:

@@ -1,18 +1,18 @@
 import pytest
 
-from antiphon.models.completeness import could_grow, hangs
+from antiphon.models.completeness import can_continue, is_unfinished
 
 
 @pytest.mark.parametrize(
     "text", ["remind me to", "I would like a table for.", "I was wondering,", "Because the", "well…", "Turn OFF my"]
 )
 def test_some_last_words_leave_a_sentence_open(text: str) -> None:
-    assert hangs(text)
+    assert is_unfinished(text)
 
 
 @pytest.mark.parametrize("text", ["", "stop", "what is it for me?", "into it", "Tell me a joke."])
 def test_other_last_words_do_not(text: str) -> None:
-    assert not hangs(text)
+    assert not is_unfinished(text)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_other_last_words_do_not(text: str) -> None:
     ],
 )
 def test_a_month_and_a_round_number_may_be_continued(text: str) -> None:
-    assert could_grow(text)
+    assert can_continue(text)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_month_and_a_round_number_may_be_continued(text: str) -> None:
     ],
 )
 def test_other_words_are_not_expected_to_continue(text: str) -> None:
-    assert not could_grow(text)
+    assert not can_continue(text)

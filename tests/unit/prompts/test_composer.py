@@ -120,12 +120,12 @@ def test_the_assistant_of_the_settings_is_in_the_prompt_of_every_mode(mode: Mode
     composer = Composer(Assistant(name="Ada", instructions="Serve the museum of clocks.\n"))
     told = composer.compose(mode, tools_version=VERSION, summaries=SUMMARIES)
     assert told.startswith("You are Ada, ")
-    assert "\n\n# Instructions of this server\n\nServe the museum of clocks.\n\n" in told
+    assert "\n\n# Instructions for this server\n\nServe the museum of clocks.\n\n" in told
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_without_instructions_there_is_no_heading_for_them(mode: Mode) -> None:
-    assert "Instructions of this server" not in prompt(mode)
+    assert "Instructions for this server" not in prompt(mode)
 
 
 @pytest.mark.parametrize("mode", Mode)

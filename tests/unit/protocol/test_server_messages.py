@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from antiphon.protocol.client_messages import Mode, Role
-from antiphon.protocol.codec import decode_server, encode, server_message
+from antiphon.protocol.codec import decode_server, encode
 from antiphon.protocol.errors import ErrorCode, ProtocolError
 from antiphon.protocol.server_messages import (
     SERVER_MESSAGES,
@@ -158,28 +158,6 @@ def test_a_lone_surrogate_half_is_replaced() -> None:
     sent = json.loads(encode(ToolResult("get", [{"\ud83d": "a\ude00b"}], id="i"), 3))
     assert sent["result"] == [{"�": "a�b"}]
     assert sent["n"] == 3
-
-
-def test_a_tool_can_pass_a_message_as_a_mapping() -> None:
-    said = {"type": "timeout", "until": 5, "duration_seconds": 30, "message": "Bye."}
-    assert server_message(said) == Timeout(5, 30, "Bye.")
-
-
-@pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        ({"type": "reboot"}, ErrorCode.UNKNOWN_TYPE),
-        ({}, ErrorCode.UNKNOWN_TYPE),
-        ({"type": 5}, ErrorCode.UNKNOWN_TYPE),
-        ({"type": "timeout"}, ErrorCode.BAD_MESSAGE),
-        ({"type": "flyout", "flyout_type": "html", "content": "<b>"}, ErrorCode.BAD_MESSAGE),
-    ],
-    ids=str,
-)
-def test_a_tool_cannot_pass_an_invalid_message(said: dict[str, Any], code: ErrorCode) -> None:
-    with pytest.raises(ProtocolError) as caught:
-        server_message(said)
-    assert caught.value.code is code
 
 
 def test_a_client_recognizes_an_unknown_message_of_a_newer_server() -> None:

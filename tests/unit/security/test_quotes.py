@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.security.quotes import MAX_QUOTE_CHARS, quote, tell
+from antiphon.security.quotes import MAX_QUOTE_CHARS, add_quote, quote
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_long_message_is_truncated_to_one_line() -> None:
 
 @pytest.mark.parametrize(("said", "sentence"), [("too big", "It refused: too big"), ("", "It refused.")])
 def test_a_sentence_ends_with_what_was_said(said: str, sentence: str) -> None:
-    assert tell("It refused", said) == sentence
+    assert add_quote("It refused", said) == sentence

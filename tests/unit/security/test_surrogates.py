@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from antiphon.security.surrogates import Mender, mend, mend_json
+from antiphon.security.surrogates import StreamRepairer, repair, repair_json
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "repaired"),
     [
         ("", ""),
         ("plain", "plain"),
@@ -20,21 +20,21 @@ from antiphon.security.surrogates import Mender, mend, mend_json
         ("\ud83dx\ude00 \U0001f600", "\ufffdx\ufffd \U0001f600"),
     ],
 )
-def test_pairs_are_joined_and_lone_halves_replaced(text: str, mended: str) -> None:
-    assert mend(text) == mended
+def test_pairs_are_joined_and_lone_halves_replaced(text: str, repaired: str) -> None:
+    assert repair(text) == repaired
 
 
 def test_keys_and_values_at_every_depth_are_repaired() -> None:
     value: Any = {"\ud83d": [{"a": "\ude00"}, 1, None, True, 1.5]}
-    assert mend_json(value) == {"\ufffd": [{"a": "\ufffd"}, 1, None, True, 1.5]}
+    assert repair_json(value) == {"\ufffd": [{"a": "\ufffd"}, 1, None, True, 1.5]}
 
 
 def test_a_pair_split_over_two_chunks_is_one_character() -> None:
-    mender = Mender()
-    pieces = [mender.push("Hi \ud83d"), mender.push(""), mender.push("\ude00!"), mender.finish()]
+    repairer = StreamRepairer()
+    pieces = [repairer.push("Hi \ud83d"), repairer.push(""), repairer.push("\ude00!"), repairer.finish()]
     assert pieces == ["Hi ", "", "\U0001f600!", ""]
 
 
 def test_a_half_at_the_end_is_replaced() -> None:
-    mender = Mender()
-    assert [mender.push("Hi \ud83d"), mender.finish(), mender.finish()] == ["Hi ", "\ufffd", ""]
+    repairer = StreamRepairer()
+    assert [repairer.push("Hi \ud83d"), repairer.finish(), repairer.finish()] == ["Hi ", "\ufffd", ""]

@@ -152,11 +152,11 @@ REFUSALS = [
     (told({"error": {"message": "no"}}, 403), "refused the API key"),
     (told({"error": {"message": "The model m does not exist"}}, 404), "was not found at .*/v1: The model m does not"),
     (told({"detail": "Not Found"}, 404), "was not found at .*/v1: Not Found"),
-    (told({"error": "slow\ndown"}, 429), "takes no more requests for now: slow down"),
+    (told({"error": "slow\ndown"}, 429), "accepts no more requests for now: slow down"),
     (told({"error": {"message": f"bad {KEY} file"}}, 400), r"refused the request \(HTTP 400\): bad … file"),
-    (told("out of memory", 500), r"has a problem of its own \(HTTP 500\): out of memory"),
-    (Answer((b"<html>Bad gateway</html>",), 502, "text/html"), r"has a problem of its own \(HTTP 502\)\.$"),
-    (Answer((b"",), 503), r"has a problem of its own \(HTTP 503\)\.$"),
+    (told("out of memory", 500), r"had an internal error \(HTTP 500\): out of memory"),
+    (Answer((b"<html>Bad gateway</html>",), 502, "text/html"), r"had an internal error \(HTTP 502\)\.$"),
+    (Answer((b"",), 503), r"had an internal error \(HTTP 503\)\.$"),
 ]
 
 
@@ -181,7 +181,7 @@ async def test_a_rate_limit_is_distinguished_from_a_failure() -> None:
 
 async def test_a_server_that_needs_a_key_is_reported() -> None:
     async with serve(told({}, 401)) as server:
-        with pytest.raises(SpeechError, match="wants an API key"):
+        with pytest.raises(SpeechError, match="requires an API key"):
             await recognize(server, key=None)
 
 

@@ -243,7 +243,7 @@ async def test_a_cancelled_request_disconnects_from_the_server() -> None:
 
 async def test_a_server_without_a_recognizer_is_refused() -> None:
     async with serve(saying(tts(tts_voice("a", "en")))) as port:
-        with pytest.raises(SpeechError, match="recognises no speech"):
+        with pytest.raises(SpeechError, match="does not recognise speech"):
             await WyomingRecognizer("127.0.0.1", port).open()
 
 

@@ -252,7 +252,7 @@ async def test_tools_call_tools_three_deep_and_no_deeper() -> None:
     gate = Gate(make_tool("deeper", deeper, uses=(Capability.CALL_TOOL,)))
     result = await gate.call("deeper")
     assert len(depths) == 3
-    assert "3 deep" in str(result.data)
+    assert "3 levels deep" in str(result.data)
 
 
 async def test_a_handlers_own_audit_lines_are_kept_even_if_they_are_not_json() -> None:

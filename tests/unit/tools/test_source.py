@@ -106,9 +106,9 @@ def test_text_is_returned_without_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b'{"a": 1, "b": {"c": 1, "c": 2}}', '"c" stands twice'),
-        (b"[NaN]", "NaN is not a number"),
-        (b"[1e999]", "1e999 is not a number"),
+        (b'{"a": 1, "b": {"c": 1, "c": 2}}', '"c" appears twice'),
+        (b"[NaN]", "NaN is not a valid JSON number"),
+        (b"[1e999]", "1e999 is not a valid JSON number"),
         (rb'["\ud800"]', "surrogate"),
         (b"[" * 100_000, "nested too deeply"),
         (b"{,}", "Expecting property name"),

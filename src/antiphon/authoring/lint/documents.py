@@ -81,7 +81,7 @@ def check_summary(at: Place, summary: str) -> Iterator[Problem]:
         return
     if len(summary) > SUMMARY_CHARACTERS:
         yield at.error(
-            "", f"has {len(summary)} characters; at most {SUMMARY_CHARACTERS} are allowed, as every prompt has it"
+            "", f"has {len(summary)} characters; at most {SUMMARY_CHARACTERS} are allowed, since every prompt has it"
         )
     lines = len(summary.splitlines())
     if lines not in SUMMARY_LINES:
@@ -89,7 +89,7 @@ def check_summary(at: Place, summary: str) -> Iterator[Problem]:
 
 
 def check_document(at: Place, document: Document, arguments: Arguments | None) -> Iterator[Problem]:
-    """Without `arguments` (the schema is broken) the examples are only read."""
+    """Checks doc.md. Without `arguments` (the schema is broken) the examples are only parsed."""
     yield from _check_sections(at, document)
     for example in document.examples:
         yield from _check_example(at, example, arguments)
@@ -98,7 +98,7 @@ def check_document(at: Place, document: Document, arguments: Arguments | None) -
 
 
 def _title(heading: str) -> str:
-    """Without the closing hashes, and without what an author adds in parentheses."""
+    """Returns the title without closing hashes, and without what an author adds in parentheses."""
     title = heading.strip("# \t")
     return title.partition(" (")[0] if title.endswith(")") else title
 

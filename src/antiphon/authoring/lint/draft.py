@@ -75,7 +75,7 @@ class _Reader:
         ]
 
     def read_schema(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """schema.json, and those of its fields that are well-formed."""
+        """Returns schema.json, and those of its fields that are well-formed."""
         if SCHEMA not in self._source.files:
             return {}, {}
         at = self._at(SCHEMA)
@@ -104,18 +104,18 @@ class _Reader:
         try:
             arguments = Arguments(sound["parameters"])
         except (ValueError, TypeError):
-            # What does not compile was told just now.
+            # A schema that does not compile was already reported.
             return None, None
         try:
             return msgspec.convert({**_STAND_IN, **sound}, ToolSpec), arguments
         except msgspec.ValidationError as error:
-            # JSON Schema takes 100.0 for an integer; the contract does not.
+            # JSON Schema accepts 100.0 as an integer; the contract does not.
             message, _, field = str(error).partition(" - at `$.")
             self.problems.append(at.error(field.rstrip("`"), message))
             return None, arguments
 
     def read_code(self) -> Mapping[str, handler.Function] | None:
-        """The functions of handler.py; None if it cannot be parsed."""
+        """Returns the functions of handler.py; None if it cannot be parsed."""
         trees, problems = handler.parse_modules(self._source)
         self.problems += problems
         self.problems += handler.check_imports(self._source, trees)
@@ -139,7 +139,7 @@ class _Reader:
         writes = sound.get("category") == Category.ACTION and sound.get("sideEffects") == SideEffects.WRITES
         if writes and not asks and "requiresConfirmation" in sound:
             self.problems.append(
-                self._at(SCHEMA).warning("requiresConfirmation", "this action writes without asking; is that meant?")
+                self._at(SCHEMA).warning("requiresConfirmation", "this action writes without asking; is that intended?")
             )
 
     def read_summary(self) -> str:
@@ -151,7 +151,7 @@ class _Reader:
         return summary
 
     def read_document(self, arguments: Arguments | None) -> tuple[str, str]:
-        """doc.md, and its Examples."""
+        """Returns doc.md and its Examples."""
         text = self._text(DOCUMENT)
         if text is None:
             return "", ""
@@ -160,7 +160,7 @@ class _Reader:
         return text.strip(), document.body(documents.EXAMPLES)
 
     def read_sentences(self, spec: ToolSpec | None) -> Any:
-        """sentences.yaml as JSON would have it; None if there is none."""
+        """Returns sentences.yaml as JSON data; None if there is none."""
         text = self._text(SENTENCES)
         if text is None:
             return None
@@ -174,7 +174,7 @@ class _Reader:
             self.problems.append(at.error(line, f"is not YAML: {error.problem}"))
             return None
         except (yaml.YAMLError, TypeError, ValueError) as error:
-            self.problems.append(at.error("", f"holds what JSON cannot: {error}"))
+            self.problems.append(at.error("", f"contains a value that JSON cannot represent: {error}"))
             return None
         if spec is not None:
             self.problems += [at.error("", message) for message in sentences.check(self._source.tool_id, raw, spec)]
@@ -184,7 +184,7 @@ class _Reader:
         return Place(self._source.tool_id, name)
 
     def _text(self, name: str) -> str | None:
-        """None if there is no such file (which was said already, where one must be), or if it is not text."""
+        """Returns None if the file is not text, or missing (which was already reported if it is required)."""
         try:
             return self._source.text(name)
         except KeyError:

@@ -18,7 +18,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parse_modules(source: Source) -> tuple[dict[str, ast.Module], list[Problem]]:
-    """The syntax tree of each Python file, and what kept the others from having one."""
+    """Returns the syntax tree of each Python file, and the problems of those that cannot be parsed."""
     trees: dict[str, ast.Module] = {}
     problems: list[Problem] = []
     for name, content in source.files.items():
@@ -55,7 +55,7 @@ def check_functions(at: Place, functions: Mapping[str, Function]) -> Iterator[Pr
 
 
 def check_imports(source: Source, trees: Mapping[str, ast.Module]) -> Iterator[Problem]:
-    """A tool is self-contained: a relative import stays within its directory, and finds something there."""
+    """Checks that a tool is self-contained: a relative import must find its target within the tool's directory."""
     for name, tree in trees.items():
         at = Place(source.tool_id, name)
         folder = name.split("/")[:-1]
@@ -78,7 +78,7 @@ def _takes(function: Function, count: int) -> bool:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All statements, in order, at any depth. Several times as quick as `ast.walk`, which visits expressions too."""
+    """Yields all statements in order. This is several times as fast as `ast.walk`, which visits expressions too."""
     for block in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, block, ()):
             yield inner

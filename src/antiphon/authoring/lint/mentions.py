@@ -1,7 +1,7 @@
-"""Checks the names of tools in a tool's documentation: a model calls a tool that it reads of, even an unknown one.
+"""Checks the names of tools in a tool's documentation: a model calls a tool that it reads about, even an unknown one.
 
-Only names with an underscore are looked at: without one, a name cannot be told from a word. Whatever the tool's own
-files explain is left alone: parameters, outputs, values of the schema, what stands in fences, what its code calls so.
+Only names with an underscore are checked, since others cannot be distinguished from words. Names that the tool's own
+files explain are skipped: parameters, outputs, values of the schema, the content of fences, and names in its code.
 """
 
 import ast
@@ -19,7 +19,7 @@ SUGGESTION: Final = "suggestion"
 """The keyword with which a handler tells a model what to do after a failure."""
 
 _NAME: Final = re.compile(r"(?<![\w./:@#$%&=\\-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w/@=\\-]|[.:]\w|\(\))")
-"""A name in lower case that stands by itself: not a part of a path, a URL, a file's name or an assignment."""
+"""A lower-case name that is not a part of a path, a URL, a file name or an assignment."""
 _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _CONTRACT_WORDS: Final = frozenset({*Capability, *Category, *Mode, *SideEffects, "window_s"})
@@ -33,9 +33,9 @@ class _Mention:
 
 
 def check_mentions(source: Source, schema: Mapping[str, Any], tool_ids: Collection[str]) -> Iterator[Problem]:
-    """`tool_ids` are all tools that there are, those that are switched off among them."""
+    """Checks the mentions. `tool_ids` are all known tools, including disabled ones."""
     mentions = [*_in_documents(source), *_in_suggestions(source)]
-    # What costs the most comes last: most tools name nothing that their schema and their examples do not explain.
+    # The most expensive check comes last: for most tools, their schema and examples explain every name.
     for words_known in (lambda: tool_ids, lambda: _words_of_contract(source, schema), lambda: _words_of_code(source)):
         if mentions:
             known = frozenset(words_known())
@@ -60,7 +60,7 @@ def _in_suggestions(source: Source) -> Iterator[_Mention]:
 
 
 def _lines(source: Source, name: str) -> list[tuple[int, str, bool]]:
-    """The lines of a document with their numbers, and whether they stand in a fence."""
+    """Returns the lines of a document with their numbers, and whether they are in a fence."""
     lines: list[tuple[int, str, bool]] = []
     is_fenced = False
     for number, line in enumerate(source.files.get(name, b"").decode(errors="replace").splitlines(), 1):
@@ -71,14 +71,14 @@ def _lines(source: Source, name: str) -> list[tuple[int, str, bool]]:
 
 
 def _words_of_contract(source: Source, schema: Mapping[str, Any]) -> Iterator[str]:
-    """The words of all schemas, of this one, and of the examples in the documents."""
+    """Yields the words of all contracts, of this schema, and of the examples in the documents."""
     yield from _CONTRACT_WORDS
     yield from _words_in(schema)
     yield from _words_in([line for name in DOCUMENTS for _, line, is_fenced in _lines(source, name) if is_fenced])
 
 
 def _words_in(value: Any) -> Iterator[str]:
-    """All names in JSON or in a text: of a schema, keys and values, and those in its descriptions."""
+    """Yields all names in JSON or in a text: keys, values, and the words of descriptions."""
     match value:
         case str():
             yield from _WORD.findall(value)
@@ -97,11 +97,11 @@ def _parse(source: Source, containing: bytes = b"") -> Iterator[tuple[str, ast.M
             try:
                 yield name, ast.parse(content)
             except (SyntaxError, ValueError, RecursionError):
-                continue  # told by the check of the code
+                continue  # reported by the check of the code
 
 
 def _words_of_code(source: Source) -> Iterator[str]:
-    """What the code gives a name to, and the strings that are nothing but a name, such as the keys of a result."""
+    """Yields the names that the code defines, and the strings that are just a name, such as the keys of a result."""
     for node in (node for _, tree in _parse(source) for node in ast.walk(tree)):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
@@ -115,7 +115,7 @@ def _words_of_code(source: Source) -> Iterator[str]:
 
 
 def _suggestions(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The texts that a handler gives as suggestions, also by the name of a constant, each with its line."""
+    """Yields the texts that a handler gives as suggestions, directly or through a constant, each with its line."""
     constants = {
         target.id: node.value
         for node in tree.body

@@ -56,13 +56,13 @@ def check_schema(at: Place, field: str, schema: Schema) -> Iterator[Problem]:
         *_check_formats(at, field, parts),
         *_check_references(at, field, schema, parts),
     ]
-    # A validator can be made only of what passes these.
+    # A validator can be compiled only if these checks pass.
     problems = problems or [*_check_compiles(at, field, schema)] or [*_check_defaults(at, field, schema, parts)]
     yield from problems
 
 
 def walk(schema: object, path: Path) -> Iterator[tuple[Path, Schema]]:
-    """A schema and all schemas within it, with the path to each. What is not a schema where one belongs is left out."""
+    """Yields a schema and all schemas within it, each with its path. Anything that is not a schema is skipped."""
     if not isinstance(schema, dict):
         return
     yield path, schema
@@ -106,7 +106,7 @@ def _check_properties(at: Place, path: Path, schema: Schema) -> Iterator[Problem
 def _check_draft(at: Place, field: str, schema: Schema) -> Iterator[Problem]:
     for error in _DRAFT.iter_errors(schema):
         path = error.instance_path
-        # The draft says which types there are by `anyOf`, which makes for a message about branches.
+        # The draft lists the types with `anyOf`, so its message would be about branches.
         message = "is not a JSON type, nor a list of them" if path[-1:] == ["type"] else error.message
         yield at.error(dotted(field, *path), message)
 
@@ -136,7 +136,7 @@ def _check_references(at: Place, field: str, schema: Schema, parts: Parts) -> It
                 continue
             place = dotted(field, *path, keyword)
             if not reference.startswith("#"):
-                yield at.error(place, f'"{reference}" lies outside of this file; refer to "#/$defs/…"')
+                yield at.error(place, f'"{reference}" is outside this file; refer to "#/$defs/…"')
             elif not (reference[1:] in anchors or _points_somewhere(schema, reference[1:])):
                 yield at.error(place, f'"{reference}" points to nothing in {field}')
 

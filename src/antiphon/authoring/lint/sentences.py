@@ -14,9 +14,9 @@ from antiphon.tools.spec import ToolSpec
 
 MIN_LITERAL_WORDS: Final = 2
 SAMPLES_CROSSED: Final = 64
-"""Readings of each template that are tried on the templates of other tools."""
+"""How many readings of each template are tried on the templates of other tools."""
 FEW: Final = 4
-"""Samples that show how the words of a template grow together ("joke[s]"); its separate words are known without."""
+"""How many samples show how the words of a template combine ("joke[s]"). Its separate words are known anyway."""
 
 NEUTRAL_WORD: Final = "something"
 
@@ -71,7 +71,7 @@ def _samples(node: Node, lists: Mapping[str, SlotList], limit: int) -> list[str]
 
 
 def _check_words(template: Template, grammar: Grammar, spec: ToolSpec) -> Iterator[str]:
-    # A number is as good as a word of its own: other tools' sentences seldom have one in the same place.
+    # A number counts as a literal word, since other tools' sentences seldom have one in the same place.
     ranges = {
         f"{{{s.name}}}" for s in template.compiled.slots if isinstance(grammar.lists.get(s.list_name), RangeSlotList)
     }
@@ -95,14 +95,14 @@ def _check_arguments(template: Template, grammar: Grammar, spec: ToolSpec) -> It
     used = set().union(*sources.values())
     for name in sorted(here.keys() - used):
         if name not in properties:
-            yield f'the slot {{{name}}} is no parameter of {spec.tool_id}, and "args" does not use it'
+            yield f'the slot {{{name}}} is not a parameter of {spec.tool_id}, and "args" does not use it'
         else:
             yield from _check_kind(here[name], grammar.lists.get(here[name].list_name), properties[name])
     for name in sorted(args.keys() - properties.keys()):
-        yield f'"args" gives {name}, which is no parameter of {spec.tool_id}'
+        yield f'"args" gives {name}, which is not a parameter of {spec.tool_id}'
     siblings = [t for t in grammar.templates if t.args is template.args]
     for name in sorted(used - {slot.name for t in siblings for slot in t.compiled.slots}):
-        yield f'"args" uses {{{name}}}, which is no slot of its sentences'
+        yield f'"args" uses {{{name}}}, which is not a slot of its sentences'
     given = certain_slots(template.compiled.tree)
     for name in spec.parameters.get("required", ()):
         provided = sources[name] <= given if name in args else name in given - used
@@ -111,7 +111,7 @@ def _check_arguments(template: Template, grammar: Grammar, spec: ToolSpec) -> It
 
 
 def _check_kind(slot: Slot, listed: SlotList | None, parameter: Mapping[str, Any]) -> Iterator[str]:
-    """Nothing is coerced at the gate: words never become a number, nor a number words."""
+    """Checks that a slot gives the parameter's type, since the gate does not convert words to numbers or back."""
     kind = parameter.get("type")
     match listed:
         case RangeSlotList() if kind == "string":

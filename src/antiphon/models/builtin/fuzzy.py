@@ -67,7 +67,7 @@ SMALL_WORDS: Final = frozenset(_WORD_LIST.split())
 class FuzzyMatch:
     match: Match
     text: str
-    """What the person probably meant to say."""
+    """What the user probably meant to say."""
     score: float
     """1 means no difference."""
 
@@ -95,7 +95,7 @@ class FuzzyMatcher:
     def related(self, phrase: Phrase, tools: Container[str]) -> list[tuple[Template, str]]:
         """For each tool that has a word in common with the phrase, its nearest reading, nearest first.
 
-        A reading may ask for something else altogether. Its slots stand in it as `{name}`.
+        A reading may ask for something else altogether. Its slots appear as `{name}`.
         """
         said = [word for word, _, _ in phrase.words()][:MAX_WORDS]
         by_word = {word: self._similar_words(word) for word in said}
@@ -172,7 +172,7 @@ _Fills = tuple[tuple[int, int], ...]
 
 
 def _align(tokens: list[str], said: list[str], by_word: _SimilarWords) -> tuple[float, _Fills]:
-    """The lowest cost of making the words into the tokens, and which words each slot takes (from, up to)."""
+    """Returns the lowest cost of turning the words into the tokens, and which words each slot takes (from, up to)."""
     row: list[tuple[float, _Fills]] = [(0.0, ())]
     for word in said:
         row.append((row[-1][0] + _extra(word, at_end=False), ()))

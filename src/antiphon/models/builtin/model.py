@@ -42,7 +42,7 @@ class BuiltinModel:
 
     @property
     def _understanding(self) -> Understanding:
-        """Compiled again when the toolbox has other tools, as a registry that was reloaded has."""
+        """The compiled sentences. They are compiled again when the toolbox has other tools, as after a reload."""
         tools = self._toolbox.tools
         if self._compiled is None or self._compiled[0] is not tools:
             self._compiled = tools, Understanding(tools)
@@ -53,7 +53,7 @@ class BuiltinModel:
         self._understanding  # noqa: B018
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
-        """How complete a request the text is."""
+        """Judges how complete a request the text is."""
         return self._understanding.completeness(text, mode)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:

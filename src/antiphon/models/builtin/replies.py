@@ -17,7 +17,7 @@ TOO_LONG: Final = "That's too long for me. Please say it in fewer words."
 CONNECT_A_MODEL: Final = "To answer anything, connect a model: set model.text in antiphon.toml."
 
 SUGGESTIONS: Final = {Mode.TEXT: 3, Mode.VOICE: 1}
-"""How many sentences are suggested instead of an answer. Nobody wants to listen to three."""
+"""How many sentences are suggested instead of an answer. Listening to three would take too long."""
 EXAMPLES_FOR_HELP: Final = 6
 MAX_ITEMS_SAID: Final = 5
 MAX_CHARS_SAID: Final = 200

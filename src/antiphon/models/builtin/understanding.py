@@ -1,4 +1,4 @@
-"""Finds what a person asks for, by the sentences of all tools. Each text is understood on its own."""
+"""Finds what the user asks for, by the sentences of all tools. Each text is understood on its own."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hassil import RangeSlotList
 from antiphon.models.builtin import replies
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, FuzzyMatcher
 from antiphon.models.builtin.suggestions import Suggestions
-from antiphon.models.completeness import Completeness, could_grow, hangs
+from antiphon.models.completeness import Completeness, can_continue, is_unfinished
 from antiphon.sentences.matching import Match, Matcher, Template, match_template
 from antiphon.sentences.phrases import Phrase
 from antiphon.sentences.readings import sample
@@ -116,12 +116,14 @@ class Understanding:
         if _is_long(text):
             return Completeness.UNKNOWN
         tools = self._allowed[mode]
-        is_open = hangs(text) or any(self._matcher.could_go_on(phrase, tools) for phrase in strip_polite_words(text))
+        is_open = is_unfinished(text) or any(
+            self._matcher.could_go_on(phrase, tools) for phrase in strip_polite_words(text)
+        )
         if self._match(text, tools) is not None:
-            return Completeness.WHOLE if is_open or could_grow(text) else Completeness.OVER
+            return Completeness.EXTENDABLE if is_open or can_continue(text) else Completeness.COMPLETE
         if _is_short_remark(text):
-            return Completeness.WHOLE
-        return Completeness.BEGUN if is_open else Completeness.UNKNOWN
+            return Completeness.EXTENDABLE
+        return Completeness.PARTIAL if is_open else Completeness.UNKNOWN
 
     def _understand(self, text: str, mode: Mode) -> Understood:
         if _is_long(text):
@@ -175,7 +177,7 @@ class Understanding:
 
 
 def _is_short_remark(text: str) -> bool:
-    """A greeting, thanks or a yes may be complete, or the beginning of a request."""
+    """Whether it is a greeting, thanks or a yes, which may be complete, or the beginning of a request."""
     words = _words(text)
     return verdict(text) is not None or replies.small_talk(words) is not None or replies.asks_for_help(words)
 

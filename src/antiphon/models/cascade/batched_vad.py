@@ -80,7 +80,7 @@ class AudioStream:
                 call()
 
     def close(self) -> None:
-        """No more frames are heard, not even those that are in a batch."""
+        """Stops the stream. Frames that are already in a batch are dropped too."""
         self.is_closed = True
         self.waiting.clear()
         self._when_idle.clear()

@@ -35,7 +35,7 @@ log = get_logger(__name__)
 
 
 def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfile:
-    """What a cascade of these can do."""
+    """Returns the profile of a cascade of these two."""
     return LiveProfile(
         name=f"cascade ({model.profile.name})",
         hears=True,
@@ -91,8 +91,8 @@ class Cascade:
         self._answer: _Answer | None = None
         """The last answer that was asked for."""
         self._void: set[str] = set()
-        """Turns that were completed before an answer was asked for: the user went on, or the session lost interest. If
-        the session asks after all, it has not seen that yet."""
+        """Turns that were completed before an answer was requested: the user continued, or the session cancelled. If
+        the session requests an answer all the same, it has not seen that yet."""
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._chat.connect(context)
@@ -143,7 +143,7 @@ class Cascade:
             await self._output.close()
         await self._chat.close()
 
-    # What the user says.
+    # The user's speech.
 
     def is_answering(self) -> bool:
         return self._answer is not None and self._answer.is_under_way
@@ -220,7 +220,7 @@ class Cascade:
                 elif isinstance(event, ToolCalls):
                     speech.pause()
         except Exception:
-            # Otherwise the session would wait for the end of this answer for ever.
+            # Otherwise the session would wait forever for the end of this answer.
             log.exception("cascade_failed", model=self.profile.name)
             self._queue.put(Closed("The voice failed unexpectedly."))
             self._queue.finish()
@@ -229,19 +229,19 @@ class Cascade:
         if isinstance(event, TurnComplete) and self._answer is not None:
             self._answer.is_complete = True
         if self._recognizer is not None and isinstance(event, OutputAudio | TurnComplete):
-            # From the first sound of the answer on, whatever the user says is a turn of its own.
+            # From the first sound of the answer on, anything the user says is a new turn.
             self._recognizer.settle()
             if isinstance(event, OutputAudio):
                 self._recognizer.played(event.pcm, self.profile.output_hz)
         self._queue.put(event)
 
     def _interrupt_answer(self) -> None:
-        """The user speaks over the answer."""
+        """Stops the answer because the user speaks over it."""
         self._queue.put(Interrupted(None if self._answer is None else self._answer.turn))
         self._stop_answer()
 
     def _stop_answer(self) -> None:
-        """Nothing more is made or spoken of the answer under way, and its turn is complete."""
+        """Stops generating and speaking the current answer, and completes its turn."""
         self._chat.stop()
         answer = self._answer
         if answer is None:

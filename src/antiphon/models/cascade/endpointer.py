@@ -1,4 +1,4 @@
-"""Endpointing: when the user begins to speak, pauses, goes on and has finished, frame by frame.
+"""Endpointing: detects frame by frame when the user begins to speak, pauses, continues and has finished.
 
 Time is counted in frames of audio, not by a clock: a network that stutters does not end a sentence.
 """
@@ -15,7 +15,7 @@ FRAME_MS: Final = 32
 
 SPEECH: Final = 0.5
 STILL_SPEECH: Final = 0.35
-"""The threshold while somebody is speaking is lower, because words trail off."""
+"""The threshold while the user is speaking is lower, because words trail off."""
 ONSET_FRAMES: Final = 3
 """How many frames of speech begin a turn. A click or a door is shorter."""
 RESUME_FRAMES: Final = 2
@@ -56,7 +56,7 @@ class _State(Enum):
 
 
 def enough_frames(silence_ms: int) -> int:
-    """The number of frames that make up this much silence."""
+    """Returns the number of frames that make up this much silence."""
     return max(PAUSE_FRAMES, round(silence_ms / FRAME_MS))
 
 
@@ -118,11 +118,6 @@ class Endpointer:
         return 0 if self._speech is None else self._speech.silent * FRAME_MS
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether there is no turn, not even one that could go on."""
-        return self._speech is None
-
-    @property
     def is_open(self) -> bool:
         """Whether the user is in the middle of a turn."""
         return self._speech is not None and self._speech.state is not _State.ENDED
@@ -174,7 +169,7 @@ class Endpointer:
         return self._end_if_due(self._speech) if self._speech.state is _State.PAUSING else None
 
     def end(self) -> Signal | None:
-        """No more audio comes: what was heard is the turn. None if there is none."""
+        """Ends the turn, because no more audio comes. Returns None if there is no turn."""
         return self._end(self._speech) if self._speech is not None and self.is_open else None
 
     def drop_oldest(self, size_bytes: int) -> None:
@@ -183,7 +178,7 @@ class Endpointer:
             del self._speech.audio[:size_bytes]
 
     def settle(self) -> None:
-        """The turn is answered: speech that follows is another turn. The silence between them belongs to both."""
+        """Closes the turn when it is answered. Later speech is another turn; the silence between belongs to both."""
         if self._speech is not None:
             self._recent = deque([*self._speech.silence, *self._recent], maxlen=RING_FRAMES)
             self._speech = None

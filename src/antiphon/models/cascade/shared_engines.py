@@ -34,7 +34,7 @@ class SharedEngines:
     recognizer: Recognizer
     detector: TurnDetector
     detector_workers: Workers
-    """The threads that the detector runs in. A late verdict costs its speaker a longer silence, and others nothing."""
+    """The threads that the detector runs in. A late verdict only delays the answer to its own speaker."""
     completeness: Callable[[str], Completeness]
-    """How much of a request a text is, as far as a grammar can tell."""
+    """Judges how complete a request is, as far as a grammar can tell."""
     silences: Silences

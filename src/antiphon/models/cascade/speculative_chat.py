@@ -15,7 +15,7 @@ from antiphon.tools.call import ToolCall, number
 
 @dataclass(eq=False, slots=True)
 class _Speculation:
-    """The answer to what the user has probably said. Nothing of it is emitted, and its calls are not made."""
+    """A prepared answer to what the user has probably said. It is not emitted, and its calls are not made."""
 
     prompt: Prompt
     messages: list[tuple[Prompt, BufferedStream[Event]]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class SpeculativeChat(TextChat):
         on_first_clause: Callable[[str], None] = lambda clause: None,
         health: ModelHealth | None = None,
     ) -> None:
-        """`on_first_clause` is told how a prepared answer begins, as soon as that is known."""
+        """`on_first_clause` is called with the first clause of a prepared answer, as soon as that is known."""
         super().__init__(model, emit, health)
         self._on_first_clause = on_first_clause
         self._speculation: _Speculation | None = None
@@ -62,7 +62,7 @@ class SpeculativeChat(TextChat):
             speculation.task = self._tasks.start(self._speculate(speculation, context.prefetch))
 
     def drop(self) -> None:
-        """The user has said more: a prepared answer is not wanted."""
+        """Drops the prepared answer, because the user has said more."""
         if self._speculation is not None:
             self._speculation.cancel()
             self._speculation = None

@@ -14,14 +14,14 @@ from antiphon.speech.spoken import speakable
 from antiphon.telemetry.log import get_logger
 
 MAX_AHEAD_S: Final = 8.0
-"""How much audio may be made before it can be played: it is made in vain if the user interrupts."""
+"""How much audio may be synthesised ahead of playback. It is wasted if the user interrupts."""
 MAX_HELD_S: Final = 1.0
-"""How long audio is held back at most: a microphone can be switched off before it is known what it heard."""
+"""How long audio is held back at most, since the microphone may be switched off before the VAD decides."""
 MIN_PIECE_MS: Final = 200
 """Engines that stream send tiny pieces, which are joined up to this length. The first one is sent at once."""
 CHARACTERS_PER_S: Final = 15.0
 """The speed of ordinary speech, for engines that do not say how long a text will take."""
-FAILED: Final = "The answer could not be spoken. You can read it."
+FAILED: Final = "I couldn't speak the answer, but you can read it."
 
 log = get_logger(__name__)
 
@@ -66,14 +66,14 @@ class SpokenAnswer:
         self._enqueue(*self._clauses.finish(), event)
 
     def hold(self, held: bool) -> None:
-        """While the user may be speaking, no audio is sent."""
+        """Holds audio back while the user may be speaking."""
         if held:
             self._may_send.clear()
         else:
             self._may_send.set()
 
     def cancel(self) -> None:
-        """Nothing more of this answer is spoken or emitted."""
+        """Stops speaking. No more events of this answer are emitted."""
         self._waiting.clear()
         self._playing_until_s = 0.0
         if self._task is not None:
@@ -161,14 +161,14 @@ class SpeechOutput:
         return self._synthesizer.name
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        """From the next clause on. None is the default voice."""
+        """Sets the voice from the next clause on. None means the default voice."""
         self._voice, self._speed = voice or self._default_voice, speed
 
     def start(self, turn: str, emit: Callable[[LiveEvent], None]) -> SpokenAnswer:
         return SpokenAnswer(turn, self, emit)
 
     def prepare(self, clause: str) -> None:
-        """An answer will probably begin with this clause: its first audio is made now, if the engine has time."""
+        """Synthesises the first audio of a clause that probably begins the next answer, if the engine has time."""
         wanted = self._want(speakable(clause))
         if not wanted.text or (self._prepared is not None and self._prepared[0] == wanted):
             return
@@ -176,13 +176,13 @@ class SpeechOutput:
         self._prepared = (wanted, BufferedStream(self._order(wanted, Urgency.IDLE, goes_on=False), self.tasks, limit=1))
 
     def drop(self) -> None:
-        """The prepared audio is not wanted."""
+        """Drops the prepared audio."""
         if self._prepared is not None:
             self._prepared[1].cancel()
             self._prepared = None
 
     async def synthesize(self, spoken: str, *, goes_on: bool) -> AsyncGenerator[Sound, None]:
-        """The audio of a text. No piece is empty, and each says how much is left, if need be by a guess."""
+        """Yields the audio of a text. No piece is empty, and each says, or estimates, how much is left."""
         if not spoken:
             return
         expected_ms = len(spoken) / CHARACTERS_PER_S / self._speed * 1_000
@@ -209,7 +209,7 @@ class SpeechOutput:
         await self.tasks.aclose()
 
     def _find_prepared(self, wanted: SpeechRequest, *, goes_on: bool) -> AsyncIterator[Sound]:
-        """The audio of this text. Its first piece may have been made already."""
+        """Returns the audio of this text. Its first piece may have been prepared already."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             known, stream = prepared

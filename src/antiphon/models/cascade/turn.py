@@ -1,4 +1,4 @@
-"""One turn of the user, from the first sound until it is answered or turns out to be nothing, and who is told of it."""
+"""One turn of the user, from the first sound until it is answered or turns out to be empty, and its listener."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from antiphon.models.live import Timings
 from antiphon.speech.base import Recognizer, Urgency
 
 CAPTION_EVERY_MS: Final = 800
-"""How often the text so far is recognised at least: it also is wherever the sound stops. In a sentence of 2.8 s that
-makes five times in all."""
+"""How often the text so far is recognised at least. It is also recognised whenever the sound stops, so five times in a
+sentence of 2.8 s."""
 
 LEAD_IN: Final = bytes(PREROLL_FRAMES * FRAME_BYTES)
 CUT_WITHIN_BYTES: Final = 2 * 2 * 16_000
@@ -30,7 +30,7 @@ class Recognized(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """The recognition of the audio up to a moment, which may be under way."""
+    """The recognition of the audio up to some moment. It may still be running."""
 
     task: "asyncio.Task[Recognized]"
     audio_bytes: int
@@ -44,8 +44,8 @@ class TurnStatus(Enum):
     HEARING = auto()
     """The user is speaking, or the text is not known yet."""
     AWAITED = auto()
-    """The same, but the session has ended the audio and given the turn its id: it waits for the text, or for the news
-    that the turn is empty."""
+    """The same, but the session has ended the audio and given the turn its id. It waits for the text, or to learn that
+    the turn is empty."""
     FINAL = auto()
     """The text is final. The user may still go on."""
 
@@ -92,24 +92,24 @@ class Turn:
         return sum(part.took_ms for part in self._known)
 
     async def recognize(self, audio: bytes, urgency: Urgency) -> Recognized:
-        """The text of audio that follows the known part. Raises `SpeechError`."""
+        """Returns the text of audio that follows the known part. Raises `SpeechError`."""
         began_s = asyncio.get_running_loop().time()
         # Audio that was cut off from what came before begins with speech, and the recogniser loses its first word.
         text = await self._recognizer.recognize(LEAD_IN + audio if self._known else audio, urgency)
         return Recognized(text, (asyncio.get_running_loop().time() - began_s) * 1_000)
 
     def keep(self, part: Recognized) -> None:
-        """Adds to the known part. Its audio is to be dropped."""
+        """Adds to the known part. The caller drops its audio."""
         self._known.append(part)
         self.next_caption_ms = 0
         self.early = None
 
     def join(self, text: str) -> str:
-        """The text of the whole turn, with this as its end."""
+        """Returns the text of the whole turn, with this as its end."""
         return " ".join(filter(None, [*(part.text for part in self._known), text]))
 
     def take_early(self) -> Recognition | None:
-        """The recognition that began when the sound stopped, if it can be used."""
+        """Takes the recognition that began when the sound stopped, if it can be used."""
         early, self.early = self.early, None
         if early is not None and not early.has_failed:
             return early
@@ -117,7 +117,7 @@ class Turn:
         return None
 
     def continue_as(self, id: str) -> None:
-        """The user goes on after the text was final."""
+        """Reopens the turn under a new id, because the user continues after the text was final."""
         self.continues, self.id, self.status = self.id, id, TurnStatus.HEARING
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Turn:
 
 
 class TurnListener(Protocol):
-    """Is told what the user says."""
+    """Receives what the user says."""
 
     def is_answering(self) -> bool:
         """Whether an answer is being made or played. A noise is not enough to interrupt it."""
@@ -140,11 +140,11 @@ class TurnListener(Protocol):
         ...
 
     def on_barge_in(self) -> None:
-        """The user speaks over the answer, and begins a turn."""
+        """The user speaks over the answer and begins a turn."""
         ...
 
     def on_continued(self, turn: Turn) -> None:
-        """The user goes on with a turn that was final. It has a new id."""
+        """The user continues a turn that was final. It has a new id."""
         ...
 
     def on_caption(self, turn: Turn) -> None:
@@ -162,7 +162,7 @@ class TurnListener(Protocol):
     def on_final(self, turn: Turn, timings: Timings) -> None: ...
 
     def on_empty(self, turn: str) -> None:
-        """The session ended the audio, and there is nothing to be this turn."""
+        """The session ended the audio, but nothing was said in this turn."""
         ...
 
     def on_failure(self, turn: str | None, message: str) -> None:
@@ -171,7 +171,7 @@ class TurnListener(Protocol):
 
 
 def find_cut(audio: bytes) -> int:
-    """Where a stretch of speech is best cut: in the middle of the quietest window of its last two seconds."""
+    """Finds the best place to cut speech: the middle of the quietest window of its last two seconds."""
     start = max(0, len(audio) - CUT_WITHIN_BYTES)
     samples = np.abs(np.frombuffer(audio, np.int16)[start // 2 :].astype(np.int32))
     windows = samples[: len(samples) - len(samples) % WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)

@@ -1,4 +1,4 @@
-"""From one session's microphone audio to the text of turns. Guesses on the way save waiting at the end."""
+"""Turns one session's microphone audio into the text of turns. Early guesses save time at the end of a turn."""
 
 import asyncio
 from functools import partial
@@ -24,8 +24,8 @@ from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
 
 COMPLETE: Final = 0.7
-"""From which score of the turn detector on a turn counts as complete. It then takes 26 % of pauses for ends, and finds
-71 % of the ends (synthetic voices). At 0.5 that is 33 and 78 %, at 0.9 it is 14 and 55 %."""
+"""The score of the turn detector from which a turn counts as complete. It then takes 26 % of pauses for ends, and finds
+71 % of the ends (synthetic voices). With 0.5 it is 33 and 78 %, with 0.9 it is 14 and 55 %."""
 REUSE_AFTER_MS: Final = 6_000
 """In a turn that is longer than this, the text before a pause is kept and not recognised again."""
 MAX_AUDIO_MS: Final = 20_000
@@ -35,7 +35,7 @@ MAX_UNRECOGNIZED_MS: Final = 60_000
 STALLED_S: Final = 1.0
 """A microphone that sends nothing for this long in the middle of a turn was switched off."""
 
-NOT_UNDERSTOOD: Final = "What you said could not be recognised. Please say it again."
+NOT_UNDERSTOOD: Final = "I couldn't make out what you said. Please say it again."
 
 
 class TurnRecognizer:
@@ -63,20 +63,20 @@ class TurnRecognizer:
         self._last_audio_s = self._loop.time()
 
     def end(self, id: str) -> None:
-        """No more audio comes for now: the turn under way is over and has this id. `on_final` or `on_empty` follows."""
+        """Ends the current turn, which gets this id, since no more audio comes. `on_final` or `on_empty` follows."""
         self._stream.flush(partial(self._end, id))
 
     def expect_answer(self) -> None:
-        """What is played from now on is another answer."""
+        """Prepares for another answer to be played."""
         self._barge_in.reset()
 
     def played(self, pcm: bytes, hz: int) -> None:
-        """A piece of the answer, which the microphone may pick up."""
+        """Takes a piece of the answer, which the microphone may pick up."""
         self._barge_in.played(pcm, hz)
 
     def settle(self, id: str | None = None) -> bool:
-        """The turn is answered: speech that follows is another turn. False if there is no final turn, or if it does not
-        have the given id."""
+        """Closes the turn when it is answered; later speech is another turn. Returns False if there is no final turn,
+        or if it does not have the given id."""
         if self._turn is None or not self._turn.is_final or id not in (None, self._turn.id):
             return False
         self._drop_turn()
@@ -144,7 +144,7 @@ class TurnRecognizer:
                 self._give_up(turn)
 
     def _resume(self, turn: Turn) -> None:
-        """It was only a pause."""
+        """Continues the turn after a pause."""
         guess, turn.guess = turn.guess, None
         if self._endpointer.audio_ms > REUSE_AFTER_MS and guess is not None:
             part = result_of(guess.task)
@@ -155,7 +155,7 @@ class TurnRecognizer:
         self._listener.on_resumed()
 
     def _watch_for_stall(self, turn: Turn) -> None:
-        # One timer for the turn, which looks whether it is due: one for each frame took a twelfth of the loop's time.
+        # One timer for the whole turn: restarting a timer for each frame took a twelfth of the loop's time.
         if turn.stall_timer is None and self._endpointer.is_open:
             turn.stall_timer = self._loop.call_later(STALLED_S, self._check_stall, turn)
 
@@ -176,7 +176,7 @@ class TurnRecognizer:
             self._turn = None
 
     def _give_up(self, turn: Turn) -> None:
-        """The turn has no words."""
+        """Drops a turn without words."""
         self._drop_turn()
         if turn.is_awaited:
             self._listener.on_empty(turn.id)
@@ -184,8 +184,8 @@ class TurnRecognizer:
     # The text so far.
 
     def _update_caption(self, turn: Turn) -> None:
-        """Now and then the text so far is recognised, to be shown. Wherever the sound stops it is recognised too, since
-        that may be the end: most of the work is then done before the silence counts as a pause."""
+        """Recognises the text so far from time to time, to show it, and whenever the sound stops, since that may be the
+        end: most of the work is then done before the silence counts as a pause."""
         has_stopped, audio_ms = self._endpointer.has_sound_stopped, self._endpointer.audio_ms
         if not has_stopped:
             turn.early = None
@@ -237,7 +237,7 @@ class TurnRecognizer:
         return Recognition(turn.pause_tasks.start(turn.recognize(audio, urgency)), len(audio))
 
     async def _judge(self, turn: Turn, guess: Recognition) -> None:
-        """Decides how much silence is enough. Where the words do not tell, the turn detector does, by the sound."""
+        """Decides how much silence ends the turn: by its words or, if they do not tell, by its sound."""
         text = turn.join((await guess.task).text)
         if not text or not self._endpointer.is_open:
             return
@@ -245,9 +245,9 @@ class TurnRecognizer:
         self._listener.on_guess(turn, text)
         silences = self._engines.silences
         match self._engines.completeness(text):
-            case Completeness.OVER:
+            case Completeness.COMPLETE:
                 self._handle(self._endpointer.require_silence(silences.short_ms))
-            case Completeness.WHOLE:
+            case Completeness.EXTENDABLE:
                 self._handle(self._endpointer.require_silence(silences.middle_ms))
             case Completeness.UNKNOWN if await self._sounds_complete():
                 self._handle(self._endpointer.require_silence(silences.middle_ms))
@@ -258,7 +258,7 @@ class TurnRecognizer:
         return score >= COMPLETE
 
     async def _finish(self, turn: Turn, silence_ms: int) -> None:
-        """The user has finished. The text is usually there already."""
+        """Finishes the turn. The text is usually known already."""
         ended_s = self._loop.time()
         try:
             if turn.guess is None or turn.guess.has_failed:

@@ -1,4 +1,4 @@
-"""The models of others, behind the seams of `models/`. Each file speaks one kind of wire."""
+"""Models of providers, behind the interfaces of `models/`. Each file implements one wire format."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def open_text_model(reference: ModelReference, env: Mapping[str, str]) -> "OpenAICompatibleModel":
-    """Any model but the built-in one; close it when done. Connects to nothing yet.
+    """Opens any model except the built-in one, without connecting yet. The caller closes it.
 
     Raises `ModelError` if its package or its key is missing. Loads the package, which takes a good part of a second:
     call it when a process starts.

@@ -1,8 +1,8 @@
-"""Puts the tool calls of a streamed chat completion together, however a server cuts them up.
+"""Assembles the tool calls of a streamed chat completion, however a server splits them.
 
 Pure: fragments in, calls out. No two servers agree on how a call is streamed: OpenAI sends a name and then pieces of
 the arguments under one index; Gemini sends whole calls without an index; Ollama sent whole calls all under index 0;
-some vLLM parsers say the id and the name again with the last piece.
+some vLLM parsers repeat the id and the name with the last piece.
 """
 
 import json
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.models.bounded import MAX_CALL_CHARS, MAX_CALLS, TOO_MANY_CALLS, LimitExceeded
-from antiphon.security.surrogates import mend, mend_json
+from antiphon.security.surrogates import repair, repair_json
 from antiphon.tools.call import ToolCall
 
 NO_ARGUMENTS: Final = "{}"
@@ -30,7 +30,7 @@ class Fragment(Struct, frozen=True):
     id: str | None = None
     function: FunctionFragment | None = None
     extra_content: Any = None
-    """What the server wants to see again beside the call; Gemini's signature of its thoughts."""
+    """What the server expects back with the call, such as Gemini's thought signature."""
 
 
 class _Slot:
@@ -66,15 +66,15 @@ class Calls:
         if function.arguments:
             slot.arguments.append(function.arguments)
         if slot.extra is None:
-            slot.extra = mend_json(fragment.extra_content)
+            slot.extra = repair_json(fragment.extra_content)
 
     def finish(self) -> list[ToolCall]:
-        """A call without an id of the server's has none: the gate must know.
+        """Returns the calls. A call without an id from the server gets none, because the gate must know.
 
-        Arguments that are no JSON stay the string that they are, so that the gate can refuse them.
+        Arguments that are not JSON stay a string, so that the gate can refuse them.
         """
         return [
-            ToolCall(mend(slot.id) or None, mend(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
+            ToolCall(repair(slot.id) or None, repair(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
             for slot in self._slots
         ]
 
@@ -86,7 +86,7 @@ class Calls:
             raise LimitExceeded(f"sent tool calls with more than {MAX_CALL_CHARS >> 10} KB of arguments")
 
     def _find(self, fragment: Fragment, function: FunctionFragment) -> _Slot | None:
-        """The call that the fragment goes on with; None if it begins one."""
+        """Finds the call that the fragment continues; None if it begins one."""
         if fragment.index is None:
             last = self._slots[-1] if self._slots else None
             goes_on = last is not None and (fragment.id == last.id if fragment.id else not function.name)
@@ -94,7 +94,7 @@ class Calls:
         slot = self._by_index.get(fragment.index)
         if slot is None or (fragment.id and slot.id and fragment.id != slot.id):
             return None
-        # Without ids, a whole call that follows a whole call under the same index is told only by its shape.
+        # Without ids, a whole call after a whole call under the same index is recognised only by its shape.
         if not fragment.id and function.name and function.arguments and _is_whole("".join(slot.arguments)):
             return None
         return slot
@@ -110,7 +110,7 @@ class Calls:
 
 
 def _decode(arguments: str) -> Any:
-    arguments = mend(arguments)
+    arguments = repair(arguments)
     try:
         return msgspec.json.decode(arguments.strip() or NO_ARGUMENTS)
     except (msgspec.DecodeError, RecursionError):
@@ -118,9 +118,9 @@ def _decode(arguments: str) -> Any:
 
 
 def _decode_halves(arguments: str) -> Any:
-    """Arguments that msgspec refuses, perhaps only since they have half a surrogate pair as an escape."""
+    """Decodes arguments that msgspec refuses, perhaps only because they contain half of a surrogate pair."""
     try:
-        return mend_json(json.loads(arguments, parse_constant=_refuse_constant))
+        return repair_json(json.loads(arguments, parse_constant=_refuse_constant))
     except (ValueError, RecursionError):
         return arguments
 

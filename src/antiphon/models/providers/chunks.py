@@ -1,4 +1,4 @@
-"""The chunks of a chat completion, read from the HTTP response within limits.
+"""Reads the chunks of a chat completion from the HTTP response, within limits.
 
 The SDK's own stream has no limits, and hides whether the end mark came.
 """
@@ -22,7 +22,7 @@ from antiphon.models.providers.events import EventDecoder
 from antiphon.models.providers.failures import StreamedError
 
 SLICE_S: Final = 0.003
-"""How long the event loop is kept by a server that sends faster than it is read."""
+"""How long a server that sends faster than it is read may occupy the event loop."""
 DRAIN_S: Final = 0.1
 """How long the end of the stream is awaited after `[DONE]`, so that the connection can be used again."""
 MAX_REFUSAL_BYTES: Final = 64 * 1024
@@ -60,12 +60,12 @@ _decoder: Final = msgspec.json.Decoder(Chunk)
 
 
 async def read_chunks(response: httpx2.Response) -> AsyncGenerator[Chunk, None]:
-    """The chunks of a stream, then `DONE` if it has its end mark. Other tasks get their turn however fast it comes.
+    """Yields the chunks of a stream, then `DONE` if it has its end mark. Other tasks can run however fast it comes.
 
     Raises the SDK's errors for a broken connection, and `LimitExceeded`, `StreamedError` or `ValueError`.
     """
     if _is_compressed(response):
-        raise ValueError("the stream is compressed, although that was not asked for")
+        raise ValueError("the stream is compressed, although that was not requested")
     decoder, clock = EventDecoder(), asyncio.get_running_loop().time
     resumed_s = clock()
     try:
@@ -94,8 +94,8 @@ async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
 
 
 def _decode_all(events: Iterator[bytes]) -> Iterator[Chunk]:
-    """The chunks of one read. Words that have come together are one chunk: each piece of text costs a message to the
-    client, and a server that sends faster than it is read would keep everybody else waiting."""
+    """Yields the chunks of one read. Words that arrived together become one chunk, because each piece of text costs a
+    message to the client, and a server that sends faster than it is read would delay all other sessions."""
     words, is_done = list[str](), False
     try:
         for data in events:
@@ -111,7 +111,7 @@ def _decode_all(events: Iterator[bytes]) -> Iterator[Chunk]:
                 words = []
             yield chunk
     except Exception:
-        # What was said before it went wrong was said.
+        # The words before the error are passed on.
         if words:
             yield _say(words)
         raise
@@ -146,14 +146,14 @@ def _decode(data: bytes) -> Chunk:
 
 
 async def limit_refusal(response: httpx2.Response) -> None:
-    """A response hook of the HTTP client: the SDK would read all of what comes with a refusal."""
+    """Limits the body of a refusal. It is a response hook of the HTTP client, since the SDK would read all of it."""
     if not response.is_success:
         most = 0 if _is_compressed(response) else MAX_REFUSAL_BYTES
         response.stream = _Beginning(cast(httpx2.AsyncByteStream, response.stream), most)
 
 
 def _is_compressed(response: httpx2.Response) -> bool:
-    """What is compressed may unfold to any size, so it is not asked for, and not read."""
+    """Whether the body is compressed. It could expand to any size, so compression is neither requested nor accepted."""
     return response.headers.get("content-encoding", "identity") != "identity"
 
 

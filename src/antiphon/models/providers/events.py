@@ -1,4 +1,4 @@
-"""Server-sent events from the bytes of a model's server, with a limit on what may be waiting for its end.
+"""Decodes server-sent events from the bytes of a model's server, with a limit on the size of an event.
 
 The SDK's own decoder has no such limit: a line that never ends would fill the memory.
 """
@@ -16,7 +16,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
 class EventDecoder:
-    """For one stream: bytes in, the data of each whole event out. An event without its end is never given."""
+    """Decodes one stream: bytes in, the data of each whole event out. An event without its end is dropped."""
 
     def __init__(self) -> None:
         self._line = bytearray()

@@ -1,4 +1,4 @@
-"""What went wrong with a chat completion, in a sentence for people and in the terms of `ModelError`."""
+"""Explains what went wrong with a chat completion, as a `ModelError` with a sentence for people."""
 
 import math
 import re
@@ -12,7 +12,7 @@ import openai
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.bounded import LimitExceeded, explain_limit
 from antiphon.models.providers.references import Endpoint
-from antiphon.security.quotes import quote, tell
+from antiphon.security.quotes import add_quote, quote
 
 _RATE_WORDS: Final = re.compile(r"rate.?limit|quota|resource.?exhausted|too many requests", re.IGNORECASE)
 _WAIT_A_WHILE: Final = frozenset({408, 409, 425})
@@ -27,7 +27,7 @@ class StreamedError(Exception):
 
 
 def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
-    """`error` is the SDK's, or what came of reading the server's bytes."""
+    """Explains an error of the SDK, or one raised while the server's bytes were read."""
     match error:
         case LimitExceeded():
             return explain_limit(name, error)
@@ -43,9 +43,9 @@ def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
             code = error.body.get("code") if isinstance(error.body, dict) else None
             limited = str(code) == "429" or _RATE_WORDS.search(said) is not None
             kind = FailureKind.RATE_LIMITED if limited else FailureKind.SERVER_ERROR
-            return ModelError(tell(f"{name} broke off with an error", said), rate_limited=limited, kind=kind)
+            return ModelError(add_quote(f"{name} broke off with an error", said), rate_limited=limited, kind=kind)
         case _:
-            message = f"{name} answered with something that is no chat completion. Is {endpoint.url} the right address?"
+            message = f"{name} did not answer with a chat completion. Is {endpoint.url} the right address?"
             return ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
 
 
@@ -60,23 +60,23 @@ def _refusal(error: openai.APIStatusError, name: str, endpoint: Endpoint) -> Mod
         )
         return refused(message, retryable=False, kind=FailureKind.REDIRECTED)
     if status == 429 or (status < 500 and _RATE_WORDS.search(said)):
-        message = tell(f"{name} takes no more requests for now", said)
+        message = add_quote(f"{name} accepts no more requests for now", said)
         return refused(message, rate_limited=True, retry_after_s=retry_after_s, kind=FailureKind.RATE_LIMITED)
     if status in (401, 403):
         # The server's own words may hold a part of the key.
-        problem = "refused the API key" if endpoint.api_key else "wants an API key"
+        problem = "refused the API key" if endpoint.api_key else "requires an API key"
         return refused(f"{name} {problem}. Check {endpoint.key_variable}.", retryable=False)
     if status == 404:
-        return refused(tell(f"{name} was not found at {endpoint.url}", said), retryable=False)
+        return refused(add_quote(f"{name} was not found at {endpoint.url}", said), retryable=False)
     if status >= 500:
-        message = tell(f"{name} has a problem of its own (HTTP {status})", said)
+        message = add_quote(f"{name} had an internal error (HTTP {status})", said)
         return refused(message, retry_after_s=retry_after_s, kind=FailureKind.SERVER_ERROR)
-    message = tell(f"{name} refused the request (HTTP {status})", said)
+    message = add_quote(f"{name} refused the request (HTTP {status})", said)
     return refused(message, retryable=status in _WAIT_A_WHILE, retry_after_s=retry_after_s)
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from now. A date is compared with the server's own, so that no two clocks have to agree."""
+    """Returns seconds from now. A date is compared with the server's own, so that no two clocks have to agree."""
     value = headers.get("retry-after")
     if value is None:
         return None

@@ -4,7 +4,7 @@ The SDK sends the request, and `chunks.py` reads the answer. The SDK's `.stream(
 OpenAI sends them, and fails or mixes them up with everyone else's (`accumulator.py`). Reasoning is skipped.
 
 An answer is whole if the server gave a `finish_reason` or `[DONE]`. Several send only one of them, and "stop" with tool
-calls, so neither is asked for more.
+calls, so neither alone is required.
 
 This module needs the package `openai`; `open_text_model` says so if it is missing.
 """
@@ -33,7 +33,7 @@ from antiphon.models.providers.accumulator import Calls
 from antiphon.models.providers.chunks import DONE, Choice, Chunk, limit_refusal, read_chunks
 from antiphon.models.providers.failures import StreamedError, explain
 from antiphon.models.providers.references import ModelReference, Provider
-from antiphon.security.surrogates import Mender
+from antiphon.security.surrogates import StreamRepairer
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
@@ -42,7 +42,7 @@ CHUNK_TIMEOUT_S: Final = 60.0
 """The longest silence of a server; before its first chunk a local one may be loading the model."""
 
 # Gemini 3 refuses a history in which a message's first call has no signature. This value, which Google documents for
-# calls that another model made, or nobody (a confirmed one), passes.
+# calls that another model, or no model (a confirmed call), made, is accepted.
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 
 
@@ -61,24 +61,24 @@ class OpenAICompatibleModel:
             # The SDK's own retries would hide a rate limit for minutes.
             max_retries=0,
             timeout=openai.Timeout(chunk_timeout_s, connect=CONNECT_TIMEOUT_S),
-            # A proxy of the environment is for the world outside; on loopback it would be another machine's loopback.
+            # A proxy must not be used for loopback addresses: it would resolve them to its own machine.
             http_client=openai.DefaultAsyncHttpxClient(
                 trust_env=not endpoint.is_loopback,
-                # The key and the conversation are for the server of the settings, and for no other.
+                # The key and the conversation must not be sent to any other server.
                 follow_redirects=False,
                 event_hooks={"response": [limit_refusal]},
             ),
         )
         self._headers: dict[str, Any] = {"Accept-Encoding": "identity"}
         if not endpoint.api_key:
-            # The SDK insists on a key, so without one the header is taken out again.
+            # The SDK requires a key, so without one the header is removed again.
             self._headers["Authorization"] = openai.Omit()
 
     async def aclose(self) -> None:
         await self._client.close()
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        calls, text, usage = Calls(), Mender(), None
+        calls, text, usage = Calls(), StreamRepairer(), None
         is_empty, finish_reason = True, None
         try:
             async with aclosing(self._chunks(prompt)) as chunks:
@@ -114,9 +114,7 @@ class OpenAICompatibleModel:
         """Raises `ModelError` if the message is not whole."""
         if is_empty:
             # A page of another server, or a whole completion from one that cannot stream.
-            message = (
-                f"{self.profile.name} answered with no stream of chunks. Is {self._endpoint.url} the right address?"
-            )
+            message = f"{self.profile.name} did not stream its answer. Is {self._endpoint.url} the right address?"
             raise ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
         # A call that ran into the server's limit of tokens lacks arguments, or has half of them.
         if finish_reason is None or (finish_reason == "length" and has_calls):
@@ -124,7 +122,7 @@ class OpenAICompatibleModel:
             raise ModelError(message, kind=FailureKind.CUT_OFF)
 
     async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """Asks once more if the connection breaks before anything came: a kept one may have died unnoticed."""
+        """Retries once if the connection breaks before the first chunk: a pooled connection may have died unnoticed."""
         may_retry = True
         while True:
             try:
@@ -184,7 +182,7 @@ class OpenAICompatibleModel:
         return entries
 
     def _mark(self, call: ToolCall) -> ToolCall:
-        """Says whose the extra content is: OpenAI refuses a message with Gemini's, after a change of models."""
+        """Marks whose extra content it is: after a change of models, OpenAI refuses a message with Gemini's."""
         if call.extra is None:
             return call
         return msgspec.structs.replace(call, extra={"model": self.profile.name, "extra_content": call.extra})

@@ -23,7 +23,7 @@ FORMS: Final = (
 
 
 class ModelReferenceError(AntiphonError):
-    """A text that names no model."""
+    """The text does not name a model."""
 
     code = "model_reference"
 
@@ -44,10 +44,10 @@ KEY_VARIABLES: Final[Mapping[Provider, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model's server is, and what opens it."""
+    """The address of a model's server, and its key."""
 
     url: str
-    """Up to and without `/chat/completions`."""
+    """The address without `/chat/completions`."""
     key_variable: str
     """Where the key comes from, for messages."""
     api_key: str | None = field(repr=False)
@@ -59,7 +59,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """Its text is what the settings say."""
+    """A model as named in the settings; `str` gives that name."""
 
     provider: Provider
     model: str = ""
@@ -73,13 +73,13 @@ class ModelReference:
 
     @property
     def public_name(self) -> str:
-        """Without the address of its server, which strangers need not know."""
+        """The name without the address of its server, which clients need not know."""
         return f"{self.provider}:{self.model}" if self.model else str(self.provider)
 
     def endpoint(self, env: Mapping[str, str]) -> Endpoint:
-        """The server of any model but the built-in one, with its key from the environment.
+        """Returns the server of any model except the built-in one, with its key from the environment.
 
-        Raises `ModelError` if a server that is known to want a key would get none.
+        Raises `ModelError` if the key is missing for a server that is known to require one.
         """
         variable = KEY_VARIABLES[self.provider]
         try:
@@ -118,17 +118,17 @@ def _default_url(provider: Provider, env: Mapping[str, str]) -> str:
 
 
 def _ollama_url(host: str) -> str:
-    """`OLLAMA_HOST` as Ollama's own client reads it: a host, a port, both, or a URL."""
+    """Reads `OLLAMA_HOST` as Ollama's own client does: a host, a port, both, or a URL."""
     host = host.strip().rstrip("/")
     try:
         parts = urlsplit(host if "://" in host else f"http://{host}")
         port = parts.port
     except ValueError as error:
         raise ModelError(
-            f"{OLLAMA_HOST_VARIABLE} is {host!r}, which is no address: {error}.", retryable=False
+            f"{OLLAMA_HOST_VARIABLE} is {host!r}, which is not an address: {error}.", retryable=False
         ) from error
     name = parts.hostname or "127.0.0.1"
-    # The variable is also what the server listens on: on all addresses means on this machine.
+    # Ollama's server uses the same variable, where a wildcard address means that it is on this machine.
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
     bracketed = f"[{name}]" if ":" in name else name
     default_port = f":{OLLAMA_PORT}" if "://" not in host else ""

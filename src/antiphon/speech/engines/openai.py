@@ -11,7 +11,7 @@ import httpx2
 import openai
 
 from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, leads_here
-from antiphon.security.quotes import quote, tell
+from antiphon.security.quotes import add_quote, quote
 from antiphon.sound_format import MICROPHONE_HZ, write_wav
 from antiphon.speech.base import Sound, SpeechBusy, SpeechError, Urgency, Voice, is_silent
 from antiphon.speech.references import OpenAIServer
@@ -90,15 +90,15 @@ class _Service:
         match status:
             case 401 | 403:
                 # The server's message may contain part of the key.
-                problem = "refused the API key" if self.key else "wants an API key"
+                problem = "refused the API key" if self.key else "requires an API key"
                 return SpeechError(f"{self.name} {problem}. Check {OPENAI_KEY}.")
             case 404:
-                return SpeechError(tell(f"{self.name} was not found at {self.url}", said))
+                return SpeechError(add_quote(f"{self.name} was not found at {self.url}", said))
             case 429:
-                return SpeechBusy(tell(f"{self.name} takes no more requests for now", said))
+                return SpeechBusy(add_quote(f"{self.name} accepts no more requests for now", said))
             case _ if status >= 500:
-                return SpeechError(tell(f"{self.name} has a problem of its own (HTTP {status})", said))
-        return SpeechError(tell(f"{self.name} refused the request (HTTP {status})", said))
+                return SpeechError(add_quote(f"{self.name} had an internal error (HTTP {status})", said))
+        return SpeechError(add_quote(f"{self.name} refused the request (HTTP {status})", said))
 
 
 class OpenAIRecognizer:

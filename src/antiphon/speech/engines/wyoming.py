@@ -154,7 +154,7 @@ class WyomingRecognizer:
     async def open(self) -> None:
         """Checks that the server recognises speech; optional. Raises `SpeechError`."""
         if not (await self._server.describe()).asr:
-            raise SpeechError(f"{self.name} recognises no speech. Set speech.stt to a server that does.")
+            raise SpeechError(f"{self.name} does not recognise speech. Set speech.stt to a server that does.")
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         if not pcm:
@@ -172,7 +172,7 @@ class WyomingRecognizer:
             return text.strip()
 
     async def aclose(self) -> None:
-        """Nothing is open between requests."""
+        """Does nothing: no connection is open between requests."""
 
 
 class WyomingSynthesizer:
@@ -244,7 +244,7 @@ class WyomingSynthesizer:
             yield Sound(pcm, None)
 
     async def aclose(self) -> None:
-        """Nothing is open between requests."""
+        """Does nothing: no connection is open between requests."""
 
 
 def _refusal(name: str, event: Event) -> SpeechError:

@@ -1,4 +1,4 @@
-"""Rewrites text for speech: what is written for the eye is said as a person would say it, or left out.
+"""Rewrites text for speech: symbols and markup are spoken as a person would say them, or left out.
 
 Only what voices read badly is rewritten. They read plain numbers, times such as "10:30", percentages and "+" well.
 """

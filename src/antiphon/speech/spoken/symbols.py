@@ -104,5 +104,5 @@ def speak_abbreviations(text: str) -> str:
 
 
 def _space_letters(letters: re.Match[str]) -> str:
-    """ "U.S." as "U S", with its full stop where the text ends: it is that of the sentence too."""
+    """Writes "U.S." as "U S", and keeps the full stop at the end of the text, where it also ends the sentence."""
     return letters[1].replace(".", " ").strip() + ("." if letters[2] is not None else "")

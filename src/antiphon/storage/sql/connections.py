@@ -26,7 +26,7 @@ class Worker(Protocol):
     def dialect(self) -> str: ...
 
     async def run(self, work: Callable[[Connection], Done], *, in_transaction: bool = False) -> Done:
-        """Each statement commits by itself, or all of them at the end if the work is `in_transaction`.
+        """Runs the work. Each statement commits by itself, or all of them at the end if it is `in_transaction`.
 
         Work is never interrupted: a caller that is cancelled waits for it.
         """

@@ -23,7 +23,7 @@ _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 
 
 class Database:
-    """The stores of one database. Whoever opens it must close it."""
+    """The stores of one database. The caller that opens it must close it."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -19,7 +19,7 @@ _HOLD: Final = (
 
 
 def check_fence(connection: Connection, fence: Fence | None) -> None:
-    """Raises `Fenced` if the lease was lost; otherwise nobody can take it until the transaction ends."""
+    """Raises `Fenced` if the lease was lost; otherwise it cannot be taken until the transaction ends."""
     if fence is None:
         return
     if connection.scalar(_HOLD, {"session": fence.session_id, "token": fence.lease_token}) is None:

@@ -83,7 +83,7 @@ class SqliteWorker:
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
             self._perform(job)
-            # The loop may be closed already, and then nobody waits for the result.
+            # The loop may be closed already, and then the result is not needed.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(job.done.set_result, None)
         if self._connection is not None:

@@ -1,7 +1,7 @@
 """Arithmetic on Python's syntax tree: numbers only, and every operation bounded before it is done.
 
 Whole numbers and decimals are exact (0.1 + 0.2 is 0.3): they are fractions until a root, a logarithm or the like
-needs floating point. `eval` and its look-alikes are no option: `3999999**3999999` alone hangs them.
+needs floating point. `eval` and similar functions are not safe to use: `3999999**3999999` alone hangs them.
 """
 
 import ast
@@ -15,7 +15,7 @@ Number = Fraction | float
 """Exact where possible; a float comes from an irrational function, and is always finite."""
 
 MAX_SOURCE_CHARACTERS: Final = 2_000
-"""More than the 500 of a question: words become longer when they are written as an expression."""
+"""More than the 500 characters of a question, because an expression can be longer than the words it came from."""
 MAX_NODES: Final = 200
 MAX_BITS: Final = 4_096
 MAX_LITERAL_EXPONENT: Final = 1_233
@@ -32,7 +32,7 @@ DIVISION_BY_ZERO: Final = "A number can't be divided by zero."
 
 
 def parse(source: str) -> ast.expr:
-    """The syntax tree of an expression, its literals as exact fractions. What it holds besides is for `evaluate`."""
+    """Returns the syntax tree of an expression, with its literals as exact fractions. `evaluate` checks the rest."""
     source = source.strip()
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise CalculationError(TOO_LONG)
@@ -49,13 +49,13 @@ def parse(source: str) -> ast.expr:
     for node in nodes:
         if isinstance(node, ast.Constant):
             text = source[node.col_offset : node.end_col_offset]
-            # Not part of the type that a constant of Python can have, but of ours.
+            # Python's type stubs do not allow a fraction as a constant, but our evaluator does.
             node.value = _read_literal(node.value, text)  # type: ignore[assignment]
     return tree
 
 
 def _read_literal(value: object, text: str) -> Fraction:
-    """The literal as it was written: Python's own float has forgotten some of its digits."""
+    """Reads the literal as it was written, because Python's float has lost some of its digits."""
     if type(value) is int:
         return _bounded(Fraction(value))
     if type(value) is not float:
@@ -64,7 +64,7 @@ def _read_literal(value: object, text: str) -> Fraction:
         decimal = Decimal(text)
     except InvalidOperation:
         raise CalculationError(TOO_LARGE) from None
-    # Asked before it is a fraction: 1e999999999 would be one with a billion digits.
+    # Checked before the conversion to a fraction, since 1e999999999 would have a billion digits.
     if abs(decimal.adjusted()) > MAX_LITERAL_EXPONENT:
         raise CalculationError(TOO_LARGE)
     return _bounded(Fraction(decimal))
@@ -114,7 +114,7 @@ def _call(name: str, values: list[Number]) -> Number:
 
 
 def _settle(operation: Callable[[], Number]) -> Number:
-    """The value of an operation, with whatever is wrong with it told in a sentence."""
+    """Returns the value of an operation. Raises `CalculationError` with a sentence if it has none."""
     try:
         value = operation()
     except ZeroDivisionError:
@@ -122,7 +122,7 @@ def _settle(operation: Callable[[], Number]) -> Number:
     except OverflowError:
         raise CalculationError(TOO_LARGE) from None
     except ValueError:
-        raise CalculationError("That has no value.") from None
+        raise CalculationError("That doesn't have a value.") from None
     if isinstance(value, Fraction):
         return _bounded(value)
     if not math.isfinite(value):
@@ -139,7 +139,7 @@ def _bounded(value: Fraction) -> Fraction:
 def _multiply(left: Number, right: Number) -> Number:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         bits = left.numerator.bit_length() + right.numerator.bit_length()
-        # Only whole numbers: a fraction may shrink again, and what two bounded numbers make is small anyway.
+        # Only whole numbers are checked: a fraction may shrink again, and the product of two bounded numbers is small.
         if left.denominator == right.denominator == 1 and bits > MAX_BITS + 1:
             raise CalculationError(TOO_LARGE)
     return left * right
@@ -148,7 +148,7 @@ def _multiply(left: Number, right: Number) -> Number:
 def _power(base: Number, exponent: Number) -> Number:
     if isinstance(exponent, Fraction) and exponent.denominator == 1 and isinstance(base, Fraction):
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        # The least that the result can have. For 0, 1 and -1 it is nothing, whatever the exponent.
+        # The least number of bits the result can have. For 0, 1 and -1 it is 0, whatever the exponent.
         if abs(exponent.numerator) * (bits - 1) > MAX_BITS:
             raise CalculationError(TOO_LARGE)
         return base**exponent.numerator
@@ -169,7 +169,7 @@ def _sqrt(value: Number) -> Number:
 
 def _log(value: Number, base: Number = Fraction(10)) -> Number:
     if base == 1:
-        raise CalculationError("There is no logarithm to the base of 1.")
+        raise CalculationError("A logarithm can't have a base of 1.")
     if base == 10:
         return math.log10(_positive(value))
     return math.log(_positive(value)) / math.log(_positive(base))
@@ -199,22 +199,22 @@ def _factorial(value: Number) -> Number:
 
 
 def _round(value: Number, digits: Number = Fraction(0)) -> Number:
-    """Half goes away from zero, as taught in school; Python's own goes to the even neighbour."""
+    """Rounds half away from zero, as taught in school. Python's `round` goes to the even neighbour."""
     if digits != math.floor(digits):
-        raise CalculationError("A number is rounded to a whole number of digits.")
+        raise CalculationError("I can only round to a whole number of digits.")
     step = Fraction(_power(Fraction(10), Fraction(digits)))
     scaled = math.floor(abs(Fraction(value)) * step + Fraction(1, 2)) / step
     return scaled if value >= 0 else -scaled
 
 
 def _without_noise(value: float) -> float:
-    """The sine of pi is nothing, not 1.2e-16."""
+    """Removes rounding errors: the sine of pi is 0, not 1.2e-16."""
     return round(value, 15)
 
 
 def _tan(value: Number) -> Number:
     if not _without_noise(math.cos(value)):
-        raise CalculationError("There is no tangent of a right angle.")
+        raise CalculationError("A right angle doesn't have a tangent.")
     return _without_noise(math.tan(value))
 
 
@@ -252,4 +252,4 @@ FUNCTIONS: Final[dict[str, tuple[int, int, Callable[..., Number]]]] = {
     "mod": (2, 2, lambda left, right: left % right),
     "percent": (1, 1, lambda value: value / 100),
 }
-"""The fewest and the most numbers each takes, and what it does. Angles are radians."""
+"""For each function, the fewest and the most arguments, and the implementation. Angles are in radians."""

@@ -15,11 +15,11 @@ from .phrases import read_expression
 from .wording import describe
 
 EXACT_DIGITS: Final = 15
-"""What a client's floating point number holds of an exact decimal."""
+"""How many digits of an exact decimal a client's floating point number can hold."""
 FLOAT_DIGITS: Final = 12
 """The last digits of a float are noise: the square root of 2, squared, is 2.0000000000000004."""
 LARGEST_JSON_INTEGER: Final = 2**53
-"""Beyond it JavaScript loses digits."""
+"""Beyond this, JavaScript loses digits."""
 LARGEST_JSON_EXPONENT: Final = 307
 
 HOW_TO_ASK: Final = (
@@ -41,7 +41,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def _round(value: Number) -> int | Decimal:
-    """A whole number as it is, anything else to the digits that mean something."""
+    """Returns a whole number unchanged, and anything else rounded to its significant digits."""
     if isinstance(value, Fraction):
         if value.denominator == 1:
             return value.numerator
@@ -52,7 +52,7 @@ def _round(value: Number) -> int | Decimal:
 
 
 def _write(value: int | Decimal) -> int | float | str:
-    """A JSON number, or a string of digits where a client's floating point would change or lose the value."""
+    """Returns a JSON number, or a string of digits where a client's floating point would change the value."""
     if isinstance(value, int):
         return value if abs(value) <= LARGEST_JSON_INTEGER else str(value)
     return float(value) if abs(value.adjusted()) <= LARGEST_JSON_EXPONENT else str(value)

@@ -1,4 +1,4 @@
-"""An expression said back in words, where words alone leave no doubt about it."""
+"""Puts an expression into words, if the words are unambiguous."""
 
 import ast
 from decimal import Decimal
@@ -10,10 +10,10 @@ from antiphon.words.speech import speak_number
 from .evaluator import is_percent
 
 MAX_SPOKEN_CHARACTERS: Final = 100
-"""A longer question is not said again: nobody listens that long for an answer."""
+"""A longer question is not repeated, so that the answer comes soon."""
 
 _SUM, _PRODUCT, _SIGNED, _POWER, _SINGLE = range(5)
-"""How tightly the words hold together, loosest first."""
+"""Precedence, lowest first."""
 
 _OPERATIONS: Final[dict[type[ast.operator], tuple[str, int]]] = {
     ast.Add: ("plus", _SUM),
@@ -42,11 +42,11 @@ _FUNCTIONS: Final = {
 
 
 class _Unclear(Exception):
-    """The words would need parentheses, which nobody hears."""
+    """The words would need parentheses, which cannot be heard."""
 
 
 def describe(tree: ast.expr) -> str | None:
-    """The expression in words; None for a plain number, and for what is too long or unclear without parentheses."""
+    """Returns the expression in words; None if it is a plain number, too long, or unclear without parentheses."""
     if isinstance(tree, ast.Constant | ast.Name):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A date so many days after or before another."""
+"""Finds the date a number of days before or after another."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
     except OverflowError:
         return fail(
             ErrorType.VALIDATION,
-            "That date is beyond the calendar.",
+            "That date is outside the calendar I know.",
             suggestion="The result must lie between the years 1 and 9999.",
         )
     verb = "was" if day < today else "is"

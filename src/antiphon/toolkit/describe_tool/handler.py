@@ -11,7 +11,7 @@ from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
 
 NEAR_ENOUGH: Final = 60
-"""Of 100. Two names that have nothing to do with each other reach about 45 by the letters they share."""
+"""The least similarity, out of 100. Two unrelated names reach about 45 through the letters they share."""
 
 _SUMMARY: Final = re.compile(r"^## Summary\s+(.+?[.!?])(?:\s|$)", re.MULTILINE | re.DOTALL)
 
@@ -35,7 +35,7 @@ def _find_nearest(tool_id: str, known: Sequence[str]) -> str | None:
 
 
 def _speak(tool_id: str, documentation: str) -> str:
-    """The first sentence of its summary: the rest is for reading."""
+    """Returns the first sentence of the summary. The rest is meant to be read."""
     summary = _SUMMARY.search(documentation)
     words = " ".join(summary[1].replace("`", "").split()) if summary else "I have its documentation."
     return f"About {tool_id.replace('_', ' ')}: {words}"

@@ -1,4 +1,4 @@
-"""From voice back to text."""
+"""Ends the call and returns to text."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import After, ToolResult, ok

@@ -1,4 +1,4 @@
-"""Where e-mail addresses, phone numbers and links stand in a text.
+"""Finds e-mail addresses, phone numbers and links in a text.
 
 No pattern can take long, whatever the text: repetitions are bounded or possessive, and a match begins only where the
 thing itself can begin.
@@ -51,7 +51,7 @@ _PHONE_DIGITS: Final = range(6, 16)
 
 
 def find_links(text: str) -> Iterator[Found]:
-    """In order. Those to LinkedIn may lack their scheme."""
+    """Yields the links in order. Links to LinkedIn may lack their scheme."""
     both = [*_LINK.finditer(text), *_LINKEDIN.finditer(text)]
     end = 0
     for match in sorted(both, key=re.Match.start):
@@ -78,7 +78,7 @@ def _host(link: str) -> str:
 
 
 def _trim(link: str) -> str:
-    """Without the full stop or the bracket of the sentence around it; "/Ulm_(city)" keeps its own."""
+    """Removes the full stop or bracket of the sentence around the link; "/Ulm_(city)" keeps its own."""
     while link:
         last = link[-1]
         opening = _BRACKETS.get(last)
@@ -108,5 +108,5 @@ def find_phones(text: str) -> Iterator[Found]:
 
 
 def digits(phone: str) -> str:
-    """What two ways of writing the same number have in common."""
+    """Returns the digits, which two ways of writing the same number have in common."""
     return "".join(char for char in phone if char.isdigit())

@@ -21,7 +21,7 @@ SPOKEN_KINDS: Final = {
 async def execute(args: Args, context: Context) -> ToolResult:
     text: str = args["text"]
     links = list(find_links(text))
-    # What is inside a link is no contact of its own, and what is inside an address no phone number.
+    # An address inside a link is not a contact of its own, and digits inside an address are not a phone number.
     text = _blank_out(text, links)
     emails = list(find_emails(text))
     phones = find_phones(_blank_out(text, emails))
@@ -37,7 +37,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def _blank_out(text: str, places: Iterable[Found]) -> str:
-    """The same length, so that places in it are places in the original."""
+    """Blanks out the places. The text keeps its length, so that positions stay valid."""
     parts: list[str] = []
     at = 0
     for _, start, end in places:
@@ -56,5 +56,5 @@ def _distinct(values: Iterable[str], identity: Callable[[str], str]) -> list[str
 def _speak(data: Mapping[str, list[Any]]) -> str:
     counts = [f"{len(found)} {SPOKEN_KINDS[kind][len(found) > 1]}" for kind, found in data.items() if found]
     if not counts:
-        return "I found no contacts in that text."
+        return "I didn't find any contacts in that text."
     return f"I found {' and '.join(filter(None, [', '.join(counts[:-1]), counts[-1]]))}."

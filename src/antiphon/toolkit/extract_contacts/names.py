@@ -1,4 +1,4 @@
-"""Names of people, where the text leaves no doubt: beside an e-mail address, or after a label."""
+"""Finds names of people where they are unambiguous: beside an e-mail address, or after a label."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Person(NamedTuple):
 
 
 def find_people(text: str, emails: list[Found]) -> Iterator[Person]:
-    """In the order of the text."""
+    """Yields people in the order of the text."""
     found: list[tuple[int, Person]] = []
     for address in emails:
         if name := _name_before(text, address.start):
@@ -41,7 +41,7 @@ def find_people(text: str, emails: list[Found]) -> Iterator[Person]:
 
 
 def _name_before(text: str, at: int) -> str | None:
-    """The name that an address belongs to: Jane Doe <…>, Jane Doe (…), Jane Doe, …, Jane Doe: …"""
+    """Finds the name that an address belongs to: Jane Doe <…>, Jane Doe (…), Jane Doe, …, Jane Doe: …"""
     before = text[max(0, at - WINDOW_CHARACTERS) : at].rpartition("\n")[2].rstrip(" \t")
     if not before or before[-1] not in "<(,:-–[":
         return None
@@ -59,7 +59,7 @@ def _name_before(text: str, at: int) -> str | None:
 
 
 def _are_name(words: list[str]) -> bool:
-    """Capitalised words, with small ones such as "van" between them."""
+    """Whether the words are capitalised, apart from particles such as "van" between them."""
     return all(
         _WORD.fullmatch(word) and word.lower() not in _NOT_NAMES and (word[0].isupper() or word in _PARTICLES)
         for word in words

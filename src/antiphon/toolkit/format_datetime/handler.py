@@ -1,4 +1,4 @@
-"""A date and time, written out in a chosen style."""
+"""Writes a date and time in a chosen style."""
 
 from datetime import date, datetime
 from enum import StrEnum
@@ -40,7 +40,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
         try:
             when = when.astimezone(place.zone)
         except OverflowError:
-            return _refuse("That is beyond the calendar.", "It must lie between the years 1 and 9999.")
+            return _refuse("That date is outside the calendar I know.", "It must lie between the years 1 and 9999.")
     elif style is Style.TIME:
         return _refuse(
             f"{args['datetime']} is a day without a time.",

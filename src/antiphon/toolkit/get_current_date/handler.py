@@ -1,4 +1,4 @@
-"""Today's date, here or in another place."""
+"""Tells today's date, here or in another place."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
@@ -17,7 +17,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
             suggestion='Name a large city, such as "Sydney", or an IANA zone, such as "Australia/Sydney".',
         )
     today = context.clock.now(place.zone).date()
-    # The year too: somebody who asks for the date may be filling in a form.
+    # The year is included because the user may be filling in a form.
     words = f"{today:%A}, {today:%B} {ordinal(today.day)}, {today.year}"
     data = {
         "date": today.isoformat(),

@@ -1,4 +1,4 @@
-"""The time of day, here or in another place."""
+"""Tells the time of day, here or in another place."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType

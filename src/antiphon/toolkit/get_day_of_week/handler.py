@@ -1,4 +1,4 @@
-"""The weekday of a date."""
+"""Tells the weekday of a date."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType

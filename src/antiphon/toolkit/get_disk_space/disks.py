@@ -1,4 +1,4 @@
-"""The local disks, each once, by a name that tells nobody's name."""
+"""Lists the local disks, each once, under names that do not contain a user's name."""
 
 import os
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ import psutil
 
 ROOT: Final = os.path.abspath(os.sep)
 IMAGES: Final = frozenset({"squashfs", "erofs", "cramfs", "iso9660", "udf", "romfs"})
-"""File systems made once and mounted read-only: always full, and nobody can write to them."""
+"""Read-only image file systems. They are always full and cannot be written to."""
 SYSTEM_VOLUMES: Final = "/System/Volumes/"
 """Where macOS shows the container of `/` a second time, in parts."""
 
@@ -35,7 +35,7 @@ class Disk:
 
 
 def read_disks() -> list[Disk]:
-    """The main disk first. A disk that sleeps may take seconds to answer, so call it in a worker thread."""
+    """Returns the disks, the main one first. A sleeping disk may take seconds, so call this in a worker thread."""
     mounts = [Mount(p.device, p.mountpoint, p.fstype) for p in psutil.disk_partitions(all=False)]
     chosen = choose_mounts((m for m in mounts if os.path.isdir(m.path)), ROOT)
     disks = [disk for path in dict.fromkeys([ROOT, *chosen]) if (disk := measure(path))]
@@ -51,7 +51,7 @@ def measure(path: str) -> Disk | None:
 
 
 def choose_mounts(mounts: Iterable[Mount], root: str) -> list[str]:
-    """Paths of the file systems that hold files, one for each device: the root if it can be, else the shortest."""
+    """Returns the paths of file systems that hold files, one per device: the root if possible, else the shortest."""
     by_device: dict[str, str] = {}
     for mount in sorted(mounts, key=lambda m: (m.path != root, len(m.path), m.path)):
         if _holds_files(mount):
@@ -60,15 +60,15 @@ def choose_mounts(mounts: Iterable[Mount], root: str) -> list[str]:
 
 
 def drop_shares(disks: list[Disk]) -> list[Disk]:
-    """Without what lies on the first one's disk, for a first one that is an overlay and does not name its disk.
+    """Removes the disks that share the first one's device, if the first is an overlay that does not name its device.
 
-    In a container, volumes are mounted from the very disk that the overlay lies on. They are known by their size.
+    In a container, volumes are mounted from the same disk that the overlay is on. They are recognised by their size.
     """
     return [disk for n, disk in enumerate(disks) if n == 0 or disk.total_bytes != disks[0].total_bytes]
 
 
 def name_mount(path: str) -> str:
-    """The path without a user's name in it."""
+    """Returns the path without a user's name in it."""
     match PurePosixPath(path).parts:
         case ("/", "home" | "Users" as homes, _, *_):
             return f"/{homes}"

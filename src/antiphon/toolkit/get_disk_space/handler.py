@@ -11,7 +11,7 @@ from .disks import Disk, read_disks
 
 BYTES_PER_GB: Final = 2**30
 BOOT: Final = ("/boot", "/efi")
-"""Small partitions that hold a kernel: worth a line in the table, not a word in a call."""
+"""Small boot partitions, which are listed in the table but not mentioned aloud."""
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
@@ -54,7 +54,7 @@ def speak_free(disk: Disk) -> str:
 
 
 def speak_size(size_bytes: int) -> str:
-    """Three figures at most: "53 gigabytes", "1.8 terabytes"."""
+    """Returns a size with at most three digits: "53 gigabytes", "1.8 terabytes"."""
     gigabytes = size_bytes / BYTES_PER_GB
     # From 999.5 on it would be rounded to "1000 gigabytes".
     if gigabytes >= 999.5:

@@ -9,8 +9,8 @@ import psutil
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok
 
-# The kernel counts in ticks of 10 ms, so a shorter sample is coarse. A longer one takes up time that a busy machine,
-# of which this is most often asked, needs to come back within the budget of 300 ms.
+# The kernel counts in ticks of 10 ms, so a shorter sample is coarse. A longer one could exceed the budget of 300 ms on
+# a busy machine, which is when users ask this most often.
 SAMPLE_S: Final = 0.1
 BYTES_PER_GB: Final = 2**30
 
@@ -27,7 +27,7 @@ class Usage:
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
-    # psutil sleeps through its sample, so it does that in a worker thread.
+    # psutil sleeps while it samples, so it runs in a worker thread.
     usage = await asyncio.to_thread(read_usage)
     return ok(
         asdict(usage) | {"load_average": list(usage.load_average)},

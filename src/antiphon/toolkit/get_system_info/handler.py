@@ -1,4 +1,4 @@
-"""What computer the server runs on."""
+"""Describes the computer that the server runs on."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from .machine import Machine, read_machine
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
-    # Several small files are read, which a loaded machine may take its time over.
+    # Reading several small files may be slow on a loaded machine.
     machine = await asyncio.to_thread(read_machine)
     return ok(
         {

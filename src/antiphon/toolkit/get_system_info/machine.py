@@ -1,4 +1,4 @@
-"""The facts of a computer that stay the same until it is rebuilt."""
+"""Reads the facts about a computer that do not change while it runs."""
 
 import platform
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def system_name() -> str:
 
 
 def read_processor(cpuinfo: Path) -> str | None:
-    """The first processor's model. `platform.processor` is empty on Linux and starts a child process elsewhere."""
+    """Returns the first processor's model. `platform.processor` is empty on Linux and starts a process elsewhere."""
     try:
         text = cpuinfo.read_text(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""How long the computer has been running."""
+"""Tells how long the computer has been running."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
             "uptime": join(pieces),
             "booted_at": booted.isoformat(),
         },
-        # Minutes matter to nobody after a day.
+        # After a day, minutes no longer matter.
         spoken=f"This computer has been running for {join(pieces[:2])}.",
         flyout=Flyout(
             FlyoutType.TERMINAL,
@@ -31,7 +31,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def split_duration(seconds: int) -> list[str]:
-    """Days, hours and minutes, from the greatest that is not nought; without them, one piece that says so."""
+    """Splits into days, hours and minutes without the zeros; "less than a minute" if all are zero."""
     minutes, hours, days = seconds // 60 % 60, seconds // 3600 % 24, seconds // 86_400
     counts = {"day": days, "hour": hours, "minute": minutes}
     return [f"{n} {unit}" if n == 1 else f"{n} {unit}s" for unit, n in counts.items() if n] or ["less than a minute"]

@@ -1,4 +1,4 @@
-"""A block after abuse: the farewell, then nothing until the time is over."""
+"""Blocks the user after abuse: sends a farewell, then nothing until the time is over."""
 
 import asyncio
 from typing import Final
@@ -10,12 +10,12 @@ from antiphon.tools.result import After, ToolResult, fail, ok
 from antiphon.tools.spec import Mode
 
 SEND_LIMIT_S: Final = 0.5
-"""A page that takes no more messages must not hold up the block: half of the tool's budget."""
+"""How long sending may take: half of the tool's budget, so that an unresponsive page does not delay the block."""
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
     if not context.session.active:
-        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so nobody was blocked.")
+        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended, so there is no one to block.")
     duration_seconds, farewell = args["duration_seconds"], args["farewell_message"].strip()
     until = context.clock.now_ms() + round(duration_seconds * 1000)
     told = await _tell(context.messaging, Timeout(until, duration_seconds, farewell))
@@ -29,7 +29,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 async def _tell(messaging: Messaging, message: Message) -> bool:
-    # Whatever goes wrong here, a user could bring about by closing the page: it must not undo the block.
+    # The user could cause any failure here by closing the page, so it must not undo the block.
     try:
         async with asyncio.timeout(SEND_LIMIT_S):
             await messaging.send(message)

@@ -1,7 +1,8 @@
-"""Web addresses, read strictly: what is not plainly http or https to a plain host is refused.
+"""Parses web addresses strictly: anything but http or https to an ordinary host is refused.
 
-Browsers forgive much ("https:host", "java\\nscript:", backslashes for slashes), and every such kindness has carried an
-attack past a filter. So nothing here is repaired but a missing scheme, and the address is built anew from its parts.
+Browsers accept many malformed addresses ("https:host", "java\\nscript:", backslashes for slashes), and attackers have
+used each of these to get past a filter. So only a missing scheme is repaired here, and the address is rebuilt from its
+parts.
 """
 
 import re
@@ -16,9 +17,9 @@ MAX_HOST_CHARS: Final = 253
 MAX_LABEL_CHARS: Final = 63
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 KEPT: Final = "/%:@!$&'()*+,;=~"
-"""What stays as it is in a path. "%" too: an address that is already encoded must not be encoded twice."""
+"""Characters that are not escaped in a path. "%" is one, because an encoded address must not be encoded twice."""
 
-# "example.com:8080" has a port and no scheme, so a scheme's colon is one that no port follows.
+# "example.com:8080" has a port and no scheme, so the colon of a scheme must not be followed by a port.
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(?![0-9]{1,5}(?:[/?#]|$))", re.IGNORECASE)
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<name>[^\[\]:]+))(?::(?P<port>[0-9]{1,5}))?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -27,7 +28,7 @@ _SPOKEN_SIGNS: Final = {"dot": ".", "slash": "/", "dash": "-", "hyphen": "-"}
 
 
 class NotAnAddress(ValueError):
-    """An address that is not opened. The text tells people why."""
+    """An address that is not opened. The message tells the user why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def read_address(text: str) -> Address:
     try:
         parts = urlsplit(text if scheme else f"https://{text}")
     except ValueError:
-        raise NotAnAddress("That address has no proper host name.") from None
+        raise NotAnAddress("That address doesn't have a valid host name.") from None
     host, port = read_authority(parts.netloc)
     if not scheme and "." not in host and ":" not in host:
         raise NotAnAddress("That doesn't look like a web address.")
@@ -64,7 +65,7 @@ def read_address(text: str) -> Address:
 
 
 def join_spoken(text: str) -> str:
-    """A dictated address ("example dot com slash docs") as it is written; anything else as it is.
+    """Returns a dictated address ("example dot com slash docs") as it is written, and anything else unchanged.
 
     Other words are joined too, since a recogniser writes a name as several: "open street map dot org".
     """
@@ -75,15 +76,15 @@ def join_spoken(text: str) -> str:
 
 
 def read_authority(authority: str) -> tuple[str, int | None]:
-    """Host and port of what stands between "//" and the path."""
+    """Returns the host and port of the part between "//" and the path."""
     if "@" in authority:
         raise NotAnAddress("I don't open addresses with a user name or a password in them.")
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
-        raise NotAnAddress("That address has no proper host name.")
+        raise NotAnAddress("That address doesn't have a valid host name.")
     port = int(found["port"]) if found["port"] else None
     if port is not None and not 0 < port < 65536:
-        raise NotAnAddress("That address has a port that cannot be.")
+        raise NotAnAddress("That address has an invalid port.")
     return (read_ipv6(found["v6"]) if found["v6"] is not None else read_name(found["name"])), port
 
 
@@ -91,21 +92,21 @@ def read_ipv6(text: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise NotAnAddress("That address has no proper host name.") from None
+        raise NotAnAddress("That address doesn't have a valid host name.") from None
     if address.scope_id is not None:
         raise NotAnAddress("I don't open addresses that are tied to a network card.")
     return str(address)
 
 
 def read_name(text: str) -> str:
-    """A host name in ASCII, or an IPv4 address in its one usual form."""
-    # The ideographic full stop parts labels too, and is the only one that this normal form leaves alone.
+    """Returns a host name in ASCII, or an IPv4 address in its usual form."""
+    # The ideographic full stop separates labels too, and is the only one that this normal form leaves unchanged.
     plain = unicodedata.normalize("NFKC", text).lower().replace("。", ".")
     labels = [_encode_label(label) for label in plain.removesuffix(".").split(".")]
     host = ".".join(labels)
     if len(host) > MAX_HOST_CHARS:
-        raise NotAnAddress("That address has no proper host name.")
-    # A browser reads "127.1", "2130706433" and "0x7f.1" as 127.0.0.1, which nobody would see from the name.
+        raise NotAnAddress("That address doesn't have a valid host name.")
+    # A browser reads "127.1", "2130706433" and "0x7f.1" as 127.0.0.1, which the name does not show.
     if _NUMBER.fullmatch(labels[-1]):
         try:
             IPv4Address(host)
@@ -119,5 +120,5 @@ def _encode_label(label: str) -> str:
     encoded = label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}"
     proper = all(char in "-_" or unicodedata.category(char)[0] in "LMN" for char in label)
     if not proper or not 0 < len(encoded) <= MAX_LABEL_CHARS or label[0] == "-" or label[-1] == "-":
-        raise NotAnAddress("That address has no proper host name.")
+        raise NotAnAddress("That address doesn't have a valid host name.")
     return encoded

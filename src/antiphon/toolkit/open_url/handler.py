@@ -1,4 +1,4 @@
-"""A web page in a panel, for the user to look at."""
+"""Opens a web page in a panel."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
@@ -16,7 +16,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
     return ok(
         {"opened": True, "url": address.url, "host": address.host},
         spoken=f"I've opened {address.host} on the page.",
-        # A description may claim anything, so the host that it is about stands first.
+        # A description may claim anything, so the host comes first.
         flyout=Flyout(
             FlyoutType.BROWSER, address.url, title=f"{address.host}: {description}" if description else address.host
         ),

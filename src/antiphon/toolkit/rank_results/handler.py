@@ -1,4 +1,4 @@
-"""Puts objects into the order of one of their properties."""
+"""Sorts objects by one of their properties."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _NUMERAL: Final = re.compile(r"[+-]?\d{1,300}(?:\.\d{1,300})?", re.ASCII)
 
 
 class Kind(IntEnum):
-    """Of a value, in the order in which kinds are ranked if they are mixed."""
+    """The kind of a value, in the order in which mixed kinds are ranked."""
 
     NUMBER = 0
     DATE = 1
@@ -64,7 +64,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def find(item: Mapping[str, Any], path: str) -> Any:
-    """What the path leads to; None if it leads nowhere. A name with a dot in it is tried as it is first."""
+    """Returns the value at the path; None if there is none. A name that contains a dot is tried as a whole first."""
     if path in item:
         return item[path]
     name, _, rest = path.partition(".")
@@ -88,13 +88,13 @@ def _read_text(text: str) -> Value:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        # The text itself decides between those that differ in case only, so that the order is always the same.
+        # Texts that differ only in case are ordered by the text itself, so that the order is always the same.
         return Value(Kind.TEXT, (text.casefold(), text))
     return Value(Kind.DATE, moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def properties(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The properties that could be ranked by, the inner ones with their paths."""
+    """Lists the properties to rank by, nested ones with their paths."""
     found: dict[str, None] = {}
     for item in items:
         for name, value in item.items():

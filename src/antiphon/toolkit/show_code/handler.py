@@ -1,4 +1,4 @@
-"""Code on the page, to be read and not to be run."""
+"""Shows code on the page. It is not run."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.result import Flyout, FlyoutType, ToolResult, ok

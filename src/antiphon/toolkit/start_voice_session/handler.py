@@ -1,4 +1,4 @@
-"""From text to voice: the page is asked, and does the rest."""
+"""Asks the page to switch from text to voice."""
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.messages import VoiceSessionStart

@@ -1,4 +1,4 @@
-"""Tells a joke, and one about the topic if there is one."""
+"""Tells a joke, about the topic if there is one."""
 
 import re
 
@@ -17,7 +17,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 
 def _is_about(joke: str, topic: str) -> bool:
-    """Whether its last word comes up, one or many of it: "an old cow" is about cows."""
+    """Whether the joke contains the topic's last word, in singular or plural: "an old cow" matches cows."""
     words = re.findall(r"[a-z']+", topic.lower())
     return bool(words) and _singular(words[-1]) in map(_singular, re.findall(r"[a-z']+", joke.lower()))
 

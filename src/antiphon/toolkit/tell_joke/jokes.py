@@ -1,4 +1,4 @@
-"""Jokes for the ear: short, clean, and without anything that has to be seen to be understood."""
+"""Jokes to be heard: short, clean, and understandable without seeing the text."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ JOKES: Final = (
     "What did one wall say to the other? Let's meet at the corner.",
     "Why are ghosts such bad liars? You can see right through them.",
     "What do you call a dinosaur with a large vocabulary? A thesaurus.",
-    "A photon checks into a hotel. Any luggage, asks the porter? No, says the photon, I'm travelling light.",
+    "A photon checks into a hotel. Any luggage? asks the porter. No, says the photon, I'm travelling light.",
     "I was going to tell you a joke about time travel, but you didn't like it.",
     "What is brown and sticky? A stick.",
     "Why was six afraid of seven? Because seven, eight, nine.",

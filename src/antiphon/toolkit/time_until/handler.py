@@ -1,4 +1,4 @@
-"""How long it is until a day or a moment, or how long ago it was."""
+"""Tells how long it is until a day or a moment, or how long ago it was."""
 
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -20,7 +20,7 @@ async def execute(args: Args, context: Context) -> ToolResult:
         )
     has_time = isinstance(target, datetime)
     moment = target if isinstance(target, datetime) else datetime.combine(target, time(), now.tzinfo)
-    # Not `moment - now`: two times of one zone are subtracted as the wall shows them, without the hour of a DST change.
+    # Not `moment - now`: Python subtracts two times of one zone by wall clock, without the hour of a DST change.
     left = moment - now.astimezone(UTC)
     days = (moment.date() - now.date()).days
     return ok(

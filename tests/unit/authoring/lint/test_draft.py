@@ -51,7 +51,7 @@ def test_the_other_files_are_checked_without_a_schema(lint: Lint) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"toolId": "greet", "toolId": "greet"}', 'is not JSON: "toolId" stands twice in the same object'),
+        ('{"toolId": "greet", "toolId": "greet"}', 'is not JSON: "toolId" appears twice in the same object'),
         ("[]", "is not a JSON object"),
         ("{", "is not JSON: "),
     ],

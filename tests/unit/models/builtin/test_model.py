@@ -218,7 +218,7 @@ async def test_the_mode_decides_which_tools_may_be_called() -> None:
 
 
 def test_it_reports_whether_a_text_is_a_complete_request() -> None:
-    assert MODEL.completeness("what time is it", Mode.VOICE) is Completeness.WHOLE
+    assert MODEL.completeness("what time is it", Mode.VOICE) is Completeness.EXTENDABLE
 
 
 def test_the_grammar_is_compiled_only_when_needed() -> None:
@@ -231,6 +231,6 @@ def test_the_grammar_is_compiled_only_when_needed() -> None:
 def test_reloaded_tools_are_understood() -> None:
     box = Box({})
     model = BuiltinModel(box)
-    assert model.completeness("what time is it", Mode.VOICE) is not Completeness.WHOLE
+    assert model.completeness("what time is it", Mode.VOICE) is not Completeness.EXTENDABLE
     box.tools = talking_tools()
-    assert model.completeness("what time is it", Mode.VOICE) is Completeness.WHOLE
+    assert model.completeness("what time is it", Mode.VOICE) is Completeness.EXTENDABLE

@@ -25,13 +25,13 @@ async def test_a_turn_without_evidence_waits_for_the_long_silence(talk: Talk) ->
 
 
 async def test_a_complete_request_waits_for_the_short_silence(talk: Talk) -> None:
-    talk.fakes.known["what time is it"] = Completeness.OVER
+    talk.fakes.known["what time is it"] = Completeness.COMPLETE
     said_s = await talk.say("what time is it")
     assert talk.listener.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
 
 
 async def test_a_request_that_could_go_on_waits_for_the_middle_silence(talk: Talk) -> None:
-    talk.fakes.known["what time is it"] = Completeness.WHOLE
+    talk.fakes.known["what time is it"] = Completeness.EXTENDABLE
     said_s = await talk.say("what time is it")
     assert talk.listener.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
 
@@ -43,13 +43,13 @@ async def test_a_turn_that_sounds_complete_waits_for_the_middle_silence(talk: Ta
 
 
 async def test_the_beginning_of_a_request_waits_however_it_sounds(talk: Talk) -> None:
-    talk.fakes.known["how many days"] = Completeness.BEGUN
+    talk.fakes.known["how many days"] = Completeness.PARTIAL
     talk.fakes.detector.says = 1.0
     said_s = await talk.say("how many days")
     assert talk.listener.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
 
 
-@pytest.mark.parametrize("completeness", [Completeness.OVER, Completeness.WHOLE, Completeness.BEGUN])
+@pytest.mark.parametrize("completeness", [Completeness.COMPLETE, Completeness.EXTENDABLE, Completeness.PARTIAL])
 async def test_the_turn_detector_is_not_asked_when_the_words_are_conclusive(
     talk: Talk, completeness: Completeness
 ) -> None:
@@ -66,7 +66,7 @@ async def test_a_turn_that_does_not_sound_complete_waits(talk: Talk) -> None:
 
 
 async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) -> None:
-    talk.fakes.known["what time is it"] = Completeness.OVER
+    talk.fakes.known["what time is it"] = Completeness.COMPLETE
     talk.fakes.recognizer.delay_s = 0.4
     said_s = await talk.say("what time is it")
     assert talk.listener.when("turn") - said_s == pytest.approx(0.064 + 0.4, abs=TOLERANCE_S)
@@ -81,7 +81,7 @@ async def test_evidence_that_comes_after_the_long_silence_changes_nothing(talk: 
 
 
 async def test_late_evidence_for_one_turn_does_not_apply_to_the_next(talk: Talk) -> None:
-    talk.fakes.known["yes"] = Completeness.OVER
+    talk.fakes.known["yes"] = Completeness.COMPLETE
     talk.fakes.detector.says, talk.fakes.threads.delay_s = 1.0, 2.2
     await talk.say("yes", silence_ms=400)
     assert talk.listener.turns == ["yes"]

@@ -41,7 +41,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (refusal(404, "404 page not found"), "was not found at http", False),
         (refusal(408, error("slow")), "HTTP 408", True),
         (refusal(422, error("no")), "HTTP 422", False),
-        (refusal(500, error("boom")), r"a problem of its own \(HTTP 500\): boom", True),
+        (refusal(500, error("boom")), r"an internal error \(HTTP 500\): boom", True),
         (refusal(503), "HTTP 503", True),
         (refusal(400, [error("in a list", code=400)]), "in a list", False),
         (refusal(400, {"error": "only text"}), "only text", False),
@@ -54,14 +54,22 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (stream(call_delta(WEATHER), delta("length")), "was cut off before its end", True),
         (refusal(307, location="http://127.0.0.1:1/v1"), "redirect to another address", False),
         (refusal(500, error("\ud83d")), "HTTP 500\\): \ufffd", True),
-        (stream(), "no stream of chunks", False),
-        (Answer((b"<html>Welcome</html>\n\n",)), "no stream of chunks", False),
-        (Answer((b"data: {no json\n\n",)), "no chat completion", False),
-        (Answer((b'data: {"choices": [{"delta": {"content": "\xff"}}]}\n\n',)), "no chat completion", False),
-        (Answer((event("[" * 100_000),)), "no chat completion", False),
-        (stream("null"), "no chat completion", False),
-        (stream({"choices": "many"}), "no chat completion", False),
-        (stream(call_delta({"function": {"name": "f", "arguments": 7}})), "no chat completion", False),
+        (stream(), "did not stream its answer", False),
+        (Answer((b"<html>Welcome</html>\n\n",)), "did not stream its answer", False),
+        (Answer((b"data: {no json\n\n",)), "with a chat completion", False),
+        (
+            Answer((b'data: {"choices": [{"delta": {"content": "\xff"}}]}\n\n',)),
+            "with a chat completion",
+            False,
+        ),
+        (Answer((event("[" * 100_000),)), "with a chat completion", False),
+        (stream("null"), "with a chat completion", False),
+        (stream({"choices": "many"}), "with a chat completion", False),
+        (
+            stream(call_delta({"function": {"name": "f", "arguments": 7}})),
+            "with a chat completion",
+            False,
+        ),
     ],
 )
 async def test_a_failure_is_reported_in_a_sentence(answer: Answer, says: str, retryable: bool) -> None:
@@ -117,7 +125,7 @@ async def test_a_refused_key_is_named_by_its_variable_and_never_shown(status: in
 
 
 async def test_a_missing_key_is_asked_for() -> None:
-    assert "wants an API key. Check OPENAI_API_KEY" in str(await failure(refusal(401)))
+    assert "requires an API key. Check OPENAI_API_KEY" in str(await failure(refusal(401)))
 
 
 async def test_a_key_in_the_servers_message_is_redacted() -> None:

@@ -6,13 +6,13 @@ int8, and one decoder does both. The operators are onnxruntime's fused ones: 20 
 
 For 4 s of speech on one core of a Xeon of 2023 with VNNI, and a process that does nothing else:
 
-| graphs                    | encoder | a token | resident | sentences of 150 with other words | word errors |
-|---------------------------|---------|---------|----------|-----------------------------------|-------------|
-| the official ones, folded | 80 ms   | 15 ms   | 790 MB   |                                   | 3.1 %       |
-| these, in floats          | 72 ms   | 11 ms   | 450 MB   | 0                                 | 3.1 %       |
-| these                     | 33 ms   | 3 ms    | 205 MB   | 2                                 | 2.8 %       |
-| and conv2 in int8         | 24 ms   | 3 ms    |          | 7                                 | 2.6 %       |
-| and conv3 in int8         | 21 ms   | 3 ms    |          | 22                                | 4.7 %       |
+| graphs                    | encoder | per token | resident | changed sentences of 150 | word error rate |
+|---------------------------|---------|-----------|----------|--------------------------|-----------------|
+| official, folded          | 80 ms   | 15 ms     | 790 MB   |                          | 3.1 %           |
+| these, in float32         | 72 ms   | 11 ms     | 450 MB   | 0                        | 3.1 %           |
+| these                     | 33 ms   | 3 ms      | 205 MB   | 2                        | 2.8 %           |
+| and conv2 in int8         | 24 ms   | 3 ms      |          | 7                        | 2.6 %           |
+| and conv3 in int8         | 21 ms   | 3 ms      |          | 22                       | 4.7 %           |
 """
 
 from collections.abc import Sequence
@@ -42,14 +42,14 @@ ROTARY_WIDTH: Final = 32
 
 
 def write_graphs(encoder_source: Path, decoder_source: Path, encoder_path: Path, decoder_path: Path) -> None:
-    """Takes some 2 s. Raises `KeyError` and `ValueError` for files that hold another model."""
+    """Writes both graphs, in about 2 s. Raises `KeyError` or `ValueError` for files of another model."""
     decoder = read_weights(decoder_source)
     build_encoder(read_weights(encoder_source), decoder).save(encoder_path)
     build_decoder(decoder).save(decoder_path)
 
 
 def build_encoder(weights: Weights, decoder: Weights) -> Network:
-    """From audio to `CROSS`. Those belong to the official decoder, but are needed only once per utterance."""
+    """Builds the graph from audio to `CROSS`. The official decoder computes these, but once per utterance is enough."""
     network = Network()
     frames = _stem(network, weights)
     normed = network.norm(frames, weights.vector("layers.0/input_layernorm/Mul"))
@@ -77,7 +77,7 @@ def build_encoder(weights: Weights, decoder: Weights) -> Network:
 
 
 def build_decoder(weights: Weights) -> Network:
-    """From tokens, `CROSS` and `PAST` to the token after each and `PRESENT`."""
+    """Builds the graph from tokens, `CROSS` and `PAST` to the token after each and `PRESENT`."""
     network = Network()
     token = network.add_input(TOKEN, np.int64, [1, "count"])
     for names, places in ((CROSS, "frames"), (PAST, "tokens")):
@@ -112,7 +112,7 @@ def build_decoder(weights: Weights) -> Network:
 
 
 def _stem(network: Network, weights: Weights) -> str:
-    """Audio to frames, by three convolutions. They stay float; see the table above."""
+    """Converts audio to frames with three convolutions. They stay float32; see the table above."""
 
     def convolve(value: str, name: str, width: int, stride: int, bias: NDArray[np.float32] | None) -> str:
         inputs = [value, network.constant(weights.matrix(f"{name}/Conv").restore())]
@@ -158,7 +158,7 @@ def _embed(network: Network, embedding: Matrix, token: str) -> str:
 
 
 def _self_attention(network: Network, weights: Weights, rotate: "_Rotation", normed: str, layer: int) -> str:
-    """Causal self-attention over the tokens."""
+    """Adds causal self-attention over the tokens."""
     at = f"layers.{layer}/self_attn"
     projected = network.multiply_few(normed, *(weights.matrix(f"{at}/{part}_proj/MatMul") for part in "qkv"))
     # Query and key are rotated together, as if they had twice the heads.
@@ -174,7 +174,7 @@ def _self_attention(network: Network, weights: Weights, rotate: "_Rotation", nor
 
 
 def _mlp(network: Network, weights: Weights, normed: str, at: str) -> str:
-    """SwiGLU. What onnxruntime calls QuickGelu is, with this alpha, SiLU."""
+    """Adds a SwiGLU. With this alpha, onnxruntime's QuickGelu is SiLU."""
     up = network.multiply_few(normed, weights.matrix(f"{at}/up_proj/MatMul"), bias=weights.vector(f"{at}/up_proj/Add"))
     value, gate = network.split(up, [4 * WIDTH, 4 * WIDTH])
     gated = network.apply("Mul", network.apply("QuickGelu", gate, domain=MICROSOFT, alpha=1.0), value)

@@ -1,4 +1,4 @@
-"""The model in memory: it turns a stretch of speech into text, token by token."""
+"""The loaded model: it turns speech into text, token by token."""
 
 import platform
 from collections import OrderedDict
@@ -68,10 +68,6 @@ class Tokens:
         return " ".join(b"".join(known).replace(_SPACE, b" ").decode("utf-8", "ignore").split())
 
 
-def read_tokens(path: Path) -> Tokens:
-    return Tokens(path.read_bytes())
-
-
 BEGINNING: Final = MICROPHONE_HZ // 2
 """The samples that identify an utterance. No two microphones record the same half second."""
 FRESH_S: Final = 3.0
@@ -111,7 +107,7 @@ def _key(signal: Signal) -> int:
 
 
 TOKENS_PER_S: Final = 7
-"""Nobody speaks faster: more tokens mean that the model is looping."""
+"""People do not speak faster: more tokens mean that the model is looping."""
 SPARE_TOKENS: Final = 6
 
 LOOP_PERIODS: Final = range(1, 9)

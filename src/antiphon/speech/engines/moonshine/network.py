@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 _PREFIX: Final = re.compile(r"^/(model/decoder/)?")
 _DEQUANTIZED: Final = "_add_tensor"
-"""A matrix is restored by Cast, Mul and Add. The end of the last one's output, whose beginning is the matrix's name."""
+"""A matrix is dequantised by Cast, Mul and Add. The output of Add is named after the matrix, with this suffix."""
 _ERRORS_ONLY: Final = 3
 
 

@@ -34,7 +34,7 @@ def write_parts(model: Path, folder: Path) -> None:
             onnx.save(extractor.extract_model(taken, given), folder / name)
         (folder / PLAN).write_bytes(msgspec.json.encode(plan))
     except (ValueError, LookupError, DecodeError) as error:
-        raise SpeechError(f"{model} is not a voice that Piper made ({error}). Remove it, or get it again.") from error
+        raise SpeechError(f"{model} is not a Piper voice ({error}). Remove it, or get it again.") from error
 
 
 def _plan(graph: onnx.GraphProto) -> Plan:
@@ -51,7 +51,7 @@ def _plan(graph: onnx.GraphProto) -> Plan:
 
 
 def _find_prior(graph: onnx.GraphProto) -> str:
-    """It is `mean + noise * …`. The noise is the last one in the graph: the one before it is for the durations."""
+    """Finds `mean + noise * …`. The noise is the last one in the graph: the one before it is for the durations."""
     noise = _first(reversed(graph.node), "has no noise", lambda node: node.op_type == "RandomNormalLike")
     noisy = set(noise.output)
 
@@ -71,7 +71,7 @@ def _first(nodes: Iterable[onnx.NodeProto], failure: str, is_meant: Callable[[on
 
 
 def _receptive_field(graph: onnx.GraphProto, source: str, target: str) -> tuple[Fraction, int]:
-    """How many of the source's frames to each side a frame of the target depends on, and how many samples it has."""
+    """Returns how many source frames on each side a target frame depends on, and how many samples it has."""
     known = {source: (Fraction(0), 1)}
     for node in graph.node:
         before = [known[each] for each in node.input if each in known]
@@ -89,7 +89,7 @@ def _receptive_field(graph: onnx.GraphProto, source: str, target: str) -> tuple[
 
 
 def _geometry(node: onnx.NodeProto) -> tuple[int, int, int, int]:
-    """Of a convolution over time: kernel, dilation, stride, padding."""
+    """Returns the kernel, dilation, stride and padding of a convolution over time."""
     found = {each.name: each.ints for each in node.attribute}
     names_and_usual = (("kernel_shape", 1), ("dilations", 1), ("strides", 1), ("pads", 0))
     kernel, dilation, stride, pad = ((found.get(name) or [usual])[0] for name, usual in names_and_usual)

@@ -1,4 +1,4 @@
-"""A voice in memory: text to phonemes, phonemes to a prior, stretches of the prior to samples at an even loudness."""
+"""A loaded voice: it turns text into phonemes, phonemes into a prior, and parts of the prior into samples."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,14 +16,16 @@ from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, SPEAKER, Plan, VoiceFile, open_parts
 
 LOUDNESS: Final = 0.1
-"""The root mean square of a voice, of full scale: -20 dB. Piper itself brings the highest peak of each sentence to full
-scale: for that it has to know all of the sentence first, and a quiet word alone becomes as loud as a cry."""
+"""The target RMS level, as a fraction of full scale: -20 dB. Piper itself normalises the peak of each sentence to full
+scale, which needs the whole sentence first, and makes a single quiet word as loud as a shout."""
 KNEE: Final = 0.8
-"""Of full scale. What is louder, at most one sample in 400, is bent: a hard stop would crackle."""
+"""The level, as a fraction of full scale, above which samples (at most one in 400) are compressed. Hard clipping would
+crackle."""
 MAX_GAIN: Final = 8.0
 
 QUIET: Final = 0.004
-"""Of full scale, before the gain. Silence in a voice is some 0.0001, the faintest consonant 0.01."""
+"""The level of silence, as a fraction of full scale, before the gain. Silence in a voice has about 0.0001, the faintest
+consonant 0.01."""
 WINDOW_MS: Final = 5
 BEFORE_MS: Final = 15
 """How much near-silence is kept before the first sound, so that none of it is lost."""
@@ -58,24 +60,25 @@ def find_speech(signal: Signal, hz: int) -> slice | None:
 
 
 MAX_CHARS: Final = 800
-"""espeak holds the interpreter while it works: 5,000 characters at once would stop everything else for 15 to 40 ms."""
+"""espeak holds the GIL while it works: 5,000 characters at once would stop everything else for 15 to 40 ms."""
 MAX_PHONEMES: Final = 300
 """The encoder's memory grows with their square, and a number of 200 digits has thousands."""
 ROUNDED_UP: Final = 0.22
-"""Measured. Without it, speed 2 would be 1.65, and 0.5 would be 0.57."""
+"""A measured correction. Without it, speed 2 would be 1.65, and 0.5 would be 0.57."""
 
 _BETWEEN, _BEGIN, _END = "_", "^", "$"
 _STOPS: Final = (".!?", ",;:", " ")
 """Where a long text is cut, the best first."""
 _SAMPLE: Final = "It is half past ten in the morning, and the weather is going to be sunny today."
 _STEP_FRAMES: Final = 128
-"""Of the sample. onnxruntime keeps the memory of the longest stretch that it ever decoded: of all, 45 MB more."""
+"""How many frames of the sample are decoded at a time. onnxruntime keeps the memory of the longest run: 45 MB more if
+the whole sample were decoded at once."""
 
 # There is one espeak in a process, and it has a current voice: choosing it and using it belong together.
 _espeak_lock: Final = Lock()
 
 Prior = NDArray[np.float32]
-"""What an utterance will sound like, before it has a voice: (1, channels, frames)."""
+"""The encoder's output for an utterance: (1, channels, frames)."""
 Text = TypeVar("Text", str, list[str])
 
 
@@ -174,7 +177,7 @@ def _is_audible(phonemes: list[str]) -> bool:
 def _portions(text: Text, most: int) -> Iterator[Text]:
     """Splits the text into as few parts as possible, after the last and strongest punctuation of each."""
     while len(text) > most:
-        # Not in the first half: a text of short words in front of an endless one would be cut to pieces.
+        # Not in the first half: short words before an endless one would be cut into many pieces.
         places = range(most - 1, most // 2, -1)
         cut = next((at for marks in _STOPS for at in places if text[at] in marks), most - 1) + 1
         yield text[:cut]

@@ -247,7 +247,7 @@ UNREAL = [
     ("log(0)", "above zero"),
     ("ln(-1)", "above zero"),
     ("log(5, 1)", "base of 1"),
-    ("tan(pi/2)", "no tangent"),
+    ("tan(pi/2)", "have a tangent"),
     ("factorial(-1)", "factorial"),
     ("factorial(2.5)", "factorial"),
     ("round(1, 0.5)", "whole number of digits"),

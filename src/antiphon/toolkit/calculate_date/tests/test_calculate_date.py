@@ -57,7 +57,7 @@ async def test_a_date_beyond_the_calendar_is_refused(days: int, start: str) -> N
     error = (await execute({"days": days, "from_date": start}, make_context())).error
     assert error is not None
     assert error.type is ErrorType.VALIDATION
-    assert error.message == "That date is beyond the calendar."
+    assert error.message == "That date is outside the calendar I know."
 
 
 @pytest.mark.parametrize("start", ["banana", "February 30th", "in 9999 years"])

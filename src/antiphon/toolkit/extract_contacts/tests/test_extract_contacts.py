@@ -55,7 +55,7 @@ def test_the_spoken_answer_counts_the_contacts() -> None:
 def test_a_text_without_contacts_is_not_an_error() -> None:
     result = run("Nothing to see here.")
     assert result.ok
-    assert result.spoken == "I found no contacts in that text."
+    assert result.spoken == "I didn't find any contacts in that text."
     assert not any(result.data.values())
 
 

@@ -87,7 +87,7 @@ async def test_a_day_has_no_time_to_write() -> None:
         ({"datetime": "banana"}, "I don't know when banana is."),
         ({"datetime": "2026-13-01T10:00"}, "I don't know when 2026-13-01T10:00 is."),
         ({"datetime": "noon", "timezone": "Atlantis"}, "I don't know one time zone for Atlantis."),
-        ({"datetime": "9999-12-31T23:00", "timezone": "Tokyo"}, "That is beyond the calendar."),
+        ({"datetime": "9999-12-31T23:00", "timezone": "Tokyo"}, "That date is outside the calendar I know."),
     ],
 )
 async def test_an_unknown_date_is_refused_with_advice(args: dict[str, str], message: str) -> None:
