@@ -87,7 +87,7 @@ def test_without_a_server_it_starts_its_own(terminal: Terminal, recordings: Path
         ANTIPHON_SERVER__PORT="9",
         ANTIPHON_MODELS_DIR=str(models_dir),
     )
-    assert "a server of its own" in shown.out
+    assert "so this call started its own" in shown.out
     assert "Loading the voice…" in shown.out
     assert "it   17 times 6 is 102." in shown.out
     assert shown.code == 0
@@ -102,7 +102,7 @@ def test_without_a_server_it_starts_its_own(terminal: Terminal, recordings: Path
         (["nowhere.wav"], "nowhere.wav cannot be read"),
         (["question.wav", "--save", "nowhere/answer.wav"], "there is no folder"),
         (["question.wav", "--save", "."], "which is a folder"),
-        (["question.wav", "--save", "question.wav"], "take the place"),
+        (["question.wav", "--save", "question.wav"], "overwrite"),
         (["question.wav", "--url", "ws://127.0.0.1:9/ws"], "no server can be reached"),
         (["question.wav", "--url", "nonsense"], "ws://127.0.0.1:8000/ws"),
     ],
