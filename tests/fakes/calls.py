@@ -14,7 +14,7 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.session.hub import Handles, Hub, Live
+from antiphon.session.hub import ActiveSession, Handles, Hub
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.tools.spec import Mode
@@ -98,10 +98,10 @@ class Client:
         self.server = server
         self.user = user
         self.link = FakeLink()
-        self.live: Live | None = None
+        self.live: ActiveSession | None = None
 
     async def enter(self, **hello: Any) -> "Client":
-        self.live = await self.server.hub.enter(self.user, c.Hello(**hello), self.link)
+        self.live = await self.server.hub.attach(self.user, c.Hello(**hello), self.link)
         await self.settle()
         return self
 
@@ -126,7 +126,7 @@ class Client:
 
     def drop(self, *, for_good: bool = False) -> None:
         assert self.live is not None
-        self.server.hub.leave(self.live, self.link, for_good=for_good)
+        self.server.hub.detach(self.live, self.link, for_good=for_good)
 
     @property
     def received(self) -> list[s.ServerMessage]:

@@ -106,11 +106,11 @@ async def end_revoked(hub: Hub, tokens: TokenStore) -> None:
 
 
 async def _end_revoked_once(hub: Hub, tokens: TokenStore) -> None:
-    used = {live.token_id for live in hub.sessions.values() if live.token_id is not None}
+    used = {active.token_id for active in hub.sessions.values() if active.token_id is not None}
     if not used:
         return
     revoked = used.difference(await tokens.valid(used, hub.clock.now_ms()))
-    for live in list(hub.sessions.values()):
-        if live.token_id in revoked:
-            log.info("session_ended", session=live.id, user=live.user, reason="token revoked or expired")
-            hub.expel(live, Error(REVOKED, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
+    for active in list(hub.sessions.values()):
+        if active.token_id in revoked:
+            log.info("session_ended", session=active.id, user=active.user, reason="token revoked or expired")
+            hub.stop_session(active, Error(REVOKED, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)

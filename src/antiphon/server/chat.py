@@ -12,7 +12,7 @@ from antiphon.server.answer import AnswerCollector, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import Caller
 from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
-from antiphon.session.hub import Live
+from antiphon.session.hub import ActiveSession
 from antiphon.session.tool_runner import charge_to
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
@@ -40,15 +40,15 @@ class QuietMessaging:
 class ChatTurn:
     """One admitted request. `run` must be called, or the conversation stays busy."""
 
-    def __init__(self, chat: "Chat", live: Live, request: ChatRequest, link: AnswerCollector) -> None:
+    def __init__(self, chat: "Chat", active: ActiveSession, request: ChatRequest, link: AnswerCollector) -> None:
         self.link = link
         self._chat = chat
-        self._live = live
+        self._active = active
         self._request = request
 
     @property
     def conversation_id(self) -> str:
-        return self._live.runner.conversation_id
+        return self._active.runner.conversation_id
 
     async def run(self) -> ChatAnswer:
         """Returns the answer, or raises `Refusal`. If it is cancelled, what was said so far is stored."""
@@ -60,11 +60,11 @@ class ChatTurn:
             await self._give_up()
             raise
         finally:
-            await self._chat.leave(self._live)
+            await self._chat.leave(self._active)
         refusal = self.link.refusal()
         if refusal is not None:
             raise self._refuse(refusal)
-        runner = self._live.runner
+        runner = self._active.runner
         return self.link.answer(self.conversation_id, tuple(runner.citations), runner.approved)
 
     async def _say_in_time(self) -> bool:
@@ -94,7 +94,7 @@ class ChatTurn:
 
     async def _say(self, message: c.ClientMessage) -> None:
         """Returns when the session is idle again."""
-        runner, task = self._live.runner, self._live.task
+        runner, task = self._active.runner, self._active.task
         assert task is not None
         taken = asyncio.Event()
 
@@ -159,29 +159,29 @@ class Chat:
         if id is not None:
             self._busy.add(id)
         link = AnswerCollector()
-        live = None
+        active = None
         try:
-            live = await self.deps.hub.visit(caller.user, id, link, authenticated=caller.authenticated)
+            active = await self.deps.hub.begin_request(caller.user, id, link, authenticated=caller.authenticated)
         finally:
-            if live is None and id is not None:
+            if active is None and id is not None:
                 self._busy.discard(id)
-        if live is None:
+        if active is None:
             raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
-        live.token_id = caller.token_id
-        live.runner.charge(charge_to(self.deps.quota, Account(user=caller.user, address=address), self.deps.clock))
-        tools = live.runner.tools
+        active.token_id = caller.token_id
+        active.runner.charge(charge_to(self.deps.quota, Account(user=caller.user, address=address), self.deps.clock))
+        tools = active.runner.tools
         if request.capabilities.voice:
             # This sets the mode of the tool gate only: the text model still answers.
             tools.mode, tools.state.voice_active = Mode.VOICE, True
         if not request.capabilities.messaging:
             tools.messaging = QuietMessaging(tools.messaging)
-        return ChatTurn(self, live, request, link)
+        return ChatTurn(self, active, request, link)
 
-    async def leave(self, live: Live) -> None:
+    async def leave(self, active: ActiveSession) -> None:
         try:
-            await self.deps.hub.depart(live)
+            await self.deps.hub.end_request(active)
         finally:
-            self._busy.discard(live.id)
+            self._busy.discard(active.id)
 
     async def _refuse_blocked(self, user: str) -> None:
         now_ms = self.deps.clock.now_ms()

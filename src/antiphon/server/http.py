@@ -125,7 +125,7 @@ class SessionCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         sessions = list(self._hub.sessions.values())
-        parked = sum(live.runner.outbox.link is None for live in sessions)
+        parked = sum(active.runner.outbox.link is None for active in sessions)
         gauge = GaugeMetricFamily("antiphon_sessions", "Sessions in this process", labels=["client"])
         gauge.add_metric(["connected"], len(sessions) - parked)
         gauge.add_metric(["parked"], parked)

@@ -26,7 +26,7 @@ from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.authenticator import Authenticator, TooManyWrongTokens
 from antiphon.server.connections import AUDIO
-from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, Hub, Live
+from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, ActiveSession, Hub
 from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
@@ -164,7 +164,7 @@ class _Reader:
         self._quota = quota
         self._socket = socket
         self._link = link
-        self._live: Live | None = None
+        self._active: ActiveSession | None = None
         self._account = Account(address=socket.client.host if socket.client else None)
         self._messages = _QuotaAdvance(Kind.MESSAGE, MESSAGES_AHEAD)
         self._audio_s = _QuotaAdvance(Kind.AUDIO_S, AUDIO_AHEAD_S)
@@ -177,7 +177,7 @@ class _Reader:
         for_good = False
         try:
             first = await self._enter()
-            if self._live is None:
+            if self._active is None:
                 return
             self._set_tap(self._take)
             if first is not None:
@@ -193,8 +193,8 @@ class _Reader:
             self._fail()
         finally:
             self._set_tap(None)
-            if self._live is not None:
-                self._hub.leave(self._live, self._link, for_good=for_good)
+            if self._active is not None:
+                self._hub.detach(self._active, self._link, for_good=for_good)
 
     async def _enter(self) -> str | bytes | None:
         """Authenticates the client and enters its session. Returns the first frame if it was not a hello."""
@@ -229,10 +229,10 @@ class _Reader:
             self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
             self._link.close(BLOCKED)
             return None
-        self._live = await self._hub.enter(caller.user, hello, self._link, authenticated=caller.authenticated)
-        self._live.token_id = caller.token_id
-        self._account = replace(self._account, session=self._live.id)
-        self._live.runner.charge(charge_to(self._quota, self._account, self._hub.clock))
+        self._active = await self._hub.attach(caller.user, hello, self._link, authenticated=caller.authenticated)
+        self._active.token_id = caller.token_id
+        self._account = replace(self._account, session=self._active.id)
+        self._active.runner.charge(charge_to(self._quota, self._account, self._hub.clock))
         return frame
 
     def _admit_connection(self, account: Account) -> bool:
@@ -272,9 +272,9 @@ class _Reader:
 
     def _handle(self, frame: str | bytes) -> None:
         """Handles a frame without waiting: the tap may deliver the next audio frame at any time."""
-        assert self._live is not None
-        runner = self._live.runner
-        self._live.settle_handle()
+        assert self._active is not None
+        runner = self._active.runner
+        self._active.settle_handle()
         if not self._admit(self._messages, 1):
             return
         try:
@@ -289,7 +289,7 @@ class _Reader:
 
     def _admit(self, ahead: _QuotaAdvance, amount: float) -> bool:
         """Returns whether the quota allows it. A client that does not slow down when told is closed."""
-        assert self._live is not None
+        assert self._active is not None
         if not self._refused and amount <= ahead.left:
             ahead.left -= amount
             return True
@@ -299,7 +299,7 @@ class _Reader:
             return True
         self._refused += 1
         if self._refused == 1:
-            self._live.runner.outbox.send(Error(TOO_FAST.reason, ErrorCode.TOO_FAST, retryable=True))
+            self._active.runner.outbox.send(Error(TOO_FAST.reason, ErrorCode.TOO_FAST, retryable=True))
         if self._refused > MAX_REFUSED:
             self._link.close(TOO_FAST)
         return False

@@ -25,8 +25,8 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
+from antiphon.session.active import ActiveSession as ActiveSession
 from antiphon.session.commands import UNKNOWN_CONVERSATION
-from antiphon.session.live import Live as Live
 from antiphon.session.models import ModelFactories
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
@@ -73,65 +73,65 @@ class Hub:
     synthesize: Synthesize | None = None
     """Speaks a text outside the conversation; None if this server cannot speak."""
     composer: Composer = field(default_factory=Composer)
-    sessions: dict[str, Live] = field(default_factory=dict)
+    sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
-    _leaving: tuple[str, float] | None = None
+    _stopping: tuple[str, float] | None = None
     """The reason for which this process is about to stop, and the time, by the monotonic clock."""
 
     @property
     def has_voice(self) -> bool:
         return Mode.VOICE in self.factories
 
-    async def enter(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> Live:
+    async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
         self._renewing = self._renewing or asyncio.create_task(self._renew())
         if hello.resume is not None:
-            live = await self._resume(user, hello, link, authenticated=authenticated)
-            if live is not None:
-                return live
+            active = await self._resume(user, hello, link, authenticated=authenticated)
+            if active is not None:
+                return active
         mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
         handle = self.handles.new()
         record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms(), mode)
-        live = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
-        self._start(live)
-        outbox = live.runner.outbox
+        active = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
+        self._start(active)
+        outbox = active.runner.outbox
         outbox.attach(link, hello.audio)
         outbox.send(s.StateChanged(s.State.IDLE))
         if hello.resume is not None:
             outbox.send(s.Error(RESUME_REJECTED, "resume_rejected"))
             outbox.send(s.Notice(s.NoticeKind.WARNING, "Could not resume; this is a new session.", "new_session"))
         try:
-            await self._greet(live, hello)
+            await self._begin(active, hello)
         except BaseException:
-            self._forget(live)
+            self._drop(active)
             raise
-        return live
+        return active
 
-    async def visit(
+    async def begin_request(
         self, user: str, conversation_id: str | None, link: Link, *, authenticated: bool = False
-    ) -> Live | None:
+    ) -> ActiveSession | None:
         """Gives the client of a single request its session; None if it has no such conversation.
 
         All requests of a conversation share one session, which has the conversation's id, so any process knows which
-        calls wait for approval. The store keeps the session; `depart` removes it from memory.
+        calls wait for approval. The store keeps the session; `end_request` removes it from memory.
         """
-        record = await self._visited(user, conversation_id)
+        record = await self._record_for_request(user, conversation_id)
         if record is None:
             return None
         stored = record.lease_token > FIRST_LEASE
-        live = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
-        self._start(live)
-        live.runner.outbox.attach(link, c.AudioForm.JSON)
+        active = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
+        self._start(active)
+        active.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
-            await live.runner.writer.load()
+            await active.runner.writer.load()
             if stored:
-                await self._tell_left(live.runner.tools)
+                await self._take_over_calls(active.runner.tools)
         except BaseException:
-            await self.depart(live)
+            await self.end_request(active)
             raise
-        return live
+        return active
 
-    async def _tell_left(self, tools: ToolSession) -> None:
+    async def _take_over_calls(self, tools: ToolSession) -> None:
         """Takes over the outcome of calls that an earlier request left running, unless they still run."""
         await self.executor.find_left(tools)
         for record in list(tools.left.values()):
@@ -139,53 +139,55 @@ class Hub:
             if left is not None:
                 tools.unheard.append(left)
 
-    async def depart(self, live: Live) -> None:
+    async def end_request(self, active: ActiveSession) -> None:
         """Ends the session of a request. The turn under way is given up; what was done is stored."""
-        self._forget(live)
-        if live.task is not None:
-            await asyncio.wait([live.task])
+        self._drop(active)
+        if active.task is not None:
+            await asyncio.wait([active.task])
 
     def is_busy(self, conversation_id: str) -> bool:
         """Whether a session of this process is making an answer in this conversation."""
         return any(
-            live.runner.conversation_id == conversation_id and live.runner.state.phase in BUSY
-            for live in self.sessions.values()
+            active.runner.conversation_id == conversation_id and active.runner.state.phase in BUSY
+            for active in self.sessions.values()
         )
 
-    def leave(self, live: Live, link: Link, *, for_good: bool) -> None:
+    def detach(self, active: ActiveSession, link: Link, *, for_good: bool) -> None:
         """The socket of a client has closed. Unless the client has left for good, its session is parked."""
-        if not live.runner.outbox.detach(link) or self.sessions.get(live.id) is not live:
+        if not active.runner.outbox.detach(link) or self.sessions.get(active.id) is not active:
             return
         if for_good:
-            live.runner.post(lambda: self._end(live))
+            active.runner.post(lambda: self._end(active))
             return
-        live.runner.post(live.runner.save)
-        live.park(lambda: self._retire(live))
+        active.runner.post(active.runner.save)
+        active.park(lambda: self._retire(active))
 
     async def drain(self, time_left_s: float, reason: str) -> None:
         """Tells every client to reconnect, and waits for the turns under way."""
         sessions = list(self.sessions.values())
-        self._leaving = (reason, self.clock.monotonic() + time_left_s)
-        for live in sessions:
-            self._tell_leaving(live)
+        self._stopping = (reason, self.clock.monotonic() + time_left_s)
+        for active in sessions:
+            self._send_go_away(active)
         with suppress(TimeoutError):
             async with asyncio.timeout(time_left_s):
-                await asyncio.gather(*(live.settle() for live in sessions), return_exceptions=True)
+                await asyncio.gather(*(active.settle() for active in sessions), return_exceptions=True)
         # Answers that take longer are made again elsewhere. What was sent of them is stored, so that numbers continue.
-        unsaved = [live.runner.stored.save_messages(live.runner.outbox) for live in self.sessions.values()]
+        unsaved = [active.runner.stored.save_messages(active.runner.outbox) for active in self.sessions.values()]
         await asyncio.gather(*unsaved, return_exceptions=True)
 
     async def aclose(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
-        for live in self.sessions.values():
-            live.stop()
-        tasks = [self._renewing, *(live.task for live in self.sessions.values())]
+        for active in self.sessions.values():
+            active.stop()
+        tasks = [self._renewing, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
     # Starting.
 
-    def _make(self, record: SessionRecord, handle: str, outbox: Outbox, *, stored: bool, authenticated: bool) -> Live:
+    def _make(
+        self, record: SessionRecord, handle: str, outbox: Outbox, *, stored: bool, authenticated: bool
+    ) -> ActiveSession:
         tools = ToolSession(
             record.id,
             record.user,
@@ -206,38 +208,38 @@ class Hub:
             composer=self.composer,
             synthesize=self.synthesize,
         )
-        live = Live(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
-        runner.introduce = lambda: live.introduce(resumed=True)
-        return live
+        active = ActiveSession(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
+        runner.introduce = lambda: active.introduce(resumed=True)
+        return active
 
-    def _start(self, live: Live) -> None:
-        live.task = asyncio.create_task(self._run(live))
-        if live.id in self.sessions:
+    def _start(self, active: ActiveSession) -> None:
+        active.task = asyncio.create_task(self._run(active))
+        if active.id in self.sessions:
             # Another process had the session meanwhile, and it came back before this one noticed.
-            self._forget(self.sessions[live.id], TAKEN_OVER)
-        self.sessions[live.id] = live
+            self._drop(self.sessions[active.id], TAKEN_OVER)
+        self.sessions[active.id] = active
 
-    def _tell_leaving(self, live: Live) -> None:
-        if self._leaving is not None:
-            reason, at_s = self._leaving
+    def _send_go_away(self, active: ActiveSession) -> None:
+        if self._stopping is not None:
+            reason, at_s = self._stopping
             left_ms = max(0, int((at_s - self.clock.monotonic()) * 1000))
-            live.runner.outbox.send(s.GoAway(left_ms, reason, live.handle or None), once=True)
+            active.runner.outbox.send(s.GoAway(left_ms, reason, active.handle or None), once=True)
 
-    async def _greet(self, live: Live, hello: c.Hello) -> None:
-        writer = live.runner.writer
+    async def _begin(self, active: ActiveSession, hello: c.Hello) -> None:
+        writer = active.runner.writer
         if hello.conversation_id is not None and not await writer.load(hello.conversation_id):
-            live.runner.outbox.send(UNKNOWN_CONVERSATION)
+            active.runner.outbox.send(UNKNOWN_CONVERSATION)
         for brought in hello.initial_messages:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
             writer.bring(made(brought.content))
-        live.introduce(resumed=False)
+        active.introduce(resumed=False)
         if writer.transcript.entries:
-            live.runner.tell_history()
-        self._tell_leaving(live)
+            active.runner.tell_history()
+        self._send_go_away(active)
 
     # Resuming.
 
-    async def _visited(self, user: str, conversation_id: str | None) -> SessionRecord | None:
+    async def _record_for_request(self, user: str, conversation_id: str | None) -> SessionRecord | None:
         now_ms = self.clock.now_ms()
         fresh = new_record(user, self.owner, self.handles.hash(self.handles.new()), now_ms)
         if conversation_id is None:
@@ -249,41 +251,41 @@ class Hub:
         except Fenced:
             return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
 
-    async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> Live | None:
+    async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> ActiveSession | None:
         last_n = hello.last_n or 0
-        live = await self._find(user, hello, authenticated=authenticated)
-        if live is None:
+        active = await self._find(user, hello, authenticated=authenticated)
+        if active is None:
             return None
-        outbox = live.runner.outbox
+        outbox = active.runner.outbox
         await outbox.is_released()
         # No awaiting from here on: nothing is sent in between, and a socket that closes finds its session.
         before, said_before = outbox.attach(link, hello.audio), outbox.last_n
         if before is not None:
             before.close(TAKEN_OVER)
-        live.introduce(resumed=True)
+        active.introduce(resumed=True)
         outbox.replay(last_n, said_before)
         if outbox.lacks(last_n):
-            live.runner.tell_history()
-        if not live.runner.is_restoring:
-            outbox.send(s.StateChanged(s.State(live.runner.state.phase)))
-        live.runner.come_back(last_n)
-        self._tell_leaving(live)
-        return live
+            active.runner.tell_history()
+        if not active.runner.is_restoring:
+            outbox.send(s.StateChanged(s.State(active.runner.state.phase)))
+        active.runner.come_back(last_n)
+        self._send_go_away(active)
+        return active
 
-    async def _find(self, user: str, hello: c.Hello, *, authenticated: bool) -> Live | None:
+    async def _find(self, user: str, hello: c.Hello, *, authenticated: bool) -> ActiveSession | None:
         """Finds the session that a handle belongs to, and gives it a new handle."""
         assert hello.resume is not None
         used, handle = self.handles.hash(hello.resume), self.handles.new()
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
-        live = next((each for each in self.sessions.values() if each.opens_with(used) and each.user == user), None)
-        if live is None:
+        active = next((each for each in self.sessions.values() if each.opens_with(used) and each.user == user), None)
+        if active is None:
             record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
         else:
-            record = await self._rename(live, used, handle)
-            if live.runner.stored.holds(record) and self.sessions.get(live.id) is live:
-                return live
+            record = await self._rename(active, used, handle)
+            if active.runner.stored.holds(record) and self.sessions.get(active.id) is active:
+                return active
             # It went on in another process, from which it is taken over now.
-            self._forget(live, TAKEN_OVER)
+            self._drop(active, TAKEN_OVER)
         if record is None:
             return None
         try:
@@ -292,84 +294,84 @@ class Hub:
         except Fenced:
             return None
 
-    async def _rename(self, live: Live, used: str, handle: str) -> SessionRecord | None:
+    async def _rename(self, active: ActiveSession, used: str, handle: str) -> SessionRecord | None:
         """Gives a session in memory a new handle, and unparks it. Returns its record, if the old handle was valid."""
-        live.unpark()
-        live.handle, live.handle_hash, live.previous_hash = handle, self.handles.hash(handle), used
+        active.unpark()
+        active.handle, active.handle_hash, active.previous_hash = handle, self.handles.hash(handle), used
         try:
-            return await live.runner.stored.rename(used, live.handle_hash)
+            return await active.runner.stored.rename(used, active.handle_hash)
         except BaseException:
-            if live.runner.outbox.link is None:
-                live.park(lambda: self._retire(live))
+            if active.runner.outbox.link is None:
+                active.park(lambda: self._retire(active))
             raise
 
-    async def _restore(self, record: SessionRecord, handle: str, seen_n: int, *, authenticated: bool) -> Live:
-        live = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
-        tools = live.runner.tools
+    async def _restore(self, record: SessionRecord, handle: str, seen_n: int, *, authenticated: bool) -> ActiveSession:
+        active = self._make(record, handle, Outbox(), stored=True, authenticated=authenticated)
+        tools = active.runner.tools
         await self.executor.find_left(tools)
         # Through the mailbox, so that the question comes after the history and before the turn that is restored.
-        live.runner.post(lambda: self.executor.confirm_again(tools))
-        await restore(live.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
-        self._start(live)
-        return live
+        active.runner.post(lambda: self.executor.confirm_again(tools))
+        await restore(active.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
+        self._start(active)
+        return active
 
     # Running and ending.
 
-    async def _run(self, live: Live) -> None:
+    async def _run(self, active: ActiveSession) -> None:
         try:
-            await live.runner.run()
+            await active.runner.run()
         except Fenced:
-            log.info("session_taken_over", session=live.id)
-            self._forget(live, TAKEN_OVER)
+            log.info("session_taken_over", session=active.id)
+            self._drop(active, TAKEN_OVER)
         except StoreUnavailable as error:
-            log.error("session_failed", session=live.id, error=str(error))
-            self.expel(live, STORE_ERROR, STORE_CLOSE)
+            log.error("session_failed", session=active.id, error=str(error))
+            self.stop_session(active, STORE_ERROR, STORE_CLOSE)
         except Exception:
-            log.exception("session_failed", session=live.id)
-            self._forget(live, INTERNAL)
+            log.exception("session_failed", session=active.id)
+            self._drop(active, INTERNAL)
 
-    async def _retire(self, live: Live) -> None:
+    async def _retire(self, active: ActiveSession) -> None:
         """The client did not come back in time, unless it does right now. Then only the store has the session."""
-        await live.runner.hang_up()
-        await live.runner.save()
-        if live.parking is not None:
-            self._finish(live)
+        await active.runner.hang_up()
+        await active.runner.save()
+        if active.parking is not None:
+            self._finish(active)
 
-    async def _end(self, live: Live) -> None:
+    async def _end(self, active: ActiveSession) -> None:
         try:
-            await live.runner.hang_up()
-            await live.runner.stored.end()
+            await active.runner.hang_up()
+            await active.runner.stored.end()
         finally:
-            self._finish(live)
+            self._finish(active)
 
-    def _finish(self, live: Live) -> None:
+    def _finish(self, active: ActiveSession) -> None:
         """To be called from the session's own mailbox: its task ends afterwards."""
-        self._remove(live)
-        live.unpark()
-        live.runner.end()
+        self._remove(active)
+        active.unpark()
+        active.runner.end()
 
-    def _forget(self, live: Live, close: Close | None = None) -> None:
-        self._remove(live)
-        live.stop(close)
+    def _drop(self, active: ActiveSession, close: Close | None = None) -> None:
+        self._remove(active)
+        active.stop(close)
 
-    def _remove(self, live: Live) -> None:
+    def _remove(self, active: ActiveSession) -> None:
         """Another session object may have taken its place already."""
-        if self.sessions.get(live.id) is live:
-            del self.sessions[live.id]
+        if self.sessions.get(active.id) is active:
+            del self.sessions[active.id]
 
-    def expel(self, live: Live, error: s.Error, close: Close) -> None:
+    def stop_session(self, active: ActiveSession, error: s.Error, close: Close) -> None:
         """Stops a session at once and tells its client why. The store keeps it."""
-        live.runner.outbox.send(error, once=True)
-        self._forget(live, close)
+        active.runner.outbox.send(error, once=True)
+        self._drop(active, close)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
-            for live in list(self.sessions.values()):
+            for active in list(self.sessions.values()):
                 try:
-                    is_ours = await live.runner.stored.renew()
+                    is_ours = await active.runner.stored.renew()
                 except StorageError as error:
-                    log.warning("lease_not_renewed", session=live.id, error=str(error))
+                    log.warning("lease_not_renewed", session=active.id, error=str(error))
                     continue
                 if not is_ours:
-                    self._forget(live, TAKEN_OVER)
+                    self._drop(active, TAKEN_OVER)

@@ -57,10 +57,10 @@ async def test_without_voice_every_session_is_in_text(servers: ScriptedServers) 
 async def test_an_http_chat_is_in_text(servers: ScriptedServers) -> None:
     server = servers.open(text=["Hello."], voice=[])
     client = Client(server)
-    live = await server.hub.visit("ann", None, client.link)
+    live = await server.hub.begin_request("ann", None, client.link)
     assert live is not None
     assert live.runner.state.mode is Mode.TEXT
-    await server.hub.depart(live)
+    await server.hub.end_request(live)
 
 
 async def test_a_message_typed_in_voice_is_answered_by_voice(servers: ScriptedServers) -> None:

@@ -17,7 +17,7 @@ PARKED_S: Final = 120.0
 
 
 @dataclass(eq=False, slots=True)
-class Live:
+class ActiveSession:
     runner: Runner
     user: str
     handle: str
