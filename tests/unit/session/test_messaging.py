@@ -45,5 +45,5 @@ def test_an_unknown_message_is_refused_with_a_list_of_known_ones(sent: Any, name
 
 
 def test_a_field_of_the_wrong_type_is_named() -> None:
-    with pytest.raises(ToolError, match=r"Image that is wrong \(Expected `str`, got `int` - at `\$\.url`\)"):
+    with pytest.raises(ToolError, match=r"an invalid Image \(Expected `str`, got `int` - at `\$\.url`\)"):
         to_wire(Image(cast(str, 7)))
