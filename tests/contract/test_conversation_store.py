@@ -294,9 +294,9 @@ async def test_client_messages_and_the_session_record_are_stored_with_a_turn(
 ) -> None:
     await conversations.create(conversation())
     record = SessionRecord("s1", "ann", "c1", "text", "v1", 7, b"{}", "h1", 9_000, "node a", 1, 5_000, 2_000)
-    assert await conversations.append_many("c1", [TURN], MINE, told=[(1, "a"), (2, "b")], record=record) == [1]
-    await conversations.append_many("c1", [ANSWER], MINE, told=[(3, "c")])
-    assert await conversations.amend("c1", 2, TURN, MINE, told=[(4, "d")])
+    assert await conversations.append_many("c1", [TURN], MINE, sent=[(1, "a"), (2, "b")], record=record) == [1]
+    await conversations.append_many("c1", [ANSWER], MINE, sent=[(3, "c")])
+    assert await conversations.amend("c1", 2, TURN, MINE, sent=[(4, "d")])
     assert list(await database.messages.after("s1", 0)) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
     assert (await sessions.take_lease("s1", "node b", 2_000, 9_000)).turn == 7
 
@@ -306,9 +306,9 @@ async def test_nothing_is_stored_with_a_turn_that_fails_to_store(
 ) -> None:
     await conversations.create(conversation())
     with pytest.raises(ConversationGone):
-        await conversations.append_many("gone", [TURN], MINE, told=[(1, "a")])
+        await conversations.append_many("gone", [TURN], MINE, sent=[(1, "a")])
     with pytest.raises(Fenced):
-        await conversations.append_many("c1", [TURN], Fence("s1", 2), told=[(1, "a")])
-    assert not await conversations.amend("c1", 9, TURN, MINE, told=[(1, "a")])
+        await conversations.append_many("c1", [TURN], Fence("s1", 2), sent=[(1, "a")])
+    assert not await conversations.amend("c1", 9, TURN, MINE, sent=[(1, "a")])
     assert list(await database.messages.after("s1", 0)) == []
     assert list(await conversations.turns("c1")) == []

@@ -52,18 +52,18 @@ class ClientMessages:
         """A block that has begun; its message waits for the farewell to be heard."""
 
     async def send(self, message: messages.Message) -> None:
-        told = to_wire(message)
-        if isinstance(told, Timeout):
+        sent = to_wire(message)
+        if isinstance(sent, Timeout):
             # The block holds from here on, whatever becomes of the socket.
-            await self._stores.blocks.block(self._user, told.until, told.message)
-            self.farewell = told
+            await self._stores.blocks.block(self._user, sent.until, sent.message)
+            self.farewell = sent
             return
-        if isinstance(told, ConfirmationRequest):
-            self._asked[hash_of(told.confirmation_token)] = told.confirmation_token
+        if isinstance(sent, ConfirmationRequest):
+            self._asked[hash_of(sent.confirmation_token)] = sent.confirmation_token
             # A person who holds the token may approve the call, so it must not be on disk.
-            self._outbox.send(told, secret=True)
+            self._outbox.send(sent, secret=True)
             return
-        self._outbox.send(told)
+        self._outbox.send(sent)
 
     def resolve(self, decision: Decision, token: str | None = None) -> None:
         """The person has answered, by a button or in words: the client may close the question that it shows."""

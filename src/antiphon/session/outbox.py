@@ -17,7 +17,7 @@ from antiphon.protocol.client_messages import AudioForm
 from antiphon.protocol.closing import Close
 from antiphon.protocol.limits import SPEECH_HZ, speech_ms
 from antiphon.protocol.server_messages import Audio, History, Queued, QueuedText, ServerMessage
-from antiphon.storage.sessions import Told
+from antiphon.storage.sessions import SentMessages
 
 KEPT_MESSAGES: Final = 1_000
 KEPT_BYTES: Final = 1 << 20
@@ -181,7 +181,7 @@ class Outbox:
 
     # What is told only once it is stored.
 
-    def stage(self, *messages: ServerMessage) -> Told:
+    def stage(self, *messages: ServerMessage) -> SentMessages:
         """Numbers messages, and returns everything that is to be stored: them and what was sent before them.
 
         Neither they nor later messages are sent before `release`. `withdraw` drops them.
@@ -202,11 +202,11 @@ class Outbox:
         for said in held:
             self._deliver(said)
 
-    def withdraw(self, told: Told) -> None:
-        """Drops the staged messages, which could not be stored. `told` is what `stage` returned."""
+    def withdraw(self, sent: SentMessages) -> None:
+        """Drops the staged messages, which could not be stored. `sent` is what `stage` returned."""
         staged, held = self._unstage()
         numbers = {said.n for said in staged}
-        self.put_back([each for each in told if each[0] not in numbers])
+        self.put_back([each for each in sent if each[0] not in numbers])
         for said in held:
             self._deliver(said)
 
@@ -215,7 +215,7 @@ class Outbox:
         await self._released.wait()
 
     @contextmanager
-    def saving(self) -> Iterator[Told]:
+    def saving(self) -> Iterator[SentMessages]:
         """Yields what was sent and is not stored yet. If the block fails, it remains to be stored."""
         unsaved = self._take_unsaved()
         try:
@@ -224,11 +224,11 @@ class Outbox:
             self.put_back(unsaved)
             raise
 
-    def _take_unsaved(self) -> Told:
+    def _take_unsaved(self) -> SentMessages:
         unsaved, self._unsaved = self._unsaved, RecentMessages()
         return list(unsaved)
 
-    def put_back(self, unsaved: Told) -> None:
+    def put_back(self, unsaved: SentMessages) -> None:
         """Keeps what could not be stored, to be stored with the next messages."""
         since, self._unsaved = self._unsaved, RecentMessages()
         for n, text in (*unsaved, *since):
@@ -248,12 +248,12 @@ class Outbox:
         self._link = None
         return True
 
-    def restore(self, told: Told, seen_n: int) -> None:
+    def restore(self, sent: SentMessages, seen_n: int) -> None:
         """Takes over what an earlier process sent and stored.
 
         If that process was killed, the client may have seen more: those numbers are not used again.
         """
-        for n, text in told:
+        for n, text in sent:
             if not is_speech(text):
                 self._kept.add(n, text)
             self.last_n = max(self.last_n, n)
@@ -340,10 +340,10 @@ def is_speech(stored: str) -> bool:
     return stored.startswith(_SPEECH)
 
 
-def heard_of(turn: int, told: Told, seen_n: int) -> HeardSpeech | None:
+def heard_of(turn: int, sent: SentMessages, seen_n: int) -> HeardSpeech | None:
     """How much of a turn a client has heard that has seen messages up to `seen_n`; None if nothing was spoken."""
     heard: HeardSpeech | None = None
-    for _, text in told:
+    for _, text in sent:
         match msgspec.json.decode(text, type=SpokenPiece | HeardSpeech) if is_speech(text) else None:
             case HeardSpeech() as noted if noted.turn == turn:
                 heard = replace(noted, missing_ms=0)
@@ -364,9 +364,9 @@ _SPEECH: Final = ('{"type":"audio",', '{"type":"heard",')
 """How a stored text about speech begins: its type is the first field."""
 
 
-def last_queue(told: Told) -> tuple[QueuedText, ...]:
+def last_queue(sent: SentMessages) -> tuple[QueuedText, ...]:
     """Returns the typed messages that were queued when this was sent."""
-    newest = next((text for _, text in reversed(told) if text.startswith(_QUEUED)), None)
+    newest = next((text for _, text in reversed(sent) if text.startswith(_QUEUED)), None)
     return () if newest is None else msgspec.json.decode(newest, type=Queued).messages
 
 

@@ -13,7 +13,7 @@ from antiphon.session.resume_state import Preferences, ResumeState
 from antiphon.session.state import BUSY, RESTING, Phase, SessionState
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
-from antiphon.storage.sessions import Told
+from antiphon.storage.sessions import SentMessages
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
 
@@ -43,8 +43,8 @@ class Recorder:
     async def store_user(self, user: fx.StoreUser) -> bool:
         """Whether the transcript has got turns of other sessions by this, which the model may not know."""
         message = s.Transcript(user.text, is_final=True, turn=user.number)
-        async with self._telling(message) as told:
-            return await self._writer.store_user(user.turn, user.text, spoken=user.spoken, told=told)
+        async with self._telling(message) as sent:
+            return await self._writer.store_user(user.turn, user.text, spoken=user.spoken, sent=sent)
 
     async def store_answer(self, answer: fx.StoreAnswer, shown: str) -> None:
         """`shown` is what the client is to see of the answer's text; without any, it gets no `response`."""
@@ -53,13 +53,13 @@ class Recorder:
             whole = [s.Response(shown, turn=answer.number)] if shown else []
             whole.append(s.GenerationComplete(answer.number))
         spoken = self._state().mode is Mode.VOICE
-        async with self._telling(*whole) as told:
-            await self._writer.store_answer(answer.turn, answer.text, spoken=spoken, told=told)
+        async with self._telling(*whole) as sent:
+            await self._writer.store_answer(answer.turn, answer.text, spoken=spoken, sent=sent)
 
     async def send(self, message: s.ServerMessage) -> None:
         """Sends a message once it is stored."""
-        async with self._telling(message) as told:
-            await self._stored.tell(told)
+        async with self._telling(message) as sent:
+            await self._stored.tell(sent)
 
     async def save(self) -> None:
         """Stores what another process needs to go on. While a turn is under way, that is only what was sent."""
@@ -85,15 +85,15 @@ class Recorder:
         self._stored.describe(mode=state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=resume)
 
     @asynccontextmanager
-    async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[Told]:
+    async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[SentMessages]:
         """Messages that are sent once this block has stored them, with what was sent before them."""
-        told = self._outbox.stage(*messages)
+        sent = self._outbox.stage(*messages)
         try:
-            yield told
+            yield sent
         except BaseException:
-            self._outbox.withdraw(told)
+            self._outbox.withdraw(sent)
             raise
         if not self._stored.is_stored:
             # Nothing of a session is stored before its first turn; then all of it is.
-            self._outbox.put_back(told)
+            self._outbox.put_back(sent)
         self._outbox.release()

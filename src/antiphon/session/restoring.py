@@ -10,7 +10,7 @@ from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, h
 from antiphon.session.resume_state import Preferences, ResumeState
 from antiphon.session.state import RESTING, Phase, Piece, SessionState, Turn
 from antiphon.session.transcript_writer import Unfinished
-from antiphon.storage.sessions import SessionRecord, Told
+from antiphon.storage.sessions import SentMessages, SessionRecord
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Entry, ToolMessage
 
@@ -21,8 +21,8 @@ CHARACTER_MS = 50
 """How long a character of speech takes at least, where the length of the speech is not known yet."""
 
 
-async def restore(runner: "Runner", record: SessionRecord, told: Told, seen_n: int) -> None:
-    """Takes the session over, before it runs here. `told` is what the client was sent, `seen_n` the last that it has.
+async def restore(runner: "Runner", record: SessionRecord, sent: SentMessages, seen_n: int) -> None:
+    """Takes the session over, before it runs here. `sent` is what the client was sent, `seen_n` the last that it has.
 
     An answer that was made is spoken as far as the client does not have it; a turn without an answer is answered.
     """
@@ -30,19 +30,19 @@ async def restore(runner: "Runner", record: SessionRecord, told: Told, seen_n: i
     stored = msgspec.json.decode(record.state, type=ResumeState)
     preferences = msgspec.json.decode(record.state, type=Preferences)
     resting = Phase.LISTENING if mode is Mode.VOICE and stored.listening else Phase.IDLE
-    state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(told))
-    outbox.restore(told, seen_n)
+    state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(sent))
+    outbox.restore(sent, seen_n)
     runner.calls.restore(stored.call if mode is Mode.VOICE else None)
     unfinished = await runner.writer.restore()
     if unfinished is not None:
-        heard = heard_of(state.turns + 1, told, seen_n)
+        heard = heard_of(state.turns + 1, sent, seen_n)
         if heard is not None:
             outbox.note_heard(heard)
         if unfinished.answer is not None:
             tool_runner.begin_turn(unfinished.turn)
             state = _with_answer(state, unfinished.answer, outbox, heard)
         else:
-            tool_runner.restore(told)
+            tool_runner.restore(sent)
             runner.is_restoring = True
             runner.post(partial(runner.answer_restored, _unanswered(unfinished, heard)))
     runner.begin_from(state, preferences)

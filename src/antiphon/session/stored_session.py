@@ -12,7 +12,7 @@ from antiphon.session.outbox import Outbox
 from antiphon.session.resume_state import ResumeState
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.people import BlockStore
-from antiphon.storage.sessions import Fence, MessageStore, SessionRecord, SessionStore, Told
+from antiphon.storage.sessions import Fence, MessageStore, SentMessages, SessionRecord, SessionStore
 
 LEASE_MS: Final = 60_000
 FIRST_LEASE: Final = 1
@@ -84,13 +84,13 @@ class StoredSession:
     async def save_messages(self, outbox: Outbox) -> None:
         """Stores what the client was sent and the store does not have yet."""
         if self.is_stored:
-            with outbox.saving() as told:
-                await self.tell(told)
+            with outbox.saving() as sent:
+                await self.tell(sent)
 
-    async def tell(self, told: Told) -> None:
+    async def tell(self, sent: SentMessages) -> None:
         """Stores what the client is told."""
-        if told and self.is_stored:
-            await self.stores.messages.append_many(self.record.id, told, self.record.lease_token)
+        if sent and self.is_stored:
+            await self.stores.messages.append_many(self.record.id, sent, self.record.lease_token)
 
     async def rename(self, used_hash: str, handle_hash: str) -> SessionRecord | None:
         """The new handle takes the place of the one that was used: the record of the session that it leads to.

@@ -24,7 +24,7 @@ from antiphon.session.events import Work
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.outbox import Outbox, is_speech
 from antiphon.storage.base import CallRecord
-from antiphon.storage.sessions import Told
+from antiphon.storage.sessions import SentMessages
 from antiphon.tools import call as tool_call
 from antiphon.tools.attempt import refuse
 from antiphon.tools.confirm import Decision
@@ -94,9 +94,9 @@ class ToolRunner:
         for old in list(self._turns)[:-RECENT_TURNS]:
             del self._turns[old]
 
-    def restore(self, told: Told) -> None:
+    def restore(self, sent: SentMessages) -> None:
         """The turn that another process has left is about to begin: the client was told of some calls of it."""
-        for _, text in told:
+        for _, text in sent:
             match codec.decode_server(text) if not is_speech(text) else None:
                 case Transcript(is_final=True):
                     self._told.clear()
@@ -247,10 +247,10 @@ class ToolRunner:
 
     def _show(self, call: tool_call.ToolCall) -> str:
         """Tells the client of a call, unless an earlier process has: the id that it is told by."""
-        told = self._told if self._told_turn == self._session.turn else []
-        known = next((each for each in told if (each.name, each.args) == (call.name, call.args)), None)
+        sent = self._told if self._told_turn == self._session.turn else []
+        known = next((each for each in sent if (each.name, each.args) == (call.name, call.args)), None)
         if known is not None and known.id is not None:
-            told.remove(known)
+            sent.remove(known)
             return known.id
         shown_id = tool_call.shown_id(call, self._session.turn)
         self._outbox.send(ToolCall(call.name, call.args, shown_id))

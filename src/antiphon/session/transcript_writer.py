@@ -17,7 +17,7 @@ from antiphon.models.live import ToolAnswer, messages_of
 from antiphon.session.outbox import Outbox
 from antiphon.session.stored_session import StoredSession
 from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn
-from antiphon.storage.sessions import Told
+from antiphon.storage.sessions import SentMessages
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Entry, Message, ToolMessage, Transcript, UserMessage, is_blank
 
@@ -120,14 +120,14 @@ class TranscriptWriter:
         """Adds what was said elsewhere before the first turn, with which it is stored."""
         self.transcript.add(Entry(f"b{len(self.transcript.entries)}", message, at_ms=self._clock.now_ms()))
 
-    async def store_user(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> bool:
+    async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:
         """The user's words, durable when this returns, with what the client is told. True if the transcript has got
         turns of other sessions by this, which a model with a context of its own does not know."""
         before = self.transcript.user_entry(turn)
         words = before.message if before is not None else None
         entry = self.transcript.set_user(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
         async with self._undoing(entry, words):
-            await self._store(entry, told)
+            await self._store(entry, sent)
         if not self._is_behind:
             return False
         await self._read()
@@ -140,19 +140,19 @@ class TranscriptWriter:
         messages = messages_of("", answers, key=str(len(self.transcript.entries)))
         first, *_ = [self.transcript.add(Entry(turn, message, at_ms=now_ms)) for message in messages]
         async with self._undoing(first):
-            with outbox.saving() as told:
-                await self._store(first, told)
+            with outbox.saving() as sent:
+                await self._store(first, sent)
 
-    async def store_answer(self, turn: str, text: str, *, spoken: bool, told: Told = ()) -> None:
+    async def store_answer(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> None:
         """The answer to a turn, with what the client is told; a second time it takes the place of the first."""
         if not text and self.transcript.answer_entry(turn) is None:
-            await self._session.tell(told)
+            await self._session.tell(sent)
             return
         before = self.transcript.answer_entry(turn)
         words = before.message if before is not None else None
         entry = self.transcript.set_answer(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
         async with self._undoing(entry, words):
-            await self._store(entry, told)
+            await self._store(entry, sent)
 
     async def save(self) -> None:
         """To be called only while no turn is under way: all turns are settled by it."""
@@ -177,12 +177,12 @@ class TranscriptWriter:
             self.transcript.entries = [each for each in self.transcript if each.seq or each.turn != entry.turn]
             raise
 
-    async def _store(self, entry: Entry, told: Told) -> None:
+    async def _store(self, entry: Entry, sent: SentMessages) -> None:
         """Stores what is not stored yet, or the entry again, with what the client is told of it."""
         if not self._has_begun:
             return
         if entry.seq:
-            await self._amend(entry, told)
+            await self._amend(entry, sent)
             return
         if not self._session.is_stored:
             await self._begin()
@@ -197,9 +197,9 @@ class TranscriptWriter:
             self._session.settle(self.last_seq, is_answering=True)
             self._session.extend_handle()
         try:
-            numbers = await self._append(own, told, with_record=begins_turn)
+            numbers = await self._append(own, sent, with_record=begins_turn)
         except ConversationGone:
-            numbers = await self._move(entry.turn, told)
+            numbers = await self._move(entry.turn, sent)
         self._count(numbers)
 
     def _unstored(self) -> list[Entry]:
@@ -207,12 +207,14 @@ class TranscriptWriter:
         waiting = [entry for entry in self.transcript if not entry.seq]
         return [each for each in waiting if isinstance(each.message, UserMessage) or not is_blank(each.message)]
 
-    async def _append(self, entries: Sequence[Entry], told: Told = (), *, with_record: bool = False) -> Sequence[int]:
+    async def _append(
+        self, entries: Sequence[Entry], sent: SentMessages = (), *, with_record: bool = False
+    ) -> Sequence[int]:
         numbers = await self._stores.conversations.append_many(
             self.conversation_id,
             [_stored_form(entry) for entry in entries],
             self._session.fence,
-            told=told,
+            sent=sent,
             record=self._session.record if with_record else None,
         )
         for entry, number in zip(entries, numbers, strict=True):
@@ -224,16 +226,16 @@ class TranscriptWriter:
         self._is_behind |= numbers[0] > self.last_seq + 1
         self.last_seq = numbers[-1]
 
-    async def _amend(self, entry: Entry, told: Told) -> None:
+    async def _amend(self, entry: Entry, sent: SentMessages) -> None:
         turn = _stored_form(entry)
         conversations = self._stores.conversations
-        if not await conversations.amend(self.conversation_id, entry.seq, turn, self._session.fence, told=told):
+        if not await conversations.amend(self.conversation_id, entry.seq, turn, self._session.fence, sent=sent):
             # It is gone, with its conversation or without.
             if isinstance(entry.message, AssistantMessage):
-                await self._session.tell(told)
+                await self._session.tell(sent)
             else:
                 entry.seq = 0
-                await self._store(entry, told)
+                await self._store(entry, sent)
 
     async def _begin(self) -> None:
         record = self._session.record
@@ -253,7 +255,7 @@ class TranscriptWriter:
         own = [_words_of(entry.message) for entry in self.transcript if entry.turn == turn]
         return next(filter(None, own), "")
 
-    async def _move(self, turn: str, told: Told) -> Sequence[int]:
+    async def _move(self, turn: str, sent: SentMessages) -> Sequence[int]:
         """The conversation was deleted elsewhere: the turn under way goes on in a new one, and nothing else does."""
         self._session.move_to(uuid4().hex)
         self.transcript.entries = [entry for entry in self.transcript if entry.turn == turn]
@@ -263,7 +265,7 @@ class TranscriptWriter:
         self.last_seq = 0
         self._session.settle(0, is_answering=True)
         self._has_moved = True
-        return await self._append(self._unstored(), told, with_record=True)
+        return await self._append(self._unstored(), sent, with_record=True)
 
     async def _read(self) -> None:
         """Reads the whole conversation anew. Entries that are in the transcript already keep the ids of their turns."""

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.sessions import Fence, SessionRecord, Told
+from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -82,7 +82,7 @@ class ConversationStore(Protocol):
         turns: Sequence[Turn],
         fence: Fence | None,
         *,
-        told: Told = (),
+        sent: SentMessages = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
         """Appends turns that belong together, all or none, and returns their numbers. They are durable then.
@@ -92,7 +92,9 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
+    async def amend(
+        self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, sent: SentMessages = ()
+    ) -> bool:
         """Replaces a turn, and stores the messages to the client about it. Returns False if the turn is gone; nothing
         is stored then. Raises `Fenced`."""
         ...

@@ -11,7 +11,7 @@ MESSAGES_KEPT: Final = 1_000
 CHARACTERS_KEPT: Final = 1 << 20
 """A session's newest messages are kept, up to whichever limit is reached first. A backend may keep more, not fewer."""
 
-Told = Sequence[tuple[int, str]]
+SentMessages = Sequence[tuple[int, str]]
 """Messages to a client, each with its number, in increasing order."""
 
 
@@ -115,10 +115,10 @@ class SessionStore(Protocol):
 class MessageStore(Protocol):
     """Messages that were sent to clients, to be sent again after a reconnect."""
 
-    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
+    async def append_many(self, session_id: str, messages: SentMessages, lease_token: int) -> None:
         """Stores all of the messages or none. Raises `Fenced`."""
         ...
 
-    async def after(self, session_id: str, last_n: int) -> Told:
+    async def after(self, session_id: str, last_n: int) -> SentMessages:
         """Returns the kept messages with higher numbers, in order."""
         ...

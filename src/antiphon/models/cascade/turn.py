@@ -11,6 +11,7 @@ from msgspec import Struct
 from antiphon.models.background import BackgroundTasks, has_failed
 from antiphon.models.cascade.endpointer import FRAME_BYTES, PREROLL_FRAMES
 from antiphon.models.live import Timings
+from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 from antiphon.speech.base import Recognizer, Urgency
 
 CAPTION_EVERY_MS: Final = 800
@@ -18,7 +19,7 @@ CAPTION_EVERY_MS: Final = 800
 sentence of 2.8 s."""
 
 LEAD_IN: Final = bytes(PREROLL_FRAMES * FRAME_BYTES)
-CUT_WITHIN_BYTES: Final = 2 * 2 * 16_000
+CUT_WITHIN_BYTES: Final = 2 * SAMPLE_BYTES * MICROPHONE_HZ
 WINDOW_SAMPLES: Final = 800
 """A twentieth of a second."""
 

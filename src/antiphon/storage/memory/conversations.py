@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from antiphon.storage.base import StorageError
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.memory.sessions import MemorySessionStore
-from antiphon.storage.sessions import Fence, SessionRecord, Told
+from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
 
 CONVERSATIONS_KEPT: Final = 10_000
 VOICE_CALLS_KEPT: Final = 10_000
@@ -59,7 +59,7 @@ class MemoryConversationStore:
         turns: Sequence[Turn],
         fence: Fence | None,
         *,
-        told: Told = (),
+        sent: SentMessages = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
         self._sessions.check(fence)
@@ -67,7 +67,7 @@ class MemoryConversationStore:
         if kept is None:
             raise ConversationGone(conversation_id)
         self._kept[conversation_id] = kept
-        self._tell(fence, told)
+        self._tell(fence, sent)
         if record is not None:
             await self._sessions.save(record)
         numbers = []
@@ -78,19 +78,21 @@ class MemoryConversationStore:
             numbers.append(seq)
         return numbers
 
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
+    async def amend(
+        self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, sent: SentMessages = ()
+    ) -> bool:
         self._sessions.check(fence)
         kept = self._kept.get(conversation_id)
         if kept is None or seq not in kept.turns:
             return False
-        self._tell(fence, told)
+        self._tell(fence, sent)
         kept.turns[seq] = StoredTurn(conversation_id, seq, **asdict(turn))
         return True
 
-    def _tell(self, fence: Fence | None, told: Told) -> None:
+    def _tell(self, fence: Fence | None, sent: SentMessages) -> None:
         outbox = None if fence is None else self._sessions.outbox(fence.session_id)
         if outbox is not None:
-            outbox.add(told)
+            outbox.add(sent)
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         kept = self._kept.get(conversation_id)

@@ -5,7 +5,7 @@ from collections import deque
 from msgspec.structs import replace
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SentMessages, SessionRecord
 
 
 class Outbox:
@@ -17,7 +17,7 @@ class Outbox:
         self._messages: deque[tuple[int, str]] = deque()
         self._characters = 0
 
-    def add(self, messages: Told) -> None:
+    def add(self, messages: SentMessages) -> None:
         last_n = self._messages[-1][0] if self._messages else 0
         for n, _ in messages:
             if n <= last_n:
@@ -30,7 +30,7 @@ class Outbox:
         while len(self._messages) > MESSAGES_KEPT or self._newer_characters() >= CHARACTERS_KEPT:
             self._drop_oldest()
 
-    def after(self, last_n: int) -> Told:
+    def after(self, last_n: int) -> SentMessages:
         return [message for message in self._messages if message[0] > last_n]
 
     def clear(self) -> None:
@@ -152,12 +152,12 @@ class MemoryMessageStore:
     def __init__(self, sessions: MemorySessionStore) -> None:
         self._sessions = sessions
 
-    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
+    async def append_many(self, session_id: str, messages: SentMessages, lease_token: int) -> None:
         self._sessions.check(Fence(session_id, lease_token))
         outbox = self._sessions.outbox(session_id)
         if outbox is not None:
             outbox.add(messages)
 
-    async def after(self, session_id: str, last_n: int) -> Told:
+    async def after(self, session_id: str, last_n: int) -> SentMessages:
         outbox = self._sessions.outbox(session_id)
         return [] if outbox is None else outbox.after(last_n)

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
 
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
-from antiphon.storage.sessions import Fence, SessionRecord, Told
+from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.pruning import PARENT_ROWS, delete_in_batches, delete_some
 from antiphon.storage.sql.sessions import SqlMessageStore, change_fenced, check_fence, save_record
@@ -91,12 +91,12 @@ class SqlConversationStore:
         turns: Sequence[Turn],
         fence: Fence | None,
         *,
-        told: Told = (),
+        sent: SentMessages = (),
         record: SessionRecord | None = None,
     ) -> Sequence[int]:
         def write(connection: Connection) -> list[int]:
             check_fence(connection, fence)
-            self._tell(connection, fence, told)
+            self._tell(connection, fence, sent)
             if record is not None:
                 save_record(connection, record)
             numbers: list[int] = []
@@ -110,14 +110,16 @@ class SqlConversationStore:
 
         return await self._connections.in_transaction(write)
 
-    async def amend(self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, told: Told = ()) -> bool:
+    async def amend(
+        self, conversation_id: str, seq: int, turn: Turn, fence: Fence | None, *, sent: SentMessages = ()
+    ) -> bool:
         amended = asdict(turn) | {"conversation": conversation_id, "number": seq}
 
         def write(connection: Connection) -> bool:
             check_fence(connection, fence)
             if not connection.execute(_AMEND, amended).rowcount:
                 return False
-            self._tell(connection, fence, told)
+            self._tell(connection, fence, sent)
             return True
 
         return await self._connections.in_transaction(write)
@@ -142,9 +144,9 @@ class SqlConversationStore:
     async def delete_before(self, at_ms: int) -> int:
         return await delete_in_batches(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
-    def _tell(self, connection: Connection, fence: Fence | None, told: Told) -> None:
-        if fence is not None and told:
-            self._messages.write(connection, fence.session_id, told)
+    def _tell(self, connection: Connection, fence: Fence | None, sent: SentMessages) -> None:
+        if fence is not None and sent:
+            self._messages.write(connection, fence.session_id, sent)
 
 
 class SqlVoiceCallStore:

@@ -5,7 +5,7 @@ from typing import Final
 from msgspec.structs import asdict
 from sqlalchemy import Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
 
-from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SessionRecord, Told
+from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SentMessages, SessionRecord
 from antiphon.storage.sql.connections import Connections, Params
 from antiphon.storage.sql.pruning import PARENT_ROWS, PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import messages, sessions
@@ -159,21 +159,21 @@ class SqlMessageStore:
         self._connections = connections
         self._unpruned = PruneCounter(PRUNED_EVERY)
 
-    async def append_many(self, session_id: str, messages: Told, lease_token: int) -> None:
+    async def append_many(self, session_id: str, messages: SentMessages, lease_token: int) -> None:
         def write(connection: Connection) -> None:
             check_fence(connection, Fence(session_id, lease_token))
             self.write(connection, session_id, messages)
 
         await self._connections.in_transaction(write)
 
-    def write(self, connection: Connection, session_id: str, messages: Told) -> None:
+    def write(self, connection: Connection, session_id: str, messages: SentMessages) -> None:
         """Stores messages, in the transaction of the caller, who has checked the fence."""
         if messages:
             connection.execute(_APPEND, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
         if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
             connection.execute(_PRUNE, {"session": session_id})
 
-    async def after(self, session_id: str, last_n: int) -> Told:
+    async def after(self, session_id: str, last_n: int) -> SentMessages:
         rows = await self._connections.fetch(_AFTER, {"session": session_id, "last_n": last_n})
         return [(n, text) for n, text in rows]
 
