@@ -26,6 +26,7 @@ EVENTS: st.SearchStrategy[e.Event] = st.one_of(
     st.builds(c.PlaybackDone, st.none() | NUMBERS),
     st.builds(c.Playback, NUMBERS, MILLISECONDS),
     st.builds(c.TextMessage, TEXTS),
+    st.builds(c.ClearConversation),
     st.builds(c.Unqueue, st.sampled_from(["q1", "q2", "q7"])),
     st.builds(e.ListeningStopped, st.booleans()),
     st.builds(e.QueueReady),

@@ -6,7 +6,6 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.session import events as e
 from antiphon.session.models import NO_MODEL
-from antiphon.session.state import BUSY
 from antiphon.session.voice import VoiceStart
 from antiphon.tools.spec import Mode
 
@@ -31,13 +30,13 @@ async def carry_out(runner: "Runner", message: c.ClientMessage) -> None:
             runner.models.set_voice(runner.preferences.voice, runner.preferences.speed)
             await runner.save()
         case c.ClearConversation():
-            await _clear(runner)
+            await _clear(runner, message)
         case c.StartVoice(pending_request=pending):
             await _start_voice(runner, (pending or "").strip())
         case c.EndVoice():
             await runner.voice.end("user_request")
-        case c.LoadConversation(conversation_id=id):
-            await _load(runner, id)
+        case c.LoadConversation():
+            await _load(runner, message)
         case c.Confirm(confirmation_token=token, approved=approved):
             await runner.outcomes.confirm(token, approved)
         case c.TestAudio(voice=voice):
@@ -60,10 +59,9 @@ async def _start_voice(runner: "Runner", pending_request: str) -> None:
     await runner.voice.start(VoiceStart(pending_request or pending, greeting))
 
 
-async def _clear(runner: "Runner") -> None:
+async def _clear(runner: "Runner", message: c.ClearConversation) -> None:
     """An answer under way belongs to the conversation that is to be forgotten."""
-    if runner.state.phase in BUSY:
-        await runner.step(c.Interrupt())
+    await runner.step(message)
     runner.outbox.drop_all()
     await runner.writer.clear()
     runner.models.forget_handles()
@@ -77,14 +75,13 @@ def _sample(runner: "Runner", voice: str | None) -> None:
         runner.sampler.start(voice or runner.preferences.voice, runner.preferences.speed)
 
 
-async def _load(runner: "Runner", conversation_id: str) -> None:
-    if not await runner.writer.has(conversation_id):
+async def _load(runner: "Runner", message: c.LoadConversation) -> None:
+    if not await runner.writer.has(message.conversation_id):
         runner.outbox.send(UNKNOWN_CONVERSATION)
         return
-    if runner.state.phase in BUSY:
-        await runner.step(c.Interrupt())
+    await runner.step(message)
     await runner.calls.end()
-    await runner.writer.load(conversation_id)
+    await runner.writer.load(message.conversation_id)
     runner.models.forget_handles()
     runner.reconnect()
     runner.tell_history()

@@ -102,6 +102,12 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return _empty_queue(*_drop(state))
         case Phase.SPEAKING, c.Interrupt(played_ms=played_ms):
             return _empty_queue(*_rest_after_interrupt(state, played_ms, now_ms))
+        case Phase.PROCESSING, (c.ClearConversation() | c.LoadConversation()):
+            return _leave_conversation(*_empty_queue(*_drop(state)))
+        case Phase.SPEAKING, (c.ClearConversation() | c.LoadConversation()):
+            return _leave_conversation(*_empty_queue(*_rest_after_interrupt(state, None, now_ms)))
+        case _, (c.ClearConversation() | c.LoadConversation()):
+            return _leave_conversation(state, [])
         case Phase.SPEAKING, c.PlaybackDone(turn=number) if turn and number in (None, turn.number):
             # A client that knows only the basic messages sends it after every clip.
             return _rest(state) if turn.was_played(now_ms) else (state, [])
@@ -239,6 +245,11 @@ def _empty_queue(state: SessionState, effects: Sequence[Effect]) -> Step:
         return state, effects
     emptied = state.with_queue(())
     return emptied, [_tell_queue(emptied), *effects]
+
+
+def _leave_conversation(state: SessionState, effects: Sequence[Effect]) -> Step:
+    """Late transcripts belong to what was said before, and are not taken any more."""
+    return replace(state, recent=()), effects
 
 
 def _hear(state: SessionState, event: TurnStarted) -> Step:

@@ -567,3 +567,15 @@ def test_the_timings_of_a_turn_come_with_its_transcript(listening: Talk) -> None
     listening.do(TurnStarted("m1"))
     (stored, _) = listening.do(InputTranscript("m1", "hi", is_final=True, timings=timings))
     assert stored == StoreUser("m1", 1, "hi", spoken=True, timings=timings)
+
+
+@pytest.mark.parametrize("message", [c.ClearConversation(), c.LoadConversation("c1")], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("phase", ["listening", "processing", "speaking"])
+def test_leaving_a_conversation_ends_the_turn_and_its_late_transcripts(
+    message: c.ClientMessage, phase: str, request: pytest.FixtureRequest
+) -> None:
+    talk: Talk = request.getfixturevalue(phase)
+    talk.do(message)
+    assert (talk.phase, talk.state.recent) == (LISTENING, ())
+    (effect,) = talk.do(InputTranscript("m1", "what time is it", is_final=True))
+    assert isinstance(effect, LogIgnored)
