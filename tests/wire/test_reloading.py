@@ -29,15 +29,18 @@ class Developer:
     def __init__(self, folder: Path, address: str) -> None:
         self.tools = folder / "tools"
         self.address = address
+        self._version = ""
+        """The version of the tools that were listed last."""
 
     async def list(self) -> dict[str, Any]:
         answer = await asyncio.to_thread(ask, self.address.replace("ws://", "http://").replace("/ws", "/api/tools"))
         assert answer is not None
         listed: dict[str, Any] = json.loads(answer)
+        self._version = listed["version"]
         return {"version": listed["version"], **{tool["toolId"]: tool for tool in listed["tools"]}}
 
     async def wait_for_other_tools(self) -> dict[str, Any]:
-        before = (await self.list())["version"]
+        before = self._version
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 now = await self.list()
@@ -51,7 +54,9 @@ async def developing(folder: Path, environment: str = "development") -> AsyncIte
     write_tool(folder / "tools", "greet", files={"sentences.yaml": SENTENCES})
     env = {"ANTIPHON_SERVER__ENVIRONMENT": environment, "ANTIPHON_DATA_DIR": str(folder / "data")}
     async with serving(config.load(None, env, folder)) as address:
-        yield Developer(folder, address)
+        developer = Developer(folder, address)
+        await developer.list()
+        yield developer
 
 
 async def until_logged(event: str, logged: Sequence[Mapping[str, Any]]) -> None:

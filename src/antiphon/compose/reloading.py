@@ -21,7 +21,8 @@ log = get_logger(__name__)
 
 async def watch_tools(settings: Settings, executor: Executor) -> None:
     """Looks for changed files until it is cancelled. Both the check and the build run in a thread."""
-    seen = await asyncio.to_thread(_stamps, settings)
+    # The first look always builds: files may have changed since the server read them.
+    seen: dict[str, tuple[int, int]] | None = None
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
         found = await asyncio.to_thread(_stamps, settings)
