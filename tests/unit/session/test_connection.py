@@ -1,23 +1,22 @@
-"""A model connection: it connects in the background, and accepts commands at any time."""
+"""A model connection while it is connecting: its commands wait, its deadline runs, and nothing else is blocked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from contextlib import asynccontextmanager
+from math import inf
 
 import pytest
 
-from antiphon.models.base import ModelError
+from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import (
     Closed,
     CloseKind,
-    GoAway,
     LiveContext,
     ModelFactory,
     OutputText,
     ResumptionUpdate,
-    ToolCalls,
+    TurnComplete,
     TurnFailed,
-    Usage,
 )
 from antiphon.session.connection import (
     CONNECT_DEADLINE_S,
@@ -27,181 +26,181 @@ from antiphon.session.connection import (
     ModelConnection,
     Opened,
 )
-from antiphon.session.models import SessionModels
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Transcript
-from tests.fakes.scripted_live import PROFILE, Say, ScriptedLive
+from tests.fakes.scripted_live import GoAwayIn, HangUp, Hear, Resumable, Say, ScriptedLive
 
-CONTEXT = LiveContext("", Transcript(), (), (), Mode.VOICE)
-
-
-class Distant(ScriptedLive):
-    """A model that is slow to connect, and closes with the given kind."""
-
-    def __init__(self, script: Any = (), *, connects_s: float = 0.0, error: ModelError | None = None) -> None:
-        super().__init__(script)
-        self._connects_s = connects_s
-        self._error = error
-
-    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
-        await asyncio.sleep(self._connects_s)
-        if self._error is not None:
-            raise self._error
-        await super().connect(context, resume)
+HELLO = Say("Hello.", audio_ms=0)
 
 
-class Posted:
-    """The events posted to the mailbox."""
+class Session:
+    """The session's side of a connection: what was posted, and when."""
 
-    def __init__(self) -> None:
-        self.items: list[FromModel] = []
-        self.connections: list[ModelConnection] = []
+    def __init__(self, model: ScriptedLive, resume: str | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        self.posted: list[object] = []
+        self.at_s: list[float] = []
 
-    def connect(self, model: ScriptedLive, **rest: Any) -> ModelConnection:
-        factory = ModelFactory(PROFILE, lambda: model)
-        self.connections.append(ModelConnection(factory, CONTEXT, self.items.append, **rest))
-        return self.connections[-1]
+        def post(item: FromModel) -> None:
+            self.posted.append(item.event)
+            self.at_s.append(loop.time() - begun_s)
+
+        context = LiveContext("", Transcript(), (), (), Mode.VOICE)
+        factory = ModelFactory(model.profile, lambda: model)
+        self.connection = ModelConnection(factory, context, post, resume=resume, voice=("amy", 1.5))
 
     @property
-    def events(self) -> list[Any]:
-        return [item.event for item in self.items]
+    def text(self) -> str:
+        return "".join(event.text for event in self.posted if isinstance(event, OutputText))
 
 
-@pytest.fixture
-async def posted() -> AsyncIterator[Posted]:
-    posted = Posted()
-    yield posted
-    for connection in posted.connections:
-        connection.close()
-        await connection.wait_closed()
+@asynccontextmanager
+async def connecting(model: ScriptedLive, resume: str | None = None) -> AsyncIterator[Session]:
+    session = Session(model, resume)
+    yield session
+    session.connection.close()
+    await session.connection.wait_closed()
 
 
-async def test_commands_sent_while_connecting_are_carried_out_once_open(posted: Posted) -> None:
-    model = Distant([Say("Hello.")], connects_s=3)
-    connection = posted.connect(model)
-    connection.respond("s1", "hi")
-    assert connection.state is ConnectionState.CONNECTING
-    await asyncio.sleep(1)
-    assert posted.events == []
-    await asyncio.sleep(3)
-    assert connection.was_opened
-    assert model.texts == ["hi"]
-    assert posted.events[0] == Opened()
-    assert any(isinstance(event, OutputText) for event in posted.events)
+async def test_connecting_is_abandoned_at_the_deadline() -> None:
+    async with connecting(ScriptedLive(connect_s=inf)) as session:
+        await asyncio.sleep(CONNECT_DEADLINE_S - 0.1)
+        assert session.posted == []
+        await asyncio.sleep(0.2)
+        assert session.connection.state is ConnectionState.LOST
+        (failed,) = session.posted
+        assert isinstance(failed, ConnectFailed)
+        assert failed.error.kind is FailureKind.TIMEOUT
+        assert failed.error.retryable
+        assert "scripted could not be reached within 10 seconds" in str(failed.error)
 
 
-async def test_a_turn_interrupted_while_connecting_is_not_requested(posted: Posted) -> None:
-    model = Distant([Say("Hello.")], connects_s=3)
-    connection = posted.connect(model)
-    connection.respond("s1", "hi")
-    connection.respond("s2", "ho")
-    connection.interrupt("s1", None)
-    await asyncio.sleep(4)
-    assert model.texts == ["ho"]
+async def test_requests_made_while_connecting_are_carried_out_once_connected() -> None:
+    model = ScriptedLive([HELLO], connect_s=3)
+    async with connecting(model) as session:
+        session.connection.respond("one", "hi")
+        assert model.texts == []
+        await asyncio.sleep(5)
+        assert session.posted[0] == Opened()
+        assert session.at_s[0] == pytest.approx(3, abs=0.1)
+        assert (model.texts, session.text) == (["hi"], "Hello.")
+        assert model.voice == ("amy", 1.5)
 
 
-async def test_a_connection_that_never_opens_fails_at_its_deadline(posted: Posted) -> None:
-    connection = posted.connect(Distant(connects_s=1e9))
-    await asyncio.sleep(CONNECT_DEADLINE_S - 0.5)
-    assert posted.events == []
-    await asyncio.sleep(1)
-    (failed,) = posted.events
-    assert isinstance(failed, ConnectFailed)
-    assert "could not be reached within 10 seconds" in str(failed.error)
-    assert connection.state is ConnectionState.LOST
+async def test_requests_made_while_connecting_are_carried_out_in_order() -> None:
+    model = ScriptedLive([HELLO, HELLO], connect_s=3)
+    async with connecting(model) as session:
+        session.connection.respond("one", "hi")
+        session.connection.respond("two", "ho")
+        await asyncio.sleep(5)
+        assert model.texts == ["hi", "ho"]
+        assert TurnComplete("one") in session.posted
 
 
-@pytest.mark.parametrize("error", [ModelError("no key", retryable=False), ModelError("busy", rate_limited=True)])
-async def test_a_refusal_is_posted_unchanged(posted: Posted, error: ModelError) -> None:
-    posted.connect(Distant(error=error))
-    await asyncio.sleep(0.1)
-    assert posted.events == [ConnectFailed(error)]
+async def test_a_request_interrupted_while_connecting_is_not_sent() -> None:
+    model = ScriptedLive([HELLO], connect_s=3)
+    async with connecting(model) as session:
+        session.connection.respond("one", "hi")
+        session.connection.respond("two", "ho")
+        session.connection.interrupt("one", "")
+        await asyncio.sleep(5)
+        assert model.texts == ["ho"]
+        assert model.interrupts == []
+
+
+async def test_audio_is_not_accepted_before_the_model_is_connected() -> None:
+    model = ScriptedLive([Hear("hi", after_ms=20)], connect_s=3)
+    async with connecting(model) as session:
+        assert not session.connection.send_audio(bytes(640), playing=False)
+        await asyncio.sleep(4)
+        assert session.connection.send_audio(bytes(640), playing=False)
+        assert model.audio_bytes == 640
+
+
+async def test_a_refused_connection_is_reported_lost_with_its_reason() -> None:
+    error = ModelError("Too many.", rate_limited=True, retry_after_s=7)
+    async with connecting(ScriptedLive(refuses=error, connect_s=1)) as session:
+        session.connection.respond("one", "hi")
+        await asyncio.sleep(2)
+        assert session.connection.state is ConnectionState.LOST
+        (failed,) = session.posted
+        assert isinstance(failed, ConnectFailed)
+        assert failed.error is error
+
+
+async def test_a_connection_can_be_closed_while_it_is_being_made() -> None:
+    model = ScriptedLive([HELLO], connect_s=inf)
+    async with connecting(model) as session:
+        session.connection.respond("one", "hi")
+        session.connection.close()
+        await asyncio.wait_for(session.connection.wait_closed(), 1)
+        assert session.connection.is_closed
+        assert model.closed
+        await asyncio.sleep(CONNECT_DEADLINE_S + 1)
+        assert session.posted == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda connection: connection.respond("one", "hi"),
+        lambda connection: connection.say("one", "hi"),
+        lambda connection: connection.send_tool_results("one", []),
+        lambda connection: connection.end_audio("one"),
+        lambda connection: connection.interrupt("one", None),
+    ],
+)
+async def test_a_closed_connection_accepts_no_more_commands(
+    order: Callable[[ModelConnection], None],
+) -> None:
+    model = ScriptedLive([HELLO])
+    async with connecting(model) as session:
+        await asyncio.sleep(1)
+        session.connection.close()
+        order(session.connection)
+        await session.connection.wait_closed()
+        order(session.connection)
+        assert session.posted == [Opened()]
+        assert (model.texts, model.said, model.interrupts) == ([], [], [])
+
+
+async def test_a_command_the_model_refuses_fails_its_turn() -> None:
+    model = ScriptedLive([HangUp()])
+    async with connecting(model) as session:
+        session.connection.respond("one", "hi")
+        await asyncio.sleep(1)
+        assert any(isinstance(event, TurnFailed) and event.turn == "one" for event in session.posted)
+
+
+async def test_a_resumption_handle_is_passed_on_and_the_newest_is_kept() -> None:
+    model = ScriptedLive([Resumable("two"), Resumable(None)])
+    async with connecting(model, resume="one") as session:
+        await asyncio.sleep(1)
+        assert model.resumed_with == "one"
+        assert session.connection.resume_handle == "two"
+        assert not any(isinstance(event, ResumptionUpdate) for event in session.posted)
 
 
 @pytest.mark.parametrize("kind", CloseKind)
-async def test_the_kind_of_close_is_kept_and_reported(posted: Posted, kind: CloseKind) -> None:
-    model = Distant()
-    connection = posted.connect(model)
-    await asyncio.sleep(0.1)
-    model._emit(Closed("gone", kind))
-    model._end()
-    await asyncio.sleep(0.1)
-    assert (connection.state, connection.close_kind) == (ConnectionState.LOST, kind)
-    assert posted.events[-1] == Closed("gone", kind)
+async def test_a_connection_closed_by_the_model_reports_the_reason(kind: CloseKind) -> None:
+    model = ScriptedLive([HELLO, HangUp("over", kind, retry_after_s=3)])
+    async with connecting(model, resume="one") as session:
+        session.connection.respond("one", "hi")
+        await asyncio.sleep(2)
+        assert session.posted[-1] == Closed("over", kind, 3)
+        assert session.connection.state is ConnectionState.LOST
+        assert session.connection.close_kind is kind
+        expected = None if kind is CloseKind.DEAD_HANDLE else "one"
+        assert session.connection.resume_handle == expected
 
 
-async def test_connection_events_stay_within_the_connection(posted: Posted) -> None:
-    model = Distant()
-    connection = posted.connect(model)
-    await asyncio.sleep(0.1)
-    for event in (ResumptionUpdate("h1"), ResumptionUpdate(None), GoAway(5_000), Usage("m1", 10, 20)):
-        model._emit(event)
-    await asyncio.sleep(0.1)
-    assert (connection.resume_handle, connection.go_away) == ("h1", GoAway(5_000))
-    assert posted.events == [Opened()]
-
-
-async def test_a_command_the_model_refuses_fails_its_turn(posted: Posted) -> None:
-    model = Distant()
-    connection = posted.connect(model)
-    await asyncio.sleep(0.1)
-    model.context = None
-    connection.respond("s1", "hi")
-    failed = posted.events[-1]
-    assert isinstance(failed, TurnFailed)
-    assert failed.turn == "s1"
-
-
-async def test_nothing_is_posted_after_close(posted: Posted) -> None:
-    model = Distant([Say("Hello.")])
-    connection = posted.connect(model)
-    connection.respond("s1", "hi")
-    await asyncio.sleep(0)
-    connection.close()
-    await asyncio.sleep(1)
-    assert not any(isinstance(event, OutputText | ToolCalls) for event in posted.events)
-    assert model.closed
-
-
-def factories(*models: ScriptedLive) -> tuple[SessionModels, Callable[[], list[FromModel]]]:
-    made, items = iter(models), list[FromModel]()
-    only = {Mode.VOICE: ModelFactory(PROFILE, lambda: next(made))}
-    return SessionModels(only, lambda profile, mode: CONTEXT, items.append), lambda: items
-
-
-async def test_the_newest_handle_is_passed_to_the_next_connection() -> None:
-    first, second = Distant(), Distant()
-    models, _ = factories(first, second)
-    models.connect(Mode.VOICE)
-    await asyncio.sleep(0.1)
-    first._emit(ResumptionUpdate("h1"))
-    await asyncio.sleep(0.1)
-    models.close()
-    models.connect(Mode.VOICE)
-    await asyncio.sleep(0.1)
-    assert second.resumed_with == "h1"
-    models.close()
-    await models.wait_closed()
-
-
-async def test_a_rejected_handle_is_not_used_again() -> None:
-    first, second = Distant(), Distant()
-    models, _ = factories(first, second)
-    models.connect(Mode.VOICE)
-    await asyncio.sleep(0.1)
-    first._emit(ResumptionUpdate("h1"))
-    first._emit(Closed("expired", CloseKind.DEAD_HANDLE))
-    first._end()
-    await asyncio.sleep(0.1)
-    models.close()
-    models.connect(Mode.VOICE)
-    await asyncio.sleep(0.1)
-    assert (second.context, second.resumed_with) == (CONTEXT, None)
-    models.close()
-    await models.wait_closed()
-
-
-def test_a_mode_without_a_model_is_reported() -> None:
-    models, _ = factories()
-    with pytest.raises(ModelError, match="no model for text"):
-        models.connect(Mode.TEXT)
+async def test_an_announced_close_is_known_in_advance() -> None:
+    async with connecting(ScriptedLive([Resumable("two"), GoAwayIn(5_000)])) as session:
+        await asyncio.sleep(1)
+        assert session.connection.go_away is not None
+        assert session.connection.go_away.time_left_ms == 5_000
+        assert session.connection.state is ConnectionState.OPEN
+        await asyncio.sleep(5)
+        assert session.posted[-1] == Closed("the time was over", CloseKind.GO_AWAY)
+        assert session.connection.resume_handle == "two"
