@@ -181,7 +181,7 @@ class _Answer:
         """Set while its transcript is still to come."""
         self.said = ""
         self.calls: tuple[ToolCall, ...] = ()
-        """Those that wait for results."""
+        """The calls whose results are awaited."""
         self.has_results = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 

@@ -239,6 +239,6 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
 
 
 def _list_counts(counts: dict[str, int]) -> str:
-    """Such as "2 conversations, 1 call and 0 typed lines"."""
+    """Describes the counts, for example "2 conversations, 1 call and 0 typed lines"."""
     *parts, last = [f"{number} {what}" if number == 1 else f"{number} {what}s" for what, number in counts.items()]
     return f"{', '.join(parts)} and {last}"

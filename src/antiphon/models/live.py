@@ -46,7 +46,7 @@ class InputTranscript(Struct, frozen=True):
     text: str
     is_final: bool
     timings: Timings | None = None
-    """Of a final one."""
+    """Set on final transcripts only, by models that can tell."""
 
 
 class OutputText(Struct, frozen=True):

@@ -121,8 +121,8 @@ class TranscriptWriter:
         self.transcript.add(Entry(f"b{len(self.transcript.entries)}", message, at_ms=self._clock.now_ms()))
 
     async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:
-        """The user's words, durable when this returns, with what the client is told. True if the transcript has got
-        turns of other sessions by this, which a model with a context of its own does not know."""
+        """Stores the user's words and the messages about them. Returns whether the transcript has got turns of other
+        sessions by this, which a model with a context of its own does not know."""
         before = self.transcript.user_entry(turn)
         words = before.message if before is not None else None
         entry = self.transcript.set_user(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
@@ -144,7 +144,7 @@ class TranscriptWriter:
                 await self._store(first, sent)
 
     async def store_answer(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> None:
-        """The answer to a turn, with what the client is told; a second time it takes the place of the first."""
+        """Stores the answer to a turn and the messages about it. A second answer to the same turn replaces the first."""
         if not text and self.transcript.answer_entry(turn) is None:
             await self._session.tell(sent)
             return
@@ -161,7 +161,7 @@ class TranscriptWriter:
         await self._session.save()
 
     async def clear(self) -> None:
-        """Forgets the conversation, and what the client was told of it."""
+        """Forgets the conversation and the messages about it."""
         self.transcript.entries.clear()
         if self._session.is_stored:
             await self._stores.conversations.clear(self.conversation_id, self._session.fence)
@@ -178,7 +178,7 @@ class TranscriptWriter:
             raise
 
     async def _store(self, entry: Entry, sent: SentMessages) -> None:
-        """Stores what is not stored yet, or the entry again, with what the client is told of it."""
+        """Stores everything that is not stored yet, or the entry again if it is, with the messages about it."""
         if not self._has_begun:
             return
         if entry.seq:
