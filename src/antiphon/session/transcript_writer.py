@@ -144,7 +144,7 @@ class TranscriptWriter:
                 await self._store(first, sent)
 
     async def store_answer(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> None:
-        """Stores the answer to a turn and the messages about it. A second answer to the same turn replaces the first."""
+        """Stores the answer to a turn and the messages about it. A second answer to a turn replaces the first."""
         if not text and self.transcript.answer_entry(turn) is None:
             await self._session.tell(sent)
             return
