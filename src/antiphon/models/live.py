@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from antiphon.models.base import ModelError
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, TranscriptView
@@ -113,6 +114,10 @@ class TurnFailed(Struct, frozen=True):
     retryable: bool = True
     rate_limited: bool = False
     retry_after_s: float | None = None
+
+    @classmethod
+    def because_of(cls, error: ModelError, turn: str | None) -> "TurnFailed":
+        return cls(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
 
 
 class Usage(Struct, frozen=True):

@@ -155,7 +155,7 @@ class TextChat:
             await self._make(answer, context)
         except ModelError as error:
             self._health.note_failure(error)
-            end = TurnFailed(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
+            end = TurnFailed.because_of(error, turn)
         except Exception as error:
             self._health.note_failure(error)
             end = TurnFailed(turn, f"{self._name} failed unexpectedly. Please try again.")

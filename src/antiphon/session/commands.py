@@ -64,8 +64,7 @@ async def _clear(runner: "Runner", message: c.ClearConversation) -> None:
     await runner.step(message)
     runner.outbox.drop_all()
     await runner.writer.clear()
-    runner.models.forget_handles()
-    runner.reconnect()
+    runner.reconnect(fresh=True)
 
 
 def _sample(runner: "Runner", voice: str | None) -> None:
@@ -82,6 +81,5 @@ async def _load(runner: "Runner", message: c.LoadConversation) -> None:
     await runner.step(message)
     await runner.calls.end()
     await runner.writer.load(message.conversation_id)
-    runner.models.forget_handles()
-    runner.reconnect()
+    runner.reconnect(fresh=True)
     runner.tell_history()

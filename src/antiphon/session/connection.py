@@ -142,7 +142,7 @@ class ModelConnection:
         try:
             command(self._model)
         except ModelError as error:
-            self._tell(live.TurnFailed(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s))
+            self._tell(live.TurnFailed.because_of(error, turn))
 
     async def _run(self, context: LiveContext) -> None:
         try:

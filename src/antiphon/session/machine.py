@@ -66,7 +66,7 @@ OF_AN_ANSWER: Final = (OutputText, OutputAudio, ToolCalls, Interrupted, Generati
 
 def step(state: SessionState, event: Event, now_ms: int) -> Step:
     turn = state.turn
-    if isinstance(event, OF_AN_ANSWER) and event.turn is not None and (turn is None or event.turn != turn.id):
+    if isinstance(event, OF_AN_ANSWER) and event.turn is not None and not state.is_current(event.turn):
         # It belongs to a turn that is over or was given up.
         return state, []
     match state.phase, event:
@@ -131,7 +131,7 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return state, []
 
         # The model's events.
-        case Phase.PROCESSING, TurnStarted(turn=id) if turn and turn.id == id:
+        case Phase.PROCESSING, TurnStarted(turn=id) if state.is_current(id):
             # It is the turn that `stop_listening` has ended.
             begin = BeginTurn(id, spoken=True, continues=event.continues)
             return state.without_recent(event.continues), [begin]
@@ -148,7 +148,7 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         case _, InputTranscript(is_final=True):
             return state, _take_words(state, event)
         case phase, InputTranscript(text=text):
-            is_wanted = phase is Phase.LISTENING or (turn is not None and turn.id == event.turn)
+            is_wanted = phase is Phase.LISTENING or state.is_current(event.turn)
             return state, [Send(s.Transcript(text, is_final=False))] if is_wanted else []
         case ((Phase.PROCESSING | Phase.SPEAKING), OutputText(text=text)) if turn and not turn.complete:
             said = replace(turn, text=turn.text + text)

@@ -1,10 +1,9 @@
 """What came of calls that no answer waits for: approved by a person, left by another process, finished too late."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from antiphon.models.live import ToolAnswer
-from antiphon.session import events as e
 from antiphon.session.connection import ModelConnection
 from antiphon.session.outbox import Outbox
 from antiphon.session.state import RESTING, SessionState
@@ -23,7 +22,6 @@ class CallOutcomes:
         outbox: Outbox,
         voice: Voice,
         state: Callable[[], SessionState],
-        step: Callable[[e.Event], Awaitable[None]],
         respond: Callable[[str, str, Sequence[ToolAnswer]], None],
         connection: Callable[[], ModelConnection | None],
     ) -> None:
@@ -33,7 +31,6 @@ class CallOutcomes:
         self._outbox = outbox
         self._voice = voice
         self._state = state
-        self._step = step
         self._respond = respond
         self._connection = connection
         self._untold: list[ToolAnswer] = []
@@ -52,7 +49,7 @@ class CallOutcomes:
             return
         turn = None
         if self._state().phase in RESTING:
-            turn = await self._begin()
+            turn = await self._voice.begin_turn()
         # Beside the mailbox: a client that sends a ping while the call runs is answered.
         self._tools.start_decided(decision, partial(self._tell_approved, turn))
 
@@ -83,7 +80,7 @@ class CallOutcomes:
             return
         if self._untold:
             answers, self._untold = self._untold, []
-            await self._tell_in_turn(await self._begin(), answers)
+            await self._tell_in_turn(await self._voice.begin_turn(), answers)
         elif self._was_declined:
             self._was_declined = False
             await self._voice.say(DECLINED)
@@ -104,23 +101,16 @@ class CallOutcomes:
         """Sees to it that the outcome of calls that another process has left running is told."""
         self._tools.watch_left(self.add)
 
-    async def _begin(self) -> str:
-        """Begins a turn of ours."""
-        await self._step(e.SessionSpeaks())
-        turn = self._state().turn
-        assert turn is not None
-        return turn.id
-
     async def _tell_approved(self, turn: str | None, answer: ToolAnswer) -> None:
         """Tells the outcome in the turn that waits for it; if that was given up, or there is none, in the next one."""
-        if turn is not None and self._is_under_way(turn):
+        if turn is not None and self._state().is_current(turn):
             await self._tell_in_turn(turn, [answer])
         else:
             await self.add(answer)
 
     async def _answer_with(self, turn: str, text: str, answer: ToolAnswer) -> None:
         """The user's words have let a call run: the answer to them tells its outcome."""
-        if not self._is_under_way(turn):
+        if not self._state().is_current(turn):
             await self.add(answer)
             return
         await self._writer.store_runs(turn, [answer], self._outbox)
@@ -129,10 +119,6 @@ class CallOutcomes:
     async def _tell_in_turn(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
         await self._writer.store_runs(turn, answers, self._outbox)
         self._respond(turn, "", answers)
-
-    def _is_under_way(self, turn: str) -> bool:
-        current = self._state().turn
-        return current is not None and current.id == turn
 
 
 async def _ignore(answer: ToolAnswer) -> None:

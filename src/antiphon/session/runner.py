@@ -113,7 +113,6 @@ class Runner:
             outbox=outbox,
             voice=self.voice,
             state=lambda: self.state,
-            step=self.step,
             respond=self._respond,
             connection=lambda: self.models.connection,
         )
@@ -269,9 +268,7 @@ class Runner:
         if not is_successor:
             self.models.close()
             if turn is not None:
-                await self.step(
-                    live.TurnFailed(turn.id, str(error), error.retryable, error.rate_limited, error.retry_after_s)
-                )
+                await self.step(live.TurnFailed.because_of(error, turn.id))
         if is_successor or self.state.mode is Mode.VOICE:
             await self.voice.fail(error)
 
@@ -397,9 +394,8 @@ class Runner:
         self._note_move()
 
     async def _answer_speech(self, turn: str, text: str) -> None:
-        connection, current = self.models.connection, self.state.turn
-        is_current = current is not None and current.id == turn
-        if connection is not None and connection.profile.waits_to_answer and is_current:
+        connection = self.models.connection
+        if connection is not None and connection.profile.waits_to_answer and self.state.is_current(turn):
             await self.outcomes.respond(turn, text, ())
         else:
             await self.outcomes.check_consent(turn, text)
@@ -434,30 +430,34 @@ class Runner:
         try:
             self.models.connect(self.state.mode).respond(turn, text, ran)
         except ModelError as error:
-            self.post(partial(self.step, live.TurnFailed(turn, str(error), error.retryable)))
+            self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
 
     def _catch_up(self) -> None:
         """A model with a context of its own that lacks turns of other sessions is replaced."""
         connection = self.models.connection
         if self._is_behind and connection is not None and connection.profile.keeps_context:
             self.models.close()
+            # An upstream session that is resumed would lack the turns, too.
+            self.models.forget_handles()
             self.voice.reopen()
         self._is_behind = False
 
-    def reconnect(self) -> None:
-        """The model is replaced: it must forget, or learn of another conversation, or has failed."""
+    def reconnect(self, *, fresh: bool = False) -> None:
+        """Replaces the model. If the next one must start `fresh`, the upstream session is not resumed."""
         self.tool_runner.cancel()
         self.models.close()
+        if fresh:
+            self.models.forget_handles()
         self.voice.reopen()
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
         storing = self.writer.store_runs(turn, answers, self.outbox)
-        current, connection = self.state.turn, self.models.connection
+        connection = self.models.connection
         if self.tools.state.ending is After.IMMEDIATE and self.state.mode is Mode.VOICE:
             await storing
             await self.voice.end(*self.tool_runner.goodbye)
         else:
-            if connection is not None and current is not None and current.id == turn:
+            if connection is not None and self.state.is_current(turn):
                 # The model goes on while the runs are stored. What it says waits in the mailbox until they are.
                 connection.send_tool_results(turn, answers)
             await storing

@@ -128,6 +128,9 @@ class SessionState:
         """Nothing more is wanted of a turn that another one has replaced, not even its transcript."""
         return replace(self, recent=tuple(each for each in self.recent if each[0] != turn))
 
+    def is_current(self, turn: str) -> bool:
+        return self.turn is not None and self.turn.id == turn
+
     def number_of(self, turn: str) -> int | None:
         return next((number for id, number in self.recent if id == turn), None)
 

@@ -123,10 +123,9 @@ class TranscriptWriter:
     async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:
         """Stores the user's words and the messages about them. Returns whether the transcript has got turns of other
         sessions by this, which a model with a context of its own does not know."""
-        before = self.transcript.user_entry(turn)
-        words = before.message if before is not None else None
+        before = _message_of(self.transcript.user_entry(turn))
         entry = self.transcript.set_user(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
-        async with self._undoing(entry, words):
+        async with self._undoing(entry, before):
             await self._store(entry, sent)
         if not self._is_behind:
             return False
@@ -145,13 +144,12 @@ class TranscriptWriter:
 
     async def store_answer(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> None:
         """Stores the answer to a turn and the messages about it. A second answer to a turn replaces the first."""
-        if not text and self.transcript.answer_entry(turn) is None:
+        before = _message_of(self.transcript.answer_entry(turn))
+        if not text and before is None:
             await self._session.tell(sent)
             return
-        before = self.transcript.answer_entry(turn)
-        words = before.message if before is not None else None
         entry = self.transcript.set_answer(turn, text, spoken=spoken, at_ms=self._clock.now_ms())
-        async with self._undoing(entry, words):
+        async with self._undoing(entry, before):
             await self._store(entry, sent)
 
     async def save(self) -> None:
@@ -299,6 +297,10 @@ def _stored_form(entry: Entry) -> Turn:
         case _:
             role = "tool"
     return Turn(role, _words_of(entry.message), entry.spoken, entry.at_ms, msgspec.json.encode(entry.message))  # type: ignore[arg-type]
+
+
+def _message_of(entry: Entry | None) -> Message | None:
+    return None if entry is None else entry.message
 
 
 def _words_of(message: Message) -> str:

@@ -102,10 +102,15 @@ class Voice:
 
     async def say(self, text: str) -> None:
         """The session says something by itself."""
+        turn = await self.begin_turn()
+        self._models.connect(self._state().mode).say(turn, text)
+
+    async def begin_turn(self) -> str:
+        """Begins a turn of the session's own."""
         await self._step(e.SessionSpeaks())
         turn = self._state().turn
         assert turn is not None
-        self._models.connect(self._state().mode).say(turn.id, text)
+        return turn.id
 
     def note_model(self, name: str) -> None:
         """A model of the call is connected."""

@@ -57,6 +57,8 @@ async def test_conversations_are_listed_with_the_newest_first(apps: WebApps) -> 
     web = apps.open(text=[])
     for message in ("one", "two", "three"):
         await web.chat(message)
+        # Conversations of the same millisecond have no order.
+        await asyncio.sleep(0.01)
     listed = (await web.get("/api/conversations")).json()
     assert [entry["title"] for entry in listed["conversations"]] == ["three", "two", "one"]
     assert listed["next"] is None
