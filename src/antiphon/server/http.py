@@ -87,7 +87,7 @@ class VoiceEntry(Struct, frozen=True):
     """The value for `voice` in `settings`."""
     name: str
     language: str
-    """Such as "en-US"."""
+    """The language tag, for example "en-US"."""
     current: bool
     """Whether this is the default voice."""
 
