@@ -203,6 +203,10 @@ class LiveProfile:
     waits_to_answer: bool = False
     """Whether the session must ask for the answer to what it hears, by `respond`. The session sees the words first: a
     yes may let a tool run. Other models answer by themselves."""
+    resumes: bool = False
+    """Whether the provider gives handles to resume its session with, by `ResumptionUpdate`."""
+    max_session_s: float | None = None
+    """How long the provider lets a connection last; None if there is no such limit, or none is known."""
 
     @property
     def speaks(self) -> bool:

@@ -1,0 +1,1 @@
+"""Simulators of the providers: the endpoints of the gateway behind a fault injector."""
