@@ -4,7 +4,6 @@ import asyncio
 import selectors
 from typing import Any, Final
 
-
 ARRIVAL_S: Final = 0.003
 
 
