@@ -63,7 +63,13 @@ Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", 
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
 ]
-VoiceName = Annotated[Literal["cascade", "none"], Field(description='"cascade" or "none"')]
+VoiceName = Annotated[
+    str,
+    Field(
+        pattern=r"^(cascade|none|(gemini-live|openai-realtime|azure-realtime):.+)$",
+        description='"cascade", "gemini-live:NAME", "openai-realtime:NAME", "azure-realtime:URL#DEPLOYMENT" or "none"',
+    ),
+]
 When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
 SttReference = Annotated[
     str,
