@@ -397,7 +397,7 @@ class ScriptedLive:
         self._emit(TurnStarted(turn, continued))
         self._heard_turns.append(turn)
         if continued is not None:
-            self._own.rename(continued, turn)
+            self._own.continue_as(continued, turn)
         if self.profile.waits_to_answer:
             self._tell(turn, step)
             return
