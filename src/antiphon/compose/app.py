@@ -157,7 +157,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield App(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
+            yield App(settings, registry, executor, database, ModelHealth(), composer)
         finally:
             await executor.aclose()
     finally:

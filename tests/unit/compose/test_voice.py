@@ -22,6 +22,7 @@ from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.cascade.speculative_chat import SpeculativeChat
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.completeness import Completeness
+from antiphon.models.health import ModelHealth
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.serve import run_server
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
@@ -58,7 +59,7 @@ def take_away(settings: Settings, model: str) -> None:
 
 
 async def open_and_close(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), judge):
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()):
         pass
 
 
@@ -72,7 +73,7 @@ async def reason(settings: Settings) -> str:
 
 
 async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), judge) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()) as voice:
         profile = voice.factory.profile
         assert profile.hears
         assert profile.speaks
@@ -85,7 +86,7 @@ async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) ->
 async def test_without_a_synthesizer_it_recognizes_speech_and_answers_in_text(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
     take_away(settings, "joe")
-    async with open_voice(settings, ScriptedModel([]), judge) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()) as voice:
         profile = voice.factory.profile
         assert profile.hears
         assert not profile.speaks
@@ -222,9 +223,10 @@ async def test_answers_are_prepared_where_that_costs_nothing(
     monkeypatch.setattr(SpeculativeChat, "prepare", lambda chat, turn, text: asked.append(text))
     settings = replace(settings, model=Model(think_ahead=when), speech=Speech(tts="none"))
     model = ScriptedModel([], profile=TextProfile("priced", needs_network=needs_network))
-    async with open_voice(settings, model, judge) as voice:
+    async with open_voice(settings, model, judge, ModelHealth()) as voice:
         cascade = voice.factory.make()
         assert isinstance(cascade, Cascade)
+        assert voice.speech is not None
         turn = Turn("m1", voice.speech.recognizer, BackgroundTasks())
         cascade.on_guess(turn, "what time is it")
     assert asked == ["what time is it"] * thinks_ahead

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from antiphon.models.background import BufferedStream
 from antiphon.models.base import CallRequested, Event, Prompt, TextDelta, TextModel
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveEvent, Prefetch, messages_of
 from antiphon.models.text_chat import TextChat, step_key
 from antiphon.speech.clauses import Clauses
@@ -44,10 +43,9 @@ class SpeculativeChat(TextChat):
         model: TextModel,
         emit: Callable[[LiveEvent], None],
         on_first_clause: Callable[[str], None] = lambda clause: None,
-        health: ModelHealth | None = None,
     ) -> None:
         """`on_first_clause` is called with the first clause of a prepared answer, as soon as that is known."""
-        super().__init__(model, emit, health)
+        super().__init__(model, emit)
         self._on_first_clause = on_first_clause
         self._speculation: _Speculation | None = None
 
