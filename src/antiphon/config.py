@@ -145,6 +145,8 @@ class Model(Section):
     text: ModelName = "builtin"
     voice: VoiceName = "cascade"
     think_ahead: When = "auto"
+    local_first: Switch = True
+    """Whether requests that the offline assistant knows for certain are not sent to another text model."""
 
 
 class Speech(Section):

@@ -17,6 +17,7 @@ from antiphon.errors import AntiphonError
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -181,7 +182,7 @@ async def _find_voice(
             raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
     announce("Loading the voice…")
-    assistant = model if isinstance(model, BuiltinModel) else await app.assistant()
+    assistant = await _assistant_of(app, model)
     for wait_s in (*VOICE_RETRY_S, None):
         try:
             return await stack.enter_async_context(
@@ -201,6 +202,17 @@ async def _find_voice(
             announce(f"{error} Trying again in {wait_s:g} s.")
             await asyncio.sleep(wait_s)
     return None
+
+
+async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
+    """Returns the offline assistant, which judges how complete a request is, whatever model answers it."""
+    match model:
+        case BuiltinModel():
+            return model
+        case LocalFirstModel():
+            return model.assistant
+        case _:
+            return await app.assistant()
 
 
 def _make_deps(
