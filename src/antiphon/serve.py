@@ -10,20 +10,25 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
+from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
-from antiphon.server.authenticator import Authenticator, Caller, end_revoked
+from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model, NamedHealth
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
@@ -116,7 +121,21 @@ async def run_server(
             quota=quota,
             lag=lag,
         )
-        asgi = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
+        gateway = GatewayDeps(
+            hub=hub,
+            admission=Admission(authenticator, quota, SystemClock()),
+            quota=quota,
+            clock=SystemClock(),
+            adapters=ADAPTERS,
+            model_name=model.profile.name,
+        )
+        asgi = make_app(
+            hub,
+            authenticator,
+            [*routes(deps), *gateway_routes(gateway)],
+            origins={*own, *settings.server.origins},
+            quota=quota,
+        )
 
         def started() -> None:
             # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
