@@ -85,7 +85,7 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ)
+        model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
             yield BoundedModel(model)
         finally:

@@ -1,6 +1,7 @@
 """How a model is named in the settings, and where its server is.
 
-`builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`, `gemini:gemini-3-flash`.
+`builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`, `ollama:http://box:11434#qwen3`,
+`gemini:gemini-3-flash`.
 """
 
 from collections.abc import Mapping
@@ -17,8 +18,8 @@ GEMINI_URL: Final = "https://generativelanguage.googleapis.com/v1beta/openai"
 OLLAMA_HOST_VARIABLE: Final = "OLLAMA_HOST"
 OLLAMA_PORT: Final = 11434
 FORMS: Final = (
-    '"builtin", "openai:NAME", "openai:URL#NAME", "ollama:NAME" or "gemini:NAME", such as "openai:gpt-5", '
-    '"openai:http://127.0.0.1:8080/v1#qwen3" or "ollama:qwen3"'
+    '"builtin", "openai:NAME", "openai:URL#NAME", "ollama:NAME", "ollama:URL#NAME" or "gemini:NAME", such as '
+    '"openai:gpt-5", "openai:http://127.0.0.1:8080/v1#qwen3" or "ollama:qwen3"'
 )
 
 
@@ -47,7 +48,7 @@ class Endpoint:
     """The address of a model's server, and its key."""
 
     url: str
-    """The address without `/chat/completions`."""
+    """The address without the path of an API: without `/chat/completions`, or Ollama's `/api`."""
     key_variable: str
     """Where the key comes from, for messages."""
     api_key: str | None = field(repr=False)
@@ -99,7 +100,7 @@ def parse(text: str) -> ModelReference:
     if not separator or name not in KEY_VARIABLES:
         raise ModelReferenceError(f'there is no model "{text}". Write {FORMS}.')
     provider = Provider(name)
-    if "://" in rest and provider is not Provider.OPENAI:
+    if "://" in rest and provider is Provider.GEMINI:
         raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
     try:
         url, model = parse_place(rest)
@@ -108,6 +109,9 @@ def parse(text: str) -> ModelReference:
     reference = ModelReference(provider, model or "NAME", url)
     if not model:
         raise ModelReferenceError(f'"{text}" does not say which model. Write "{reference}".')
+    if provider is Provider.OLLAMA and url is not None and url.endswith(("/v1", "/api")):
+        shorter = ModelReference(provider, model, url.rpartition("/")[0])
+        raise ModelReferenceError(f'"{text}" has more than the address of the server. Write "{shorter}".')
     return reference
 
 
@@ -132,4 +136,4 @@ def _ollama_url(host: str) -> str:
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
     bracketed = f"[{name}]" if ":" in name else name
     default_port = f":{OLLAMA_PORT}" if "://" not in host else ""
-    return f"{parts.scheme}://{bracketed}{f':{port}' if port else default_port}{parts.path}/v1"
+    return f"{parts.scheme}://{bracketed}{f':{port}' if port else default_port}{parts.path}"
