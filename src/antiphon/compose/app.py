@@ -86,7 +86,7 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ)
+        model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
             bounded = BoundedModel(model)
             if self.settings.model.local_first:
