@@ -26,6 +26,7 @@ from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import text_factory
+from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
@@ -88,7 +89,7 @@ class App:
             return
         model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
-            bounded = BoundedModel(model)
+            bounded = WrittenCallsModel(BoundedModel(model))
             if self.settings.model.local_first:
                 yield LocalFirstModel(await self.assistant(), bounded)
             else:
