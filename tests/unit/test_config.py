@@ -274,6 +274,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "model.text": "default",
         "model.voice": "default",
         "model.think_ahead": "default",
+        "model.local_first": "default",
         "speech.stt": "default",
         "speech.tts": "default",
         "speech.voice": "default",

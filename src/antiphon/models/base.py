@@ -104,6 +104,8 @@ class Prompt:
     tools: Sequence[Mapping[str, Any]]
     """The tools that may be called, each as this provider's schema."""
     mode: Mode
+    mode_note: str = ""
+    """The end of `system`, which is all that differs between voice and text."""
 
 
 @dataclass(frozen=True, slots=True)
