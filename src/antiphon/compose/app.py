@@ -87,7 +87,7 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ)
+        model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
             wrapped: TextModel = SharedPrefixModel(BoundedModel(model))
             if self.settings.model.local_first:
@@ -162,7 +162,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield App(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
+            yield App(settings, registry, executor, database, ModelHealth(), composer)
         finally:
             await executor.aclose()
     finally:

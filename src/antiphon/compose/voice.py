@@ -42,15 +42,20 @@ class Speech:
 class Voice:
     """Makes a model that listens and speaks for each session."""
 
-    speech: Speech
-    usual_voice: str
     factory: ModelFactory
+    speech: Speech | None = None
+    """The engines on this server; None if the model hears and speaks by itself."""
+    usual_voice: str = ""
+
+    @property
+    def synthesizer(self) -> Synthesizer | None:
+        return None if self.speech is None else self.speech.synthesizer
 
     async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
         """Synthesizes a text at the protocol's sample rate; returns nothing if the text has nothing to speak."""
         from antiphon.audio.resample import resample
 
-        synthesizer = self.speech.synthesizer
+        synthesizer = self.synthesizer
         assert synthesizer is not None
         spoken = speakable(text)
         if not spoken:
@@ -83,9 +88,9 @@ async def open_voice(
     settings: Settings,
     model: TextModel,
     completeness: Callable[[str], Completeness],
-    health: ModelHealth | None = None,
+    health: ModelHealth,
 ) -> AsyncIterator[Voice]:
-    """Opens the voice. `completeness` judges how complete a request is, and `health` records failures.
+    """Opens the voice. `completeness` judges how complete a request is, and `health` is that of the text model.
 
     Raises `AntiphonError` if an engine fails to load.
     """
@@ -126,11 +131,11 @@ async def open_voice(
                 usual_voice,
                 may_prepare=may_prepare,
                 prepares_speech=prepares_speech,
-                health=health,
             )
 
         try:
-            yield Voice(speech, usual_voice, ModelFactory(make_profile(model, speech.synthesizer), make_model))
+            factory = ModelFactory(make_profile(model, speech.synthesizer), make_model, health)
+            yield Voice(factory, speech, usual_voice)
         finally:
             await batched_vad.aclose()
             await detector_workers.aclose()

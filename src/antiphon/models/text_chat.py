@@ -19,7 +19,6 @@ from antiphon.models.base import (
     TokensUsed,
 )
 from antiphon.models.bounded import TurnTimer
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     GenerationComplete,
     LiveContext,
@@ -32,12 +31,15 @@ from antiphon.models.live import (
     Usage,
     messages_of,
 )
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall, number
 from antiphon.transcript import AssistantMessage, Message, ToolMessage
 
 MAX_MESSAGES: Final = 8
 """How many messages a model may use for one answer. The gate refuses calls beyond the budget long before; this stops a
 model that keeps calling."""
+
+log = get_logger(__name__)
 
 
 def step_key(step: int) -> str:
@@ -77,12 +79,10 @@ class _Answer:
 class TextChat:
     """Answers one turn at a time with a text model. Between turns it keeps nothing: the transcript is the session's."""
 
-    def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None], health: ModelHealth | None = None) -> None:
-        """`health` records how each answer ended; all sessions of a process share it."""
+    def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None]) -> None:
         self._model = model
         self._name = model.profile.name
         self._emit = emit
-        self._health = health or ModelHealth(self._name)
         self._context: LiveContext | None = None
         self._is_closed = False
         self._answer: _Answer | None = None
@@ -161,15 +161,13 @@ class TextChat:
         try:
             await self._make(answer, context)
         except ModelError as error:
-            self._health.note_failure(error)
             end = TurnFailed.because_of(error, turn)
-        except Exception as error:
-            self._health.note_failure(error)
-            end = TurnFailed(turn, f"{self._name} failed unexpectedly. Please try again.")
+        except Exception:
+            log.exception("model_failed_unexpectedly", model=self._name)
+            message = f"{self._name} failed unexpectedly. Please try again."
+            end = TurnFailed(turn, message, kind=FailureKind.UNEXPECTED)
         else:
-            if not answer.is_local:
-                self._health.note_success()
-            end = GenerationComplete(turn)
+            end = GenerationComplete(turn, is_local=answer.is_local)
         self._tell(answer, end)
         if self._answer is answer:
             self._answer = None

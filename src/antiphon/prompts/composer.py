@@ -17,6 +17,13 @@ CALL: Final = "call.md"
 CALL_NOTE: Final = "This is a call: your words are heard."
 """All that differs between text and voice. A server that has read the prompt in one mode has read it in the other."""
 NAME_PLACEHOLDER: Final = "{name}"
+CLIENT_HEADING: Final = (
+    "# Instructions of the client application\n\n"
+    "The application that the user talks through gives these instructions. Follow them where they do not contradict "
+    "anything above."
+)
+MAX_CLIENT_INSTRUCTIONS_CHARS: Final = 16_000
+"""The longest instructions that a client may give."""
 TIMEOUT_SETTLED: Final = (
     "This user was blocked for a while, and that time is over. The matter is settled: do not mention it unless the "
     "user does, and if there is a new offence, begin again with a warning."
@@ -53,16 +60,27 @@ class Composer:
         parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
         self._parts = parts
 
-    def compose(self, mode: Mode, *, tools_version: str, summaries: str, notes: Sequence[str] = ()) -> SystemPrompt:
+    def compose(
+        self,
+        mode: Mode,
+        *,
+        tools_version: str,
+        summaries: str,
+        client_instructions: str = "",
+        notes: Sequence[str] = (),
+    ) -> SystemPrompt:
         """Composes the prompt of a session.
 
-        `notes` are facts about this session alone, as `notes_about` collects them. They come after everything that
-        sessions share.
+        `client_instructions` are those of the application that the session's client is part of. `notes` are facts about
+        this session alone, as `notes_about` collects them. Both come after everything that sessions share.
         """
         parts = [self._parts[CORE], self._parts[LOOP], self._parts[CALL]]
         if instructions := self.assistant.instructions.strip():
             parts += ["# Instructions for this server", instructions]
-        parts += [f"# Available tools (v{tools_version})", summaries.strip(), *notes]
+        parts += [f"# Available tools (v{tools_version})", summaries.strip()]
+        if instructions := client_instructions.strip():
+            parts += [CLIENT_HEADING, instructions]
+        parts += notes
         return SystemPrompt("\n\n".join(part for part in parts if part), CALL_NOTE if mode is Mode.VOICE else "")
 
 

@@ -22,6 +22,7 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.models.cascade.cascade import Cascade
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.completeness import Completeness
+from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveContext
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
@@ -63,7 +64,7 @@ def take_away(settings: Settings, model: str) -> None:
 
 
 async def open_and_close(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), judge):
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()):
         pass
 
 
@@ -77,7 +78,7 @@ async def reason(settings: Settings) -> str:
 
 
 async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) -> None:
-    async with open_voice(settings, ScriptedModel([]), judge) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()) as voice:
         profile = voice.factory.profile
         assert profile.hears
         assert profile.speaks
@@ -90,7 +91,7 @@ async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) ->
 async def test_without_a_synthesizer_it_recognizes_speech_and_answers_in_text(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
     take_away(settings, "joe")
-    async with open_voice(settings, ScriptedModel([]), judge) as voice:
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()) as voice:
         profile = voice.factory.profile
         assert profile.hears
         assert not profile.speaks
@@ -214,10 +215,11 @@ async def test_interim_captions_are_enabled_where_they_cost_nothing(
 
 async def prepare(settings: Settings, model: TextModel, text: str) -> None:
     """Lets a cascade guess that the user has said this."""
-    async with open_voice(settings, model, judge) as voice:
+    async with open_voice(settings, model, judge, ModelHealth()) as voice:
         cascade = voice.factory.make()
         assert isinstance(cascade, Cascade)
         await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
+        assert voice.speech is not None
         cascade.on_guess(Turn("m1", voice.speech.recognizer, BackgroundTasks()), text)
         await asyncio.sleep(0.01)
         await cascade.close()
@@ -272,7 +274,7 @@ from antiphon.models.builtin import BuiltinModel
 async def main() -> None:
     settings = Settings(Path(sys.argv[2]), Path(sys.argv[2]), speech=Speech(stt=sys.argv[3], tts=sys.argv[3]))
     try:
-        async with open_voice(settings, None, lambda text: False):
+        async with open_voice(settings, None, lambda text: False, None):
             pass
     except AntiphonError as error:
         print(error)

@@ -9,7 +9,6 @@ from antiphon.models.cascade.speculative_chat import SpeculativeChat
 from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.cascade.turn_recognizer import TurnRecognizer
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
@@ -70,7 +69,6 @@ class Cascade:
         *,
         may_prepare: Callable[[Prompt], bool] = lambda prompt: True,
         prepares_speech: bool = True,
-        health: ModelHealth | None = None,
     ) -> None:
         """Without a synthesizer the answers are text only. The default voice is used until another is chosen.
 
@@ -82,7 +80,7 @@ class Cascade:
         self._queue = EventQueue()
         self._output = None if synthesizer is None else SpeechOutput(synthesizer, default_voice)
         prepare_speech = self._output.prepare if self._output is not None and prepares_speech else _ignore
-        self._chat = SpeculativeChat(model, self._pass_on, prepare_speech, health, may_prepare=may_prepare)
+        self._chat = SpeculativeChat(model, self._pass_on, prepare_speech, may_prepare=may_prepare)
         self._recognizer: TurnRecognizer | None = None
         self._answer: _Answer | None = None
         """The last answer that was asked for."""

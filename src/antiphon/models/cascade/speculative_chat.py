@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from antiphon.models.background import BufferedStream
 from antiphon.models.base import CallRequested, Event, Prompt, TextDelta, TextModel
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveEvent, Prefetch, messages_of
 from antiphon.models.text_chat import TextChat, make_prompt, step_key
 from antiphon.speech.clauses import Clauses
@@ -44,13 +43,12 @@ class SpeculativeChat(TextChat):
         model: TextModel,
         emit: Callable[[LiveEvent], None],
         on_first_clause: Callable[[str], None] = lambda clause: None,
-        health: ModelHealth | None = None,
         *,
         may_prepare: Callable[[Prompt], bool] = lambda prompt: True,
     ) -> None:
         """`on_first_clause` is called with the first clause of a prepared answer, as soon as that is known.
         `may_prepare` decides for which prompts the model is asked, perhaps in vain."""
-        super().__init__(model, emit, health)
+        super().__init__(model, emit)
         self._may_prepare = may_prepare
         self._on_first_clause = on_first_clause
         self._speculation: _Speculation | None = None
