@@ -8,7 +8,7 @@ and more.
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from antiphon.models.base import Event, Prompt, TextModel
+from antiphon.models.base import Event, Prompt, TextModel, warm
 from antiphon.transcript import UserMessage
 
 
@@ -21,6 +21,9 @@ class SharedPrefixModel:
     def __init__(self, model: TextModel) -> None:
         self.profile = model.profile
         self._model = model
+
+    async def warm(self, prompt: Prompt) -> bool:
+        return await warm(self._model, move_note(prompt))
 
     def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         return self._model.reply(move_note(prompt))
