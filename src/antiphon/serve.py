@@ -13,6 +13,7 @@ from starlette.requests import Request
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
+from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.gateway.deps import GatewayDeps
@@ -154,6 +155,8 @@ async def run_server(
             for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
+            warmer = Warmer(model, app.model_health, app.composer, app.registry)
+            tasks.append(asyncio.create_task(warmer.run()))
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
