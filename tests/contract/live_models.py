@@ -34,20 +34,30 @@ from antiphon.models.live import (
     TurnComplete,
     TurnStarted,
 )
+from antiphon.models.providers.openai_realtime import (
+    OpenAIRealtime,
+    RealtimeEndpoint,
+    azure_endpoint,
+    openai_endpoint,
+)
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.fakes import paced
+from tests.fakes import paced, realtime_server
 from tests.fakes.paced import Listener, Paced
+from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
+from tests.fakes.with_server import WithServer
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
 """20 ms of microphone audio."""
 SECOND: Final = 50 * FRAME
+LOUD_SECOND: Final = 400 * (20 * b"\x00\x40" + 20 * b"\x00\xc0")
+"""A tone, which counts as speech."""
 
 
 class Turn(StrEnum):
@@ -114,12 +124,43 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
+def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_server.Output]:
+    """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
+    if instructions := asked.get("instructions"):
+        return [realtime_server.Say(instructions.partition(realtime_server.VERBATIM)[2])]
+    if messages[-1] == UserMessage(Turn.CALL):
+        return [realtime_server.Call(CALL.name, CALL.args, CALL.id or "")]
+    return [realtime_server.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
+
+
+def make_realtime(
+    endpoint: Callable[[RealtimeServer], RealtimeEndpoint],
+    transcript: Literal["before", "late", "after", "never"] = "late",
+) -> Make:
+    def make(*turns: Turn) -> Subject:
+        server = RealtimeServer(answer_realtime, hears=turns, transcript=transcript)
+        model = WithServer(OpenAIRealtime(endpoint(server)), server)
+        return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
+
+    return make
+
+
+def openai_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return openai_endpoint("gpt-realtime-2", server.url, "sk-local")
+
+
+def azure_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return azure_endpoint("my-deployment", server.origin, "az-local")
+
+
 MODELS: Final[dict[str, Make]] = {
     "text": make_text,
     "builtin": make_builtin,
     "cascade": make_cascade,
     "scripted": scripted(WAITING, "before"),
     "native": scripted(PROFILE, "late"),
+    "openai": make_realtime(openai_at),
+    "azure": make_realtime(azure_at),
 }
 HEARING: Final[dict[str, Make]] = {
     "cascade": make_cascade,
@@ -128,6 +169,11 @@ HEARING: Final[dict[str, Make]] = {
     "native, transcript late": scripted(PROFILE, "late"),
     "native, transcript after": scripted(PROFILE, "after"),
     "native, no transcript": scripted(PROFILE, "never"),
+    "openai, transcript before": make_realtime(openai_at, "before"),
+    "openai, transcript late": make_realtime(openai_at, "late"),
+    "openai, transcript after": make_realtime(openai_at, "after"),
+    "openai, no transcript": make_realtime(openai_at, "never"),
+    "azure": make_realtime(azure_at),
 }
 
 
