@@ -508,7 +508,7 @@ class ServedResponse:
         await self._session.send("rate_limits.updated", rate_limits=limits)
 
     async def _say(self, text: str) -> None:
-        item = {
+        item: Event = {
             "type": "message",
             "role": "assistant",
             "id": self._session.make_id("item"),

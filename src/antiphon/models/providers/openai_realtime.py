@@ -20,7 +20,6 @@ from websockets.exceptions import ConnectionClosed
 from antiphon.audio.resample import Resampler
 from antiphon.clock import Clock, SystemClock
 from antiphon.models.base import FailureKind
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     CloseKind,
     GoAway,
@@ -139,28 +138,24 @@ class OpenAIRealtime:
         self,
         endpoint: RealtimeEndpoint,
         options: RealtimeOptions | None = None,
-        health: ModelHealth | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`health` records how each answer ended; all sessions of a process share it."""
         self.profile = endpoint.profile
         self._endpoint = endpoint
         self._place = endpoint.place
         self._options = options or RealtimeOptions()
-        self._health = health or ModelHealth(endpoint.profile.name)
         self._clock = clock or SystemClock()
         self._voice: str | None = None
         self._speed = 1.0
         self._connection: AsyncRealtimeConnection | None = None
         self._resampler = Resampler(INPUT_HZ, REALTIME_HZ)
-        self._upstream = Upstream(self.profile.name, self._health)
+        self._upstream = Upstream(self.profile.name)
         self._outgoing = Outgoing(self._write_audio, self.profile.name)
         self._announcement: asyncio.TimerHandle | None = None
         turns = Turns(
             self._upstream.emit,
             name=self.profile.name,
             output_hz=REALTIME_HZ,
-            health=self._health,
             answer_within_s=ANSWER_WITHIN_S,
         )
         self._conversation = RealtimeConversation(self._send, self._upstream.emit, turns, self._place, REALTIME_HZ)
@@ -172,16 +167,11 @@ class OpenAIRealtime:
         try:
             async with asyncio.timeout(CONNECT_WITHIN_S):
                 expires_at = await self._open_session(context)
-        except UpstreamError as error:
-            self._health.note_failure(error)
-            await self._disconnect()
-            raise
         except BaseException as error:
             await self._disconnect()
-            explained = self._explain(error)
+            explained = None if isinstance(error, UpstreamError) else self._explain(error)
             if explained is None:
                 raise
-            self._health.note_failure(explained)
             raise explained from error
         self._announce_end(expires_at)
         self._upstream.open(self._read(), self._write())
@@ -344,8 +334,7 @@ class OpenAIRealtime:
 def realtime_factory(
     endpoint: RealtimeEndpoint,
     options: RealtimeOptions | None = None,
-    health: ModelHealth | None = None,
     clock: Clock | None = None,
 ) -> ModelFactory:
-    """Makes the live models of an endpoint. `health` records how each answer ended."""
-    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options, health, clock))
+    """Makes the live models of an endpoint."""
+    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options, clock))

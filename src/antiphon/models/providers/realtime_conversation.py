@@ -185,12 +185,17 @@ class RealtimeConversation:
         answer = self._turns.answer
         still_open = {call.id for call in answer.open_calls} if answer is not None else set()
         for each in (*awaited, *late):
-            if each.call.id in self._unanswered and each.call.id not in still_open:
-                del self._unanswered[each.call.id]
-                self._send(create_item(result_item(each.call.id, each.content)))
-            elif each.call.id not in still_open:
-                for item in self.earlier.runs([each]):
-                    self._send(create_item(item))
+            id = each.call.id
+            if id in still_open:
+                # It was sent under another turn's id. Its own turn still waits for it.
+                continue
+            if id is not None and id in self._unanswered:
+                del self._unanswered[id]
+                items = [result_item(id, each.content)]
+            else:
+                items = self.earlier.runs([each])
+            for item in items:
+                self._send(create_item(item))
         if awaited and answer is not None and not answer.open_calls:
             self._ask(Request(answer, {}))
 
@@ -275,25 +280,22 @@ class RealtimeConversation:
             self._cancel_unwanted()
 
     def _take_created(self, response: Response) -> None:
-        asked = self._response
+        active = self._response
+        requested = active.request if active is not None and active.id is None else None
         request_id = response.metadata.get(REQUEST_KEY) if isinstance(response.metadata, dict) else None
-        is_expected = asked is not None and asked.id is None
-        if is_expected and asked.request is not None and request_id == asked.request.event_id:
-            asked.id = response.id
+        if active is not None and requested is not None and (request_id == requested.event_id or self._heard is None):
+            # A compatible server may not return the metadata.
+            active.id = response.id
         elif self._heard is not None:
             # If another one was asked for at the same moment, it is refused: there is one at a time.
-            answer, self._heard = self._heard, None
-            self._response = ActiveResponse(answer, id=response.id)
-        elif is_expected and asked.request is not None:
-            # The server does not return the metadata.
-            asked.id = response.id
-        elif asked is not None and asked.answer is not None:
+            self._response = ActiveResponse(self._heard, id=response.id)
+            self._heard = None
+        elif active is not None and active.answer is not None:
             self._send({"type": "response.cancel", "response_id": response.id})
             return
         else:
             # The server answers without having been asked: results of calls, or a silence of the user.
-            answer = self._turns.answer
-            self._response = ActiveResponse(answer if answer is not None else self._turns.hear(), id=response.id)
+            self._response = ActiveResponse(self._turns.answer or self._turns.hear(), id=response.id)
         self._turns.watch()
         self._cancel_unwanted()
 

@@ -24,7 +24,6 @@ from antiphon.models.bounded import (
     LimitExceeded,
     explain_limit,
 )
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     Closed,
     CloseKind,
@@ -189,7 +188,6 @@ class Turns:
         *,
         name: str,
         output_hz: int,
-        health: ModelHealth,
         answer_within_s: float,
         make_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -203,7 +201,6 @@ class Turns:
         self._emit = emit
         self._name = name
         self._output_hz = output_hz
-        self._health = health
         self._answer_within_s = answer_within_s
         self._make_id = make_id
         self._transcribed: deque[str] = deque(maxlen=MAX_REMEMBERED)
@@ -262,13 +259,11 @@ class Turns:
             self.fail(answer, ModelError(message, kind=FailureKind.EMPTY))
             return
         self.finish_generation(answer)
-        self._health.note_success()
         self._end(answer)
 
     def fail(self, answer: Answer, error: ModelError) -> None:
         """The answer has failed; the connection stays."""
         if answer is self.answer:
-            self._health.note_failure(error)
             self._emit(TurnFailed.because_of(error, answer.turn))
             self._end(answer)
 
@@ -397,11 +392,10 @@ class Turns:
 class Upstream:
     """The life of a connection to a provider: not connected, open, and closed by the session or lost."""
 
-    def __init__(self, name: str, health: ModelHealth) -> None:
+    def __init__(self, name: str) -> None:
         self.queue = EventQueue()
         self.is_open = False
         self._name = name
-        self._health = health
         self._tasks = BackgroundTasks()
         self._is_over = False
 
@@ -434,8 +428,6 @@ class Upstream:
         """The provider has ended the connection."""
         if self._is_over:
             return
-        if error.close_kind not in (CloseKind.INTENDED, CloseKind.GO_AWAY):
-            self._health.note_failure(error)
         self.emit(error.as_event())
         self.is_open, self._is_over = False, True
         self.queue.finish()
