@@ -43,7 +43,7 @@ from antiphon.models.providers.openai_realtime import (
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.fakes import paced, realtime_server
+from tests.fakes import paced, realtime_answers
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
@@ -124,13 +124,13 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
-def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_server.Output]:
+def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_answers.Output]:
     """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
     if instructions := asked.get("instructions"):
-        return [realtime_server.Say(instructions.partition(realtime_server.VERBATIM)[2])]
+        return [realtime_answers.Say(instructions.partition(realtime_answers.VERBATIM)[2])]
     if messages[-1] == UserMessage(Turn.CALL):
-        return [realtime_server.Call(CALL.name, CALL.args, CALL.id or "")]
-    return [realtime_server.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
+        return [realtime_answers.Call(CALL.name, CALL.args, CALL.id or "")]
+    return [realtime_answers.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
 
 
 def make_realtime(

@@ -13,7 +13,6 @@ from array import array
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -22,58 +21,19 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from antiphon.transcript import Message
+from tests.fakes.realtime_answers import Call, End, Event, Output, Reply, Say, Stall, greet, message_of
 
 HZ: Final = 24_000
-WORD_MS: Final = 100
-"""How long each word of an answer is spoken, and how long it takes to be generated."""
+WORD_MS: Final = 400
+"""How long each word of an answer is spoken."""
+PACE_S: Final = 0.1
+"""How long it takes to generate a word or a call: less than it takes to speak."""
 LOUD: Final = 500
 """The least sample value that counts as speech."""
 MIN_COMMIT_MS: Final = 100
 MAX_ID_CHARS: Final = 32
 VOICES: Final = {"alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar"}
-VERBATIM: Final = "\n\n"
-"""The instructions of a response that must have given words are followed by an empty line and the words."""
-
-Event = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Say:
-    """A message of the answer."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function call of the answer."""
-
-    name: str
-    args: Mapping[str, Any] | str = field(default_factory=dict)
-    id: str = "call_0123456789"
-
-
-@dataclass(frozen=True)
-class End:
-    """How the response ends, if it does not complete."""
-
-    status: Literal["failed", "incomplete", "cancelled"]
-    details: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Stall:
-    """Nothing more of the response comes until it is cancelled."""
-
-
-Output = Say | Call | End | Stall
-Reply = Callable[[Sequence[Message], Event], Sequence[Output]]
-"""Chooses the answer to a conversation; the second argument is the body of `response.create`."""
-
-
-def greet(messages: Sequence[Message], asked: Event) -> Sequence[Output]:
-    return [Say("Hello there, my friend.")]
 
 
 class Refused(Exception):
@@ -442,7 +402,7 @@ class ServedSession:
     @property
     def messages(self) -> list[Message]:
         """The conversation, without the system's messages."""
-        return [message for item in self.items if (message := _message_of(item)) is not None]
+        return [message for item in self.items if (message := message_of(item)) is not None]
 
 
 class ServedResponse:
@@ -519,7 +479,7 @@ class ServedResponse:
         await self._begin(item)
         await self._send("content_part.added", item, content_index=0, part={"type": "audio", "transcript": ""})
         for place, word in enumerate(text.split()):
-            await asyncio.sleep(WORD_MS / 1000)
+            await asyncio.sleep(PACE_S)
             await self._send(
                 "output_audio_transcript.delta", item, content_index=0, delta=f" {word}" if place else word
             )
@@ -537,7 +497,7 @@ class ServedResponse:
         item = {"type": "function_call", "id": self._session.make_id("item"), "status": "in_progress"}
         item |= {"name": call.name, "call_id": call.id, "arguments": ""}
         await self._begin(item)
-        await asyncio.sleep(WORD_MS / 1000)
+        await asyncio.sleep(PACE_S)
         for half in (arguments[: len(arguments) // 2], arguments[len(arguments) // 2 :]):
             await self._send("function_call_arguments.delta", item, call_id=call.id, delta=half)
         item["arguments"] = arguments
@@ -577,23 +537,3 @@ def _merge(old: Event, new: Event) -> Event:
 def _public(item: Event) -> Event:
     """The item without what only the server knows."""
     return {"object": "realtime.item", **{key: value for key, value in item.items() if key not in ("heard", "words")}}
-
-
-def _message_of(item: Event) -> Message | None:
-    """The item as the model understands it; None for the system's, and for answers of which nothing is left."""
-    match item:
-        case {"type": "function_call", "name": name, "call_id": id, "arguments": arguments}:
-            args = json.loads(arguments) if item["status"] == "completed" else arguments
-            return AssistantMessage("", (CallMade(id, name, args),))
-        case {"type": "function_call_output", "call_id": id, "output": output}:
-            return ToolMessage(id, "", output)
-        case {"role": "user", "heard": words}:
-            return UserMessage(words)
-        case {"role": "user", "content": [{"text": text}]}:
-            return UserMessage(text)
-        case {"role": "assistant", "words": words}:
-            return AssistantMessage(" ".join(words)) if words else None
-        case {"role": "assistant", "content": [{"text": text}]}:
-            return AssistantMessage(text)
-        case _:
-            return None

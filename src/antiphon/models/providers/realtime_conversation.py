@@ -283,14 +283,16 @@ class RealtimeConversation:
         active = self._response
         requested = active.request if active is not None and active.id is None else None
         request_id = response.metadata.get(REQUEST_KEY) if isinstance(response.metadata, dict) else None
-        if active is not None and requested is not None and (request_id == requested.event_id or self._heard is None):
-            # A compatible server may not return the metadata.
+        is_requested = requested is not None and request_id == requested.event_id
+        # A compatible server may not return the metadata.
+        if active is not None and (is_requested or (requested and request_id is None and self._heard is None)):
             active.id = response.id
-        elif self._heard is not None:
+        elif request_id is None and self._heard is not None:
             # If another one was asked for at the same moment, it is refused: there is one at a time.
             self._response = ActiveResponse(self._heard, id=response.id)
             self._heard = None
-        elif active is not None and active.answer is not None:
+        elif request_id is not None or (active is not None and active.answer is not None):
+            # It was given up, or is one too many.
             self._send({"type": "response.cancel", "response_id": response.id})
             return
         else:

@@ -95,19 +95,19 @@ def explain_close(closed: ConnectionClosed, place: Place, *, is_open: bool) -> U
     if frame is None:
         message = f"The connection to {place.name} was lost."
         return UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.UNREACHABLE)
+    name, reason = place.name, frame.reason
     # OpenAI's own closes, such as 3000 and 4004, have the type and the code of the error as their reason.
-    kind, separator, code = frame.reason.partition(".")
+    kind, separator, code = reason.partition(".")
     is_code = bool(separator) and f"{kind}{code}".replace("_", "").isalnum()
-    error = ErrorDetails(kind, code) if is_code else ErrorDetails(None, None, frame.reason)
-    explained = explain_error(error, place) if is_open else explain_refused_session(error, place)
-    name = place.name
+    error = ErrorDetails(kind, code) if is_code else ErrorDetails(message=reason)
+    explained = explain_error(error, place)
     if explained.close_kind is CloseKind.GO_AWAY or (frame.code == GOING_AWAY and is_open):
         return UpstreamError(f"The session with {name} has reached its end.", CloseKind.GO_AWAY)
-    if explained.close_kind is CloseKind.QUOTA or (
-        explained.close_kind is CloseKind.CONFIGURATION and frame.code >= 1008
-    ):
+    if explained.close_kind is not CloseKind.TRANSIENT:
         return explained
-    said = quote(frame.reason, place.api_key)
+    if is_code and not is_open:
+        return explain_refused_session(ErrorDetails(kind, code, reason), place)
+    said = quote(reason, place.api_key)
     if frame.code == NORMAL_CLOSE:
         return UpstreamError(add_quote(f"{name} has ended the session", said), CloseKind.INTENDED)
     if frame.code == TOO_BIG:

@@ -58,6 +58,8 @@ MAX_TRANSCRIPT_CHARS: Final = 20_000
 """The longest transcript of one turn: about twenty minutes of speech."""
 MAX_REMEMBERED: Final = 64
 """How many turns and results are remembered, to ignore what comes twice."""
+SPOKEN_CHARS_PER_S: Final = 16.0
+"""About how fast speech is. A provider may send the words of an answer long before their audio."""
 REST_MS: Final = 20
 """The silence that carries words of which no audio is left."""
 
@@ -307,7 +309,7 @@ class Turns:
             self._emit(OutputText(answer.turn, text))
 
     def play(self, answer: Answer, pcm: bytes) -> None:
-        """Passes on audio, with the words that came since the audio before it."""
+        """Passes on audio, with the words that came since the audio before it, as far as it can contain them."""
         if answer is not self.answer:
             return
         pcm = answer.half_sample + pcm
@@ -320,8 +322,7 @@ class Turns:
             return
         self.watch()
         if pcm:
-            words, answer.unvoiced = answer.unvoiced, ""
-            self._emit(OutputAudio(answer.turn, pcm, words))
+            self._emit(OutputAudio(answer.turn, pcm, _take_voiced(answer)))
 
     def call(self, answer: Answer, calls: Sequence[ToolCall]) -> None:
         """Passes on all calls of one message."""
@@ -437,6 +438,16 @@ class Upstream:
         self.is_open, self._is_over = False, True
         self.queue.close()
         await self._tasks.aclose()
+
+
+def _take_voiced(answer: Answer) -> str:
+    """Takes the words that the audio so far can contain, by which it is told what a user has heard of an answer."""
+    room = int(answer.audio_ms / 1000 * SPOKEN_CHARS_PER_S) - (len(answer.said) - len(answer.unvoiced))
+    end = len(answer.unvoiced)
+    if end > room:
+        end = max(answer.unvoiced.rfind(" ", 0, max(room, 0) + 1), 0)
+    words, answer.unvoiced = answer.unvoiced[:end], answer.unvoiced[end:]
+    return words
 
 
 def _check_calls(calls: Sequence[ToolCall], messages: int) -> list[ToolCall]:
