@@ -71,8 +71,6 @@ class Subject:
     """The conversation as the model knew it when it last started or continued an answer."""
     speech: Callable[[str], bytes] = lambda text: SECOND
     """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
-    tasks: int = 1
-    """How many tasks it may have while it answers. A connection has a reader and a writer, and its server some more."""
 
 
 Make = Callable[..., Subject]
@@ -140,7 +138,7 @@ def gemini(
             waits_for_tools=waits_for_tools,
         )
         model = WithServer(GeminiLive(gemini_client(name)), server)
-        return Subject(model, lambda: server.given, lambda text: speech(), tasks=6)
+        return Subject(model, lambda: server.given, lambda text: speech())
 
     return make
 

@@ -446,9 +446,10 @@ async def test_late_commands_to_a_closed_model_are_dropped(make: Make) -> None:
 @pytest.mark.parametrize("turn", list(Turn))
 async def test_close_during_an_answer_leaves_no_task_behind(make: Make, turn: Turn) -> None:
     before = asyncio.all_tasks()
-    subject = make(turn)
-    async with listening(subject.model) as talk:
+    async with listening(make(turn).model) as talk:
+        # A provider's connection has tasks of its own, and its server runs on the same loop.
+        connected = asyncio.all_tasks()
         talk.respond(turn)
         await asyncio.sleep(0.12)
-        assert len(asyncio.all_tasks() - before - {talk.reading}) <= subject.tasks
+        assert len(asyncio.all_tasks() - connected) <= 1
     assert asyncio.all_tasks() == before

@@ -24,7 +24,6 @@ from antiphon.models.bounded import (
     LimitExceeded,
     explain_limit,
 )
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     Closed,
     CloseKind,
@@ -52,8 +51,8 @@ INPUT_HZ: Final = 16_000
 MAX_QUEUED_AUDIO_S: Final = 30.0
 """How much microphone audio waits for a slow network. The oldest is dropped beyond this."""
 WRITE_S: Final = 15.0
-"""How long the network may take to accept one message. A connection that takes longer is lost: providers answer pings
-too late for them to tell."""
+"""How long the network may take to accept one message. A connection that takes longer is lost: some providers answer
+pings too late for them to tell."""
 MAX_ANSWER_AUDIO_S: Final = 3_600.0
 """The longest audio of one answer. A model that speaks longer is stuck."""
 MAX_CALL_MESSAGES: Final = 16
@@ -62,6 +61,8 @@ MAX_TRANSCRIPT_CHARS: Final = 20_000
 """The longest transcript of one turn: about twenty minutes of speech."""
 MAX_REMEMBERED: Final = 64
 """How many turns and results are remembered, to ignore what comes twice."""
+SPOKEN_CHARS_PER_S: Final = 16.0
+"""About how fast speech is. A provider may send the words of an answer long before their audio."""
 REST_MS: Final = 20
 """The silence that carries words of which no audio is left."""
 
@@ -193,7 +194,6 @@ class Turns:
         *,
         name: str,
         output_hz: int,
-        health: ModelHealth,
         answer_within_s: float,
         make_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -207,7 +207,6 @@ class Turns:
         self._emit = emit
         self._name = name
         self._output_hz = output_hz
-        self._health = health
         self._answer_within_s = answer_within_s
         self._make_id = make_id
         self._transcribed: deque[str] = deque(maxlen=MAX_REMEMBERED)
@@ -266,13 +265,11 @@ class Turns:
             self.fail(answer, ModelError(message, kind=FailureKind.EMPTY))
             return
         self.finish_generation(answer)
-        self._health.note_success()
         self._end(answer)
 
     def fail(self, answer: Answer, error: ModelError) -> None:
         """The answer has failed; the connection stays."""
         if answer is self.answer:
-            self._health.note_failure(error)
             self._emit(TurnFailed.because_of(error, answer.turn))
             self._end(answer)
 
@@ -316,7 +313,7 @@ class Turns:
             self._emit(OutputText(answer.turn, text))
 
     def play(self, answer: Answer, pcm: bytes) -> None:
-        """Passes on audio, with the words that came since the audio before it."""
+        """Passes on audio, with the words that came since the audio before it, as far as it can contain them."""
         if answer is not self.answer:
             return
         pcm = answer.half_sample + pcm
@@ -329,8 +326,7 @@ class Turns:
             return
         self.watch()
         if pcm:
-            words, answer.unvoiced = answer.unvoiced, ""
-            self._emit(OutputAudio(answer.turn, pcm, words))
+            self._emit(OutputAudio(answer.turn, pcm, _take_voiced(answer)))
 
     def call(self, answer: Answer, calls: Sequence[ToolCall]) -> None:
         """Passes on all calls of one message."""
@@ -401,11 +397,10 @@ class Turns:
 class Upstream:
     """The life of a connection to a provider: not connected, open, and closed by the session or lost."""
 
-    def __init__(self, name: str, health: ModelHealth) -> None:
+    def __init__(self, name: str) -> None:
         self.queue = EventQueue()
         self.is_open = False
         self._name = name
-        self._health = health
         self._tasks = BackgroundTasks()
         self._is_over = False
 
@@ -438,8 +433,6 @@ class Upstream:
         """The provider has ended the connection."""
         if self._is_over:
             return
-        if error.close_kind not in (CloseKind.INTENDED, CloseKind.GO_AWAY):
-            self._health.note_failure(error)
         self.emit(error.as_event())
         self.is_open, self._is_over = False, True
         self.queue.finish()
@@ -449,6 +442,16 @@ class Upstream:
         self.is_open, self._is_over = False, True
         self.queue.close()
         await self._tasks.aclose()
+
+
+def _take_voiced(answer: Answer) -> str:
+    """Takes the words that the audio so far can contain, by which it is told what a user has heard of an answer."""
+    room = int(answer.audio_ms / 1000 * SPOKEN_CHARS_PER_S) - (len(answer.said) - len(answer.unvoiced))
+    end = len(answer.unvoiced)
+    if end > room:
+        end = max(answer.unvoiced.rfind(" ", 0, max(room, 0) + 1), 0)
+    words, answer.unvoiced = answer.unvoiced[:end], answer.unvoiced[end:]
+    return words
 
 
 def _check_calls(calls: Sequence[ToolCall], messages: int) -> list[ToolCall]:
