@@ -18,11 +18,12 @@ from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
 from antiphon.models.providers.references import parse
+from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.app import make_app
-from antiphon.server.authenticator import Authenticator, Caller, end_revoked
+from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model, ModelFailure, ModelState
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
