@@ -14,6 +14,11 @@ from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.gateway import transcription
+from antiphon.gateway.chat_answer import ChatDeps
+from antiphon.gateway.http import HttpGateway, HttpGatewayDeps
+from antiphon.gateway.speech import SpeechApi
+from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
@@ -22,6 +27,7 @@ from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model, ModelFailure, ModelState
@@ -116,7 +122,15 @@ async def run_server(
             quota=quota,
             lag=lag,
         )
-        asgi = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
+        gateway = _make_gateway(app, deps, model, voice, Admission(authenticator, quota, SystemClock()))
+        asgi = make_app(
+            hub,
+            authenticator,
+            [*routes(deps), *gateway.routes()],
+            origins={*own, *settings.server.origins},
+            quota=quota,
+            body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
+        )
 
         def started() -> None:
             # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
@@ -245,6 +259,36 @@ def _make_deps(
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
         model_state=model_state,
+    )
+
+
+def _make_gateway(app: App, deps: HttpDeps, model: TextModel, voice: Voice | None, admission: Admission) -> HttpGateway:
+    """Makes the endpoints that stock clients of OpenAI use."""
+    clock, quota = deps.clock, deps.quota
+    speech = None if voice is None else voice.speech
+    return HttpGateway(
+        HttpGatewayDeps(
+            admission=admission,
+            chat=ChatDeps(
+                model=model,
+                health=app.model_health,
+                composer=app.composer,
+                executor=app.executor,
+                blocks=app.database.blocks,
+                zone=deps.hub.zone,
+                clock=clock,
+            ),
+            model_name=parse(app.settings.model.text).public_name,
+            transcription=TranscriptionApi(None if speech is None else speech.recognizer, quota, clock),
+            speech=SpeechApi(
+                None if speech is None else speech.synthesizer, app.settings.speech.voice, quota=quota, clock=clock
+            ),
+            quota=quota,
+            clock=clock,
+            started_ms=clock.now_ms(),
+            stopping=deps.stopping,
+            must_end=deps.must_end,
+        )
     )
 
 

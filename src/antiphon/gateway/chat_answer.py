@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.clock import Clock
-from antiphon.gateway.api_errors import model_failed
+from antiphon.gateway.api_errors import invalid, model_failed
 from antiphon.gateway.chat_request import ChatRequest
 from antiphon.models.base import TextModel
 from antiphon.models.health import ModelHealth
@@ -105,7 +105,7 @@ class ChatAnswer:
     def __init__(
         self, deps: ChatDeps, request: ChatRequest, *, user: str, authenticated: bool, charge: QuotaCharge
     ) -> None:
-        """`charge` counts calls of the server's tools."""
+        """`charge` counts calls of the server's tools. Raises `ApiError` if one of the client's has the same name."""
         self.usage: Tokens | None = None
         """What the answer has cost so far, if the model says so."""
         self.has_run_tools = False
@@ -124,6 +124,9 @@ class ChatAnswer:
             zone=deps.zone,
             messaging=self._messaging,
         )
+        for name in request.tools:
+            if name in self._session.snapshot.tools:
+                raise invalid(f"The server has a tool called {name} itself. Give yours another name.", "tools")
 
     async def run(self) -> AsyncIterator[str | ClientCalls]:
         """Yields the text piece by piece, and the client's calls last. Raises `ApiError`."""
@@ -179,7 +182,7 @@ class ChatAnswer:
             return ()
         self.has_run_tools = True
         result = await self._deps.executor.carry_out(decision, asking)
-        return [answer_of(msgspec.structs.replace(decision.call, id=None), result)]
+        return [answer_of(decision.call, result)]
 
     async def _describe_context(self, decided: Sequence[ToolAnswer]) -> LiveContext:
         deps, request, snapshot = self._deps, self._request, self._session.snapshot
@@ -196,12 +199,9 @@ class ChatAnswer:
         )
 
     def _offered_tools(self) -> Sequence[Mapping[str, Any]]:
-        """The server's tools and the client's. Of two with the same name, the client's is offered."""
         if not self._request.calls_tools:
             return ()
-        theirs = self._request.tools
-        ours = self._session.snapshot.provider_schemas(SCHEMAS, Mode.TEXT)
-        return [*(each for each in ours if each["function"]["name"] not in theirs), *theirs.values()]
+        return [*self._session.snapshot.provider_schemas(SCHEMAS, Mode.TEXT), *self._request.tools.values()]
 
     async def _run_tools(self, calls: Sequence[ToolCall]) -> list[ToolAnswer]:
         self.has_run_tools = True
@@ -216,7 +216,9 @@ class ChatAnswer:
                     await run
 
     async def _run_tool(self, call: ToolCall) -> ToolAnswer:
-        return answer_of(call, await run_charged(self._deps.executor, call, self._session, self._charge))
+        # The gate knows it by its content and turn alone: some models number their calls anew in every conversation.
+        unnamed = msgspec.structs.replace(call, id=None)
+        return answer_of(call, await run_charged(self._deps.executor, unnamed, self._session, self._charge))
 
     def _name_call(self, call: ToolCall) -> ToolCall:
         """Gives a call of the client an id that leads back to this turn."""

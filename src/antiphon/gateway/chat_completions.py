@@ -38,7 +38,7 @@ class Completion:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return self._event(choices=[choice])
 
-    def usage_chunk(self, usage: Tokens | None) -> bytes:
+    def usage_chunk(self, usage: Tokens) -> bytes:
         return self._event(choices=[], usage=_usage(usage))
 
     def whole(self, text: str, calls: tuple[ToolCall, ...], usage: Tokens | None) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class CompletionStream(Response):
                     for chunk in _call_chunks(calls, head | {"content": None} if head else {}):
                         put(completion.chunk(chunk))
         put(completion.chunk({}, reason))
-        if self._includes_usage:
+        if self._includes_usage and self._answer.usage is not None:
             put(completion.usage_chunk(self._answer.usage))
         put(DONE)
 
@@ -163,8 +163,6 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _usage(usage: Tokens | None) -> dict[str, int] | None:
-    if usage is None:
-        return None
+def _usage(usage: Tokens) -> dict[str, int]:
     taken, given = usage.input_tokens, usage.output_tokens
     return {"prompt_tokens": taken, "completion_tokens": given, "total_tokens": taken + given}

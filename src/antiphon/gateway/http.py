@@ -17,8 +17,9 @@ from antiphon.gateway.chat_request import read_chat_request
 from antiphon.gateway.connected import RETRY_AFTER_S, run_connected, stopping
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
-from antiphon.protocol.closing import BLOCKED
-from antiphon.security.quota import Account, Kind, Quota
+from antiphon.security.admission import AdmissionRefused, Caller, RefusalKind
+from antiphon.security.quota import Account, Quota
+from antiphon.security.tokens import bearer
 from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
@@ -29,20 +30,17 @@ OWN_NAME: Final = "antiphon"
 log = get_logger(__name__)
 
 
-class Caller(Protocol):
-    """Who a request comes from."""
+class Admission(Protocol):
+    """Lets callers in, by the rules that hold for every endpoint of the server."""
 
-    @property
-    def user(self) -> str: ...
-
-    @property
-    def authenticated(self) -> bool: ...
+    async def admit(self, key: str | None, *, address: str | None, route: str) -> Caller:
+        """Returns who shows this API key. Raises `AdmissionRefused`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpGatewayDeps:
-    identify: Callable[[Request], Awaitable[Caller | None]]
-    """Returns None for a request without a valid token where one is required. Raises `ApiError`."""
+    admission: Admission
     chat: ChatDeps
     model_name: str
     """The configured text model, without the address of its server."""
@@ -148,16 +146,20 @@ class HttpGateway:
         deps = self._deps
         if deps.stopping.is_set():
             raise stopping()
-        caller = await deps.identify(request)
-        if caller is None:
-            message = "A valid token is required. Give it to your client as its API key."
-            raise ApiError(401, message, code="invalid_api_key")
-        account = Account(user=caller.user, address=request.client.host if request.client is not None else None)
-        wait_s = deps.quota.take(Kind.CONNECTION, account, 1, deps.clock.monotonic())
-        if wait_s > 0:
-            raise too_fast("Too many requests. Try again later.", wait_s)
-        now_ms = deps.clock.now_ms()
-        until_ms = await deps.chat.blocks.blocked_until(caller.user, now_ms)
-        if until_ms is not None:
-            raise ApiError(403, BLOCKED.reason, code="blocked", retry_after_s=(until_ms - now_ms) / 1000)
-        return Admitted(request, caller, account)
+        address = request.client.host if request.client is not None else None
+        key = bearer(request.headers.get("authorization"))
+        try:
+            caller = await deps.admission.admit(key, address=address, route=request.scope["path"])
+        except AdmissionRefused as refused:
+            raise _explain(refused) from None
+        return Admitted(request, caller, Account(user=caller.user, address=address))
+
+
+def _explain(refused: AdmissionRefused) -> ApiError:
+    match refused.kind:
+        case RefusalKind.UNAUTHENTICATED:
+            return ApiError(401, str(refused), code="invalid_api_key")
+        case RefusalKind.BLOCKED:
+            return ApiError(403, str(refused), code="blocked", retry_after_s=refused.retry_after_s)
+        case RefusalKind.WRONG_TOKENS | RefusalKind.FULL:
+            return too_fast(str(refused), refused.retry_after_s or RETRY_AFTER_S)

@@ -20,6 +20,8 @@ from antiphon.speech.base import Recognizer, SpeechError, Urgency
 PATH: Final = "/v1/audio/transcriptions"
 MAX_FILE_BYTES: Final = 25 * 1024 * 1024
 """OpenAI's limit."""
+MAX_BODY_BYTES: Final = MAX_FILE_BYTES + 256 * 1024
+"""The longest body: a file and the other fields."""
 MAX_AUDIO_S: Final = 600
 MIN_HZ: Final = 4_000
 MAX_HZ: Final = 192_000
