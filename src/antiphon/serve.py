@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.gateway import transcription
 from antiphon.gateway.chat_answer import ChatDeps
-from antiphon.gateway.http import HttpGateway, HttpGatewayDeps
+from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.http import HttpGateway
+from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.base import TextModel, TextProfile
@@ -122,11 +125,19 @@ async def run_server(
             quota=quota,
             lag=lag,
         )
-        gateway = _make_gateway(app, deps, model, voice, Admission(authenticator, quota, SystemClock()))
+        gateway = GatewayDeps(
+            hub=hub,
+            admission=Admission(authenticator, quota, SystemClock()),
+            quota=quota,
+            clock=SystemClock(),
+            adapters=ADAPTERS,
+            model_name=parse(settings.model.text).public_name,
+        )
+        http_gateway = _make_http_gateway(app, gateway, deps, model, voice)
         asgi = make_app(
             hub,
             authenticator,
-            [*routes(deps), *gateway.routes()],
+            [*routes(deps), *gateway_routes(gateway), *http_gateway.routes()],
             origins={*own, *settings.server.origins},
             quota=quota,
             body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
@@ -262,33 +273,28 @@ def _make_deps(
     )
 
 
-def _make_gateway(app: App, deps: HttpDeps, model: TextModel, voice: Voice | None, admission: Admission) -> HttpGateway:
-    """Makes the endpoints that stock clients of OpenAI use."""
-    clock, quota = deps.clock, deps.quota
-    speech = None if voice is None else voice.speech
+def _make_http_gateway(
+    app: App, gateway: GatewayDeps, deps: HttpDeps, model: TextModel, voice: Voice | None
+) -> HttpGateway:
+    """Makes the HTTP endpoints that stock clients of OpenAI use."""
+    speech, clock, quota = None if voice is None else voice.speech, deps.clock, deps.quota
     return HttpGateway(
-        HttpGatewayDeps(
-            admission=admission,
-            chat=ChatDeps(
-                model=model,
-                health=app.model_health,
-                composer=app.composer,
-                executor=app.executor,
-                blocks=app.database.blocks,
-                zone=deps.hub.zone,
-                clock=clock,
-            ),
-            model_name=parse(app.settings.model.text).public_name,
-            transcription=TranscriptionApi(None if speech is None else speech.recognizer, quota, clock),
-            speech=SpeechApi(
-                None if speech is None else speech.synthesizer, app.settings.speech.voice, quota=quota, clock=clock
-            ),
-            quota=quota,
+        gateway,
+        chat=ChatDeps(
+            model=model,
+            health=app.model_health,
+            composer=app.composer,
+            executor=app.executor,
+            blocks=app.database.blocks,
+            zone=deps.hub.zone,
             clock=clock,
-            started_ms=clock.now_ms(),
-            stopping=deps.stopping,
-            must_end=deps.must_end,
-        )
+        ),
+        transcription=TranscriptionApi(None if speech is None else speech.recognizer, quota, clock),
+        speech=SpeechApi(
+            None if speech is None else speech.synthesizer, app.settings.speech.voice, quota=quota, clock=clock
+        ),
+        stopping=deps.stopping,
+        must_end=deps.must_end,
     )
 
 

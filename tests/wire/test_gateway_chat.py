@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx2
 import openai
 import pytest
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from antiphon.security.quota import Kind, Limit, Rate
@@ -20,7 +20,7 @@ from tests.wire.test_confirmation import DECLINED, DONE, QUESTION, WISH, write_g
 
 pytestmark = pytest.mark.real_time
 
-Messages = list[dict[str, Any]]
+Messages = list[Any]
 
 LIGHT: Final = {
     "type": "function",
@@ -87,7 +87,7 @@ def calling(*calls: tuple[str, Mapping[str, Any]], prefix: str = "upstream-call"
 
 
 async def ask(client: AsyncOpenAI, messages: Messages, **options: Any) -> ChatCompletion:
-    answer = await client.chat.completions.create(model="antiphon", messages=messages, **options)  # type: ignore[call-overload]
+    answer = await client.chat.completions.create(model="antiphon", messages=messages, **options)
     assert isinstance(answer, ChatCompletion)
     return answer
 
@@ -102,7 +102,8 @@ async def say(client: AsyncOpenAI, messages: Messages, **options: Any) -> str:
 
 
 async def chunks_of(client: AsyncOpenAI, messages: Messages, **options: Any) -> list[ChatCompletionChunk]:
-    streamed = await client.chat.completions.create(model="antiphon", messages=messages, stream=True, **options)  # type: ignore[call-overload]
+    streamed = await client.chat.completions.create(model="antiphon", messages=messages, stream=True, **options)
+    assert isinstance(streamed, AsyncStream)
     return [chunk async for chunk in streamed]
 
 

@@ -52,7 +52,6 @@ from antiphon.transcript import Entry, Transcript
 TURN: Final = "turn"
 MAX_TURN_NUMBER: Final = 2**31
 SCHEMAS: Final = "openai_chat"
-CLIENT_INSTRUCTIONS: Final = "# Instructions of the client"
 
 _CALL_ID: Final = re.compile(r"call_(?P<turn>[0-9a-f]{8})_[0-9a-f]{16}")
 
@@ -186,11 +185,12 @@ class ChatAnswer:
 
     async def _describe_context(self, decided: Sequence[ToolAnswer]) -> LiveContext:
         deps, request, snapshot = self._deps, self._request, self._session.snapshot
-        notes = list(await notes_about(self._session.user, deps.blocks, deps.clock.now_ms()))
-        if request.instructions:
-            notes += [CLIENT_INSTRUCTIONS, request.instructions]
         system = deps.composer.compose(
-            Mode.TEXT, tools_version=snapshot.version, summaries=snapshot.summaries(Mode.TEXT), notes=notes
+            Mode.TEXT,
+            tools_version=snapshot.version,
+            summaries=snapshot.summaries(Mode.TEXT),
+            client_instructions=request.instructions,
+            notes=await notes_about(self._session.user, deps.blocks, deps.clock.now_ms()),
         )
         messages = [*request.messages, *(messages_of("", decided, key="decided") if decided else ())]
         transcript = Transcript(Entry(TURN, message) for message in messages)

@@ -17,7 +17,7 @@ RETRY_AFTER_S: Final = 5.0
 Result = TypeVar("Result")
 
 
-def stopping() -> ApiError:
+def server_stopping() -> ApiError:
     return ApiError(503, STOPPING, code="unavailable", retry_after_s=RETRY_AFTER_S)
 
 
@@ -35,7 +35,7 @@ async def run_connected(work: Coroutine[Any, Any, Result], receive: Receive, mus
         if leaving.done():
             raise ClientDisconnect
         if ending.done():
-            raise stopping()
+            raise server_stopping()
         raise ApiError(504, f"There was no answer within {ANSWER_LIMIT_S:.0f} seconds.", code="deadline")
     finally:
         for task in tasks:

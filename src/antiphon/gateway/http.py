@@ -3,22 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from antiphon.clock import Clock
 from antiphon.gateway.api_errors import ApiError, internal_error, reply, too_fast
 from antiphon.gateway.chat_answer import ChatAnswer, ChatDeps
 from antiphon.gateway.chat_completions import CompletionStream, begin_completion, make_whole
 from antiphon.gateway.chat_request import read_chat_request
-from antiphon.gateway.connected import RETRY_AFTER_S, run_connected, stopping
+from antiphon.gateway.connected import RETRY_AFTER_S, run_connected, server_stopping
+from antiphon.gateway.deps import GatewayDeps, address_of
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.security.admission import AdmissionRefused, Caller, RefusalKind
-from antiphon.security.quota import Account, Quota
+from antiphon.security.quota import Account
 from antiphon.security.tokens import bearer
 from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
@@ -28,31 +28,6 @@ OWN_NAME: Final = "antiphon"
 """The name of whichever model answers."""
 
 log = get_logger(__name__)
-
-
-class Admission(Protocol):
-    """Lets callers in, by the rules that hold for every endpoint of the server."""
-
-    async def admit(self, key: str | None, *, address: str | None, route: str) -> Caller:
-        """Returns who shows this API key. Raises `AdmissionRefused`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpGatewayDeps:
-    admission: Admission
-    chat: ChatDeps
-    model_name: str
-    """The configured text model, without the address of its server."""
-    transcription: TranscriptionApi
-    speech: SpeechApi
-    quota: Quota
-    clock: Clock
-    started_ms: int
-    stopping: asyncio.Event
-    """Set when the server begins to stop: new requests are refused."""
-    must_end: asyncio.Event
-    """Set when the time for finishing answers is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +43,25 @@ Handle = Callable[[Admitted], Awaitable[Response]]
 
 
 class HttpGateway:
-    def __init__(self, deps: HttpGatewayDeps) -> None:
+    def __init__(
+        self,
+        deps: GatewayDeps,
+        *,
+        chat: ChatDeps,
+        transcription: TranscriptionApi,
+        speech: SpeechApi,
+        stopping: asyncio.Event,
+        must_end: asyncio.Event,
+    ) -> None:
+        """`stopping` is set when the server begins to stop: new requests are refused. `must_end` is set when the time
+        for finishing answers is over."""
         self._deps = deps
+        self._chat = chat
+        self._transcription = transcription
+        self._speech = speech
+        self._stopping = stopping
+        self._must_end = must_end
+        self._started_ms = deps.clock.now_ms()
 
     def routes(self) -> Sequence[Route]:
         table: Mapping[str, tuple[str, Handle]] = {
@@ -85,7 +77,7 @@ class HttpGateway:
         deps, request = self._deps, read_chat_request(await admitted.request.body())
         self._check_model(request.model)
         answer = ChatAnswer(
-            deps.chat,
+            self._chat,
             request,
             user=admitted.caller.user,
             authenticated=admitted.caller.authenticated,
@@ -93,17 +85,17 @@ class HttpGateway:
         )
         completion = begin_completion(request.model, deps.clock.now_ms())
         if request.is_streamed:
-            return CompletionStream(answer, completion, deps.must_end, includes_usage=request.includes_usage)
-        return await run_connected(make_whole(answer, completion), admitted.request.receive, deps.must_end)
+            return CompletionStream(answer, completion, self._must_end, includes_usage=request.includes_usage)
+        return await run_connected(make_whole(answer, completion), admitted.request.receive, self._must_end)
 
     async def _transcribe(self, admitted: Admitted) -> Response:
-        upload = await self._deps.transcription.read(admitted.request)
-        work = self._deps.transcription.transcribe(upload, admitted.account)
-        return await run_connected(work, admitted.request.receive, self._deps.must_end)
+        upload = await self._transcription.read(admitted.request)
+        work = self._transcription.transcribe(upload, admitted.account)
+        return await run_connected(work, admitted.request.receive, self._must_end)
 
     async def _speak(self, admitted: Admitted) -> Response:
-        wanted = self._deps.speech.read(await admitted.request.body())
-        return self._deps.speech.speak(wanted, admitted.account, self._deps.must_end)
+        wanted = self._speech.read(await admitted.request.body())
+        return self._speech.speak(wanted, admitted.account, self._must_end)
 
     async def _list_models(self, admitted: Admitted) -> Response:
         return reply({"object": "list", "data": [self._describe_model(name) for name in self._model_names()]})
@@ -117,7 +109,7 @@ class HttpGateway:
         return (OWN_NAME, self._deps.model_name)
 
     def _describe_model(self, name: str) -> dict[str, Any]:
-        return {"id": name, "object": "model", "created": self._deps.started_ms // 1000, "owned_by": OWN_NAME}
+        return {"id": name, "object": "model", "created": self._started_ms // 1000, "owned_by": OWN_NAME}
 
     def _check_model(self, name: str) -> None:
         if name not in self._model_names():
@@ -144,9 +136,9 @@ class HttpGateway:
 
     async def _admit(self, request: Request) -> Admitted:
         deps = self._deps
-        if deps.stopping.is_set():
-            raise stopping()
-        address = request.client.host if request.client is not None else None
+        if self._stopping.is_set():
+            raise server_stopping()
+        address = address_of(request)
         key = bearer(request.headers.get("authorization"))
         try:
             caller = await deps.admission.admit(key, address=address, route=request.scope["path"])
