@@ -131,6 +131,7 @@ async def run_server(
             quota=quota,
             clock=SystemClock(),
             adapters=ADAPTERS,
+            voices=lambda: tuple(each.id for each in deps.voices()),
             model_name=parse(settings.model.text).public_name,
         )
         http_gateway = _make_http_gateway(app, gateway, deps, model, voice)

@@ -195,6 +195,7 @@ class ModelConnection:
                 log.info("model_goes_away", model=self.profile.name, time_left_ms=event.time_left_ms)
             case live.Usage():
                 log.debug("model_usage", model=self.profile.name, input=event.input_tokens, output=event.output_tokens)
+                self._tell(event)
             case live.OutputAudio():
                 for piece in self._resampler.push(event):
                     self._tell(piece)
