@@ -47,7 +47,7 @@ class Blob(_Message, frozen=True, kw_only=True):
     display_name: Any = None
 
     @property
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         """Google's SDKs send URL-safe base64; others send the standard alphabet."""
         standard = self.data.replace("-", "+").replace("_", "/").rstrip("=")
         try:
@@ -76,7 +76,7 @@ class FunctionResponse(_Message, frozen=True, kw_only=True):
     def output(self) -> Any:
         """The result: `output` if it is given, else the whole object."""
         given = self.response or {}
-        return given["output"] if "output" in given else given
+        return given.get("output", given)
 
     @property
     def error(self) -> str | None:
@@ -254,7 +254,9 @@ class ClientMessage(_Message, frozen=True, kw_only=True):
     context_update: ContextUpdate | None = None
 
 
-_FREE: Final = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "default", "example", "labels"})
+_FREE: Final = frozenset(
+    {"args", "response", "parametersJsonSchema", "responseJsonSchema", "default", "example", "labels"}
+)
 """Fields whose values are the client's own JSON, which is not renamed."""
 
 
@@ -296,7 +298,7 @@ def explain(problem: str) -> str:
     unknown, wrong = _UNKNOWN.fullmatch(problem), _WRONG.fullmatch(problem)
     if unknown is not None:
         at = f" at '{_snake(unknown['path'])}'" if unknown["path"] else ""
-        return f"Invalid JSON payload received. Unknown name \"{unknown['name']}\"{at}: Cannot find field."
+        return f'Invalid JSON payload received. Unknown name "{unknown["name"]}"{at}: Cannot find field.'
     assert wrong is not None
     return f"Invalid value at '{_snake(wrong['path'] or 'the message')}': {wrong['what']}."
 
@@ -319,7 +321,7 @@ def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
                     made["type"] = value.lower()
             case "properties", dict():
                 made[key] = {name: to_json_schema(each) for name, each in value.items() if isinstance(each, dict)}
-            case ("items" | "additionalProperties"), dict():
+            case (("items" | "additionalProperties"), dict()):
                 made[key] = to_json_schema(value)
             case "anyOf", list():
                 made[key] = [to_json_schema(each) for each in value if isinstance(each, dict)]
@@ -334,10 +336,6 @@ def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What clients are sent.
-
-
-def encode(**fields: Any) -> str:
-    return msgspec.json.encode(fields).decode()
 
 
 def server_content(**fields: Any) -> dict[str, Any]:
