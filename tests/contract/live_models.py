@@ -1,4 +1,8 @@
-"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey."""
+"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey.
+
+A provider is tested with a server on loopback, on the same virtual loop (`tests/fakes/with_server.py`): a wait of a
+minute takes no time there either.
+"""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
