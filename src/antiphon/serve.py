@@ -127,6 +127,7 @@ async def run_server(
             quota=quota,
             clock=SystemClock(),
             adapters=ADAPTERS,
+            voices=lambda: tuple(each.id for each in deps.voices()),
             model_name=model.profile.name,
         )
         asgi = make_app(

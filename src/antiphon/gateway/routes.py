@@ -3,7 +3,8 @@
 from starlette.routing import BaseRoute
 
 from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.openai_realtime import realtime_routes
 
 
 def routes(deps: GatewayDeps) -> list[BaseRoute]:
-    return []
+    return [*realtime_routes(deps)]
