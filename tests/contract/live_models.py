@@ -80,8 +80,6 @@ class Subject:
     """The conversation as the model knew it when it last started or continued an answer."""
     speech: Callable[[str], bytes] = lambda text: SECOND
     """A text as a microphone picks it up. A model that is not listened to by a recogniser takes anything."""
-    tasks: int = 1
-    """How many tasks it may have while it answers. A connection has a reader and a writer, and its server some more."""
 
 
 Make = Callable[..., Subject]

@@ -14,7 +14,6 @@ from google.genai.live import AsyncSession
 from websockets.exceptions import ConnectionClosed
 
 from antiphon.models.base import FailureKind
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     CloseKind,
     GoAway,
@@ -53,19 +52,16 @@ class GeminiLive:
     for the speed.
     """
 
-    def __init__(self, client: GeminiClient, health: ModelHealth | None = None) -> None:
-        """`health` records how each answer ended; all sessions of a process share it."""
+    def __init__(self, client: GeminiClient) -> None:
         self.profile = client.profile
         self._client = client
         self._kind = client.kind
         name = self.profile.name
-        self._health = health or ModelHealth(name)
-        self._upstream = Upstream(name, self._health)
+        self._upstream = Upstream(name)
         self._turns = Turns(
             self._upstream.emit,
             name=name,
             output_hz=self.profile.output_hz,
-            health=self._health,
             answer_within_s=self._kind.answer_within_s,
         )
         self._server = ServerTurns(self._turns, self._kind, name, self._tell_notes)
@@ -80,17 +76,13 @@ class GeminiLive:
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._upstream.check_not_closed()
         try:
-            try:
-                await self._connect(context, resume)
-            except UpstreamError as error:
-                if resume is None or error.close_kind is not CloseKind.DEAD_HANDLE:
-                    raise
-                # The context has all that the lost session knew.
-                log.info("model_handle_expired", model=self.profile.name)
-                await self._connect(context, None)
+            await self._connect(context, resume)
         except UpstreamError as error:
-            self._health.note_failure(error)
-            raise
+            if resume is None or error.close_kind is not CloseKind.DEAD_HANDLE:
+                raise
+            # The context has all that the lost session knew.
+            log.info("model_handle_expired", model=self.profile.name)
+            await self._connect(context, None)
 
     def events(self) -> AsyncIterator[LiveEvent]:
         return self._upstream.events()
@@ -286,10 +278,10 @@ class GeminiLive:
         self._server.close()
 
 
-def gemini_factory(model: str, url: str | None, api_key: str | None, health: ModelHealth | None = None) -> ModelFactory:
+def gemini_factory(model: str, url: str | None, api_key: str | None) -> ModelFactory:
     """Makes the live models of this name. `url` is the address of another server than Google's."""
     client = GeminiClient(model, url, api_key)
-    return ModelFactory(client.profile, lambda: GeminiLive(client, health))
+    return ModelFactory(client.profile, lambda: GeminiLive(client))
 
 
 def _note_answer(answer: ToolAnswer) -> str:

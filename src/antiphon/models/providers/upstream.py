@@ -51,8 +51,8 @@ INPUT_HZ: Final = 16_000
 MAX_QUEUED_AUDIO_S: Final = 30.0
 """How much microphone audio waits for a slow network. The oldest is dropped beyond this."""
 WRITE_S: Final = 15.0
-"""How long the network may take to accept one message. A connection that takes longer is lost: providers answer pings
-too late for them to tell."""
+"""How long the network may take to accept one message. A connection that takes longer is lost: some providers answer
+pings too late for them to tell."""
 MAX_ANSWER_AUDIO_S: Final = 3_600.0
 """The longest audio of one answer. A model that speaks longer is stuck."""
 MAX_CALL_MESSAGES: Final = 16
