@@ -28,10 +28,10 @@ def open_text_model(reference: ModelReference, env: Mapping[str, str], ollama: O
     call it when a process starts.
     """
     if reference.provider is Provider.OLLAMA:
-        with needing(reference, package="httpx2", extra="ollama"):
+        with explain_missing_package(reference, package="httpx2", extra="ollama"):
             from antiphon.models.providers.ollama import OllamaModel
         return OllamaModel(reference, env, ollama)
-    with needing(reference, package="openai", extra="openai"):
+    with explain_missing_package(reference, package="openai", extra="openai"):
         from antiphon.models.providers.openai_compatible import OpenAICompatibleModel
     return OpenAICompatibleModel(reference, env)
 
@@ -79,7 +79,7 @@ def _live_factory(reference: ModelReference, key: str | None, settings: Model) -
 
 
 @contextmanager
-def needing(reference: ModelReference, *, package: str, extra: str) -> Iterator[None]:
+def explain_missing_package(reference: ModelReference, *, package: str, extra: str) -> Iterator[None]:
     """Raises `ModelError` if what is imported within needs a package that is not installed."""
     try:
         yield
