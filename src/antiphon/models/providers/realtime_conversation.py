@@ -122,6 +122,8 @@ class RealtimeConversation:
         self.is_playing = False
         """Whether the client is playing an answer."""
         self._response: ActiveResponse | None = None
+        self._returns_metadata = False
+        """Whether the server is known to return the metadata of a request. A compatible one may not."""
         self._waiting: Request | None = None
         """The response that is asked for next."""
         self._release: asyncio.TimerHandle | None = None
@@ -284,8 +286,9 @@ class RealtimeConversation:
         requested = active.request if active is not None and active.id is None else None
         request_id = response.metadata.get(REQUEST_KEY) if isinstance(response.metadata, dict) else None
         is_requested = requested is not None and request_id == requested.event_id
-        # A compatible server may not return the metadata.
-        if active is not None and (is_requested or (requested and request_id is None and self._heard is None)):
+        self._returns_metadata = self._returns_metadata or is_requested
+        may_be_requested = request_id is None and self._heard is None and not self._returns_metadata
+        if active is not None and requested is not None and (is_requested or may_be_requested):
             active.id = response.id
         elif request_id is None and self._heard is not None:
             # If another one was asked for at the same moment, it is refused: there is one at a time.
@@ -391,11 +394,13 @@ class RealtimeConversation:
 
     def _take_error(self, error: ErrorDetails) -> None:
         response, ended = self._response, self._ended
-        requested = response.request if response is not None and response.id is None else None
-        is_of_request = requested is not None and error.event_id in (requested.event_id, None)
-        if error.code == ACTIVE_RESPONSE and requested is not None and is_of_request:
+        requested = response.request if response is not None else None
+        is_of_request = requested is not None and error.event_id == requested.event_id
+        if error.event_id is None and response is not None and response.id is None:
+            is_of_request = requested is not None
+        if error.code == ACTIVE_RESPONSE and response is not None and requested is not None and is_of_request:
             # The active response is one that the server has created. All that is known is that it will be done.
-            self._response = ActiveResponse(None)
+            self._response = ActiveResponse(None, id=response.id)
             if self._waiting is None and requested.answer is self._turns.answer:
                 self._waiting = Request(requested.answer, requested.settings)
             self._proceed()
