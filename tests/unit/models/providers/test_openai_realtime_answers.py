@@ -21,7 +21,7 @@ from antiphon.models.live import (
     Usage,
 )
 from antiphon.models.providers.openai_realtime import ANSWER_WITHIN_S
-from antiphon.models.providers.realtime_conversation import RELEASE_S
+from antiphon.models.providers.realtime_responses import RELEASE_S
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes.paced import results_of
