@@ -22,6 +22,8 @@ from antiphon.models.providers.openai_realtime import OpenAIRealtime, RealtimeEn
 from antiphon.transcript import AssistantMessage, UserMessage
 from tests.contract.live_models import (
     FRAME,
+    GEMINI_31,
+    GEMINI_38,
     HEARING,
     LOUD_SECOND,
     MODELS,
@@ -30,6 +32,7 @@ from tests.contract.live_models import (
     Subject,
     Turn,
     azure_at,
+    gemini,
     listening,
     openai_at,
 )
@@ -179,7 +182,7 @@ async def test_words_typed_after_a_spoken_turn_come_after_it(make_hearing: Make)
 def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
     """Models that hear the user speak twice: scripted models get a script, the others get answers."""
 
-    def cascade() -> Subject:
+    def cascade(*turns: Turn) -> Subject:
         fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
         # A prepared answer is heard at once, and a turn can only be continued before the first audio of the answer.
@@ -190,7 +193,7 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
         model = ScriptedLive(steps, profile=profile)
         return Subject(model, lambda: model.prompts[-1])
 
-    return {"cascade": cascade, "scripted": lambda: scripted(WAITING), "native": lambda: scripted(PROFILE)}
+    return {"cascade": cascade, "scripted": lambda *_: scripted(WAITING), "native": lambda *_: scripted(PROFILE)}
 
 
 def realtime_user(answer: str) -> dict[str, Make]:
@@ -201,7 +204,7 @@ def realtime_user(answer: str) -> dict[str, Make]:
         model = WithServer(OpenAIRealtime(endpoint(server)), server)
         return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
 
-    return {"openai": lambda: make(openai_at), "azure": lambda: make(azure_at)}
+    return {"openai": lambda *_: make(openai_at), "azure": lambda *_: make(azure_at)}
 
 
 async def sound(talk: Listener, pcm: bytes) -> None:
@@ -225,6 +228,8 @@ GOES_ON: Final = speaking_user(
 BARGES_IN: Final = {
     **speaking_user([Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER),
     **realtime_user(LONG_ANSWER),
+    "gemini 3.8": gemini(GEMINI_38, answer=LONG_ANSWER, waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, answer=LONG_ANSWER, waits_for_tools=True),
 }
 
 
@@ -250,7 +255,7 @@ async def test_a_continued_turn_names_the_turn_it_replaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", BARGES_IN)
 async def test_speech_over_the_answer_cancels_it(name: str) -> None:
-    subject = BARGES_IN[name]()
+    subject = BARGES_IN[name](Turn.WORDS)
     async with listening(subject.model) as talk:
         await sound(talk, SECOND + subject.speech("count"))
         await sound_until(talk, OutputAudio)

@@ -50,6 +50,9 @@ INPUT_HZ: Final = 16_000
 """The rate of the microphone audio that sessions send."""
 MAX_QUEUED_AUDIO_S: Final = 30.0
 """How much microphone audio waits for a slow network. The oldest is dropped beyond this."""
+WRITE_S: Final = 15.0
+"""How long the network may take to accept one message. A connection that takes longer is lost: some providers answer
+pings too late for them to tell."""
 MAX_ANSWER_AUDIO_S: Final = 3_600.0
 """The longest audio of one answer. A model that speaks longer is stuck."""
 MAX_CALL_MESSAGES: Final = 16
@@ -132,15 +135,16 @@ class Outgoing:
         self._audio_bytes = 0
 
     async def run(self) -> None:
-        """Writes until it is cancelled or the connection is lost, whose error is raised."""
+        """Writes until it is cancelled, or until the connection is lost or stalls, whose error is raised."""
         while True:
             while self._items:
                 item = self._items.popleft()
-                if isinstance(item, bytes):
-                    self._audio_bytes -= len(item)
-                    await self._write_audio(item)
-                else:
-                    await item()
+                async with asyncio.timeout(WRITE_S):
+                    if isinstance(item, bytes):
+                        self._audio_bytes -= len(item)
+                        await self._write_audio(item)
+                    else:
+                        await item()
             self._is_dropping = False
             self._has_items.clear()
             await self._has_items.wait()
