@@ -34,7 +34,7 @@ from antiphon.models.live import Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED
+from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED, speech_ms
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
@@ -195,13 +195,19 @@ class RealtimeConversation:
         self._input.add(pcm, codec.hz, keep=self._settings.turn_detection is None)
         if self._settings.turn_detection is None or self._is_voice_down():
             return
-        is_busy = self.session.state.phase in BUSY
-        if is_busy and not self._settings.interrupts_responses:
-            self._input.hold(pcm, codec.hz)
-            return
+        phase = self.session.state.phase
         self._give_history()
-        self.session.listen()
-        self.session.hear(pcm, codec.hz, playing=self.session.state.phase is Phase.SPEAKING)
+        if phase is Phase.IDLE:
+            self.session.listen()
+        self._input.hold(pcm, codec.hz)
+        is_heard = phase is Phase.LISTENING and self.session.is_microphone_open
+        if is_heard or (phase in BUSY and self._settings.interrupts_responses):
+            self._give_held()
+
+    def _give_held(self) -> None:
+        """Gives the session the audio that has waited until it listens."""
+        for pcm, hz in self._input.take_held():
+            self.session.hear(pcm, hz, playing=self.session.state.phase is Phase.SPEAKING)
 
     def _commit(self) -> None:
         self._input.check_length()
@@ -386,6 +392,8 @@ class RealtimeConversation:
                 self._on_turn(effect)
             case fx.InterruptModel():
                 self._was_interrupted = True
+            case fx.SendAudio(number=number, pcm=pcm, text=text) if self._wants_audio(number):
+                self._writer().note_piece(text, speech_ms(pcm))
             case fx.RunTools(calls=calls):
                 own = {tool.name for tool in self._settings.tools}
                 self._unsent = sum(call.name in own for call in calls)
@@ -421,12 +429,17 @@ class RealtimeConversation:
                     self._finish_failed()
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
-        if self._response is None and self._last is not None and self._last.turn == turn and not self._asked:
+        if not self._wants_audio(turn):
             return
         writer = self._writer()
-        if not writer.before_ms and not writer.has_output:
+        if not writer.audio_ms:
             self._speaking_since_s = asyncio.get_running_loop().time()
         writer.add_audio(pcm)
+
+    def _wants_audio(self, turn: int) -> bool:
+        """Whether the answer to this turn is not over for the client."""
+        is_over = self._response is None and self._last is not None and self._last.turn == turn
+        return not is_over or bool(self._asked)
 
     def on_close(self, close: Close) -> None:
         self._close(close)
@@ -448,6 +461,7 @@ class RealtimeConversation:
         item, self._fed = self._fed, None
         if item is None and self._response is not None:
             # The user spoke before anything of the answer was heard.
+            self._start_speech()
             self._finish(Status.CANCELLED, reason=TURN_DETECTED)
         if item is None:
             item = self._add_speech(begun.continues)
@@ -512,8 +526,8 @@ class RealtimeConversation:
             actions, self._when_listening = self._when_listening, []
             for action in actions:
                 self.session.run(action)
-            for pcm, hz in self._input.take_held():
-                self.session.hear(pcm, hz)
+            # After the microphone is open.
+            self.session.run(self._give_held)
 
     def _on_complete(self, turn: int) -> None:
         """The whole answer has been sent. The client plays the rest of it."""
