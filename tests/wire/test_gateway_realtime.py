@@ -15,7 +15,7 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from websockets.exceptions import InvalidStatus
 
 from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.scripted_live import Barge, Call, Hear, Say
+from tests.fakes.scripted_live import Barge, Call, Hear, Say, Step
 from tests.wire.served import Served, serve
 from tests.wire.test_confirmation import write_garden
 
@@ -50,7 +50,7 @@ class Conversation:
                     return event
 
     async def update(self, **session: Any) -> Any:
-        await self.connection.session.update(session={"type": "realtime", **session})  # type: ignore[typeddict-item]
+        await self.connection.session.update(session={"type": "realtime", **session})  # type: ignore[arg-type]
         return await self.until("session.updated")
 
     async def write(self, text: str) -> None:
@@ -141,7 +141,7 @@ async def test_a_bad_event_is_an_error_and_the_session_goes_on(text_server: Serv
         assert (error.type, error.code, error.event_id) == ("invalid_request_error", "invalid_value", "mine")
         await conversation.connection.send_raw("not JSON")
         assert (await conversation.until("error")).error.code == "invalid_json"
-        await conversation.connection.session.update(session={"type": "realtime", "temperature": 1})  # type: ignore[typeddict-unknown-key]
+        await conversation.connection.session.update(session={"type": "realtime", "temperature": 1})  # type: ignore[arg-type]
         error = (await conversation.until("error")).error
         assert (error.code, error.param) == ("unknown_parameter", "session.temperature")
         await conversation.connection.response.cancel()
@@ -206,7 +206,7 @@ async def test_speech_is_answered_aloud(tmp_path: Path) -> None:
 
 
 async def test_a_function_of_the_client_is_called_and_its_result_is_said(tmp_path: Path) -> None:
-    script = [
+    script: list[Step] = [
         Hear("How is the weather in Oslo?"),
         Call("get_weather", {"city": "Oslo"}, id="provider-1234"),
         Say("It is cold."),
@@ -230,7 +230,7 @@ async def test_a_function_of_the_client_is_called_and_its_result_is_said(tmp_pat
 
 
 async def test_speech_over_the_answer_is_told_and_the_answer_is_cut(tmp_path: Path) -> None:
-    script = [LONG, Barge(300), Hear("Stop", after_ms=2_000), Say("All right.")]
+    script: list[Step] = [LONG, Barge(300), Hear("Stop", after_ms=2_000), Say("All right.")]
     with serve(tmp_path, voice=script) as served:
         async with talking(served) as conversation:
             await conversation.speak(100)
