@@ -81,7 +81,7 @@ class Listener:
             case TurnStarted(turn=turn, continues=continued):
                 self.turn = turn
                 if continued is not None:
-                    self.transcript.rename(continued, turn)
+                    self.transcript.continue_as(continued, turn)
                 elif self.transcript.user_entry(turn) is None:
                     self.transcript.set_user(turn, "", spoken=True)
             case InputTranscript(turn=turn, text=text, is_final=True):

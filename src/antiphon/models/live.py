@@ -9,13 +9,14 @@ two turns may be mixed. Each turn ends with one `TurnComplete`.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from antiphon.models.base import ModelError
+from antiphon.models.base import FailureKind, ModelError
+from antiphon.models.health import ModelHealth
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, TranscriptView
@@ -95,6 +96,8 @@ class GenerationComplete(Struct, frozen=True):
     """The whole answer has been generated; it may still be playing."""
 
     turn: str
+    is_local: bool = False
+    """Whether the offline assistant answered in place of the model, whose health this therefore does not show."""
 
 
 class TurnComplete(Struct, frozen=True):
@@ -114,10 +117,14 @@ class TurnFailed(Struct, frozen=True):
     retryable: bool = True
     rate_limited: bool = False
     retry_after_s: float | None = None
+    kind: FailureKind | None = None
+    """What is wrong with the model; None if it is not to blame."""
+    status: int | None = None
+    """The HTTP status of the model's server, if it refused."""
 
     @classmethod
     def because_of(cls, error: ModelError, turn: str | None) -> "TurnFailed":
-        return cls(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
+        return cls(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s, error.kind, error.status)
 
 
 class Usage(Struct, frozen=True):
@@ -233,6 +240,8 @@ class LiveContext:
     mode: Mode
     prefetch: Prefetch | None = None
     """For a model that prepares its answer while the user may still continue."""
+    mode_note: str = ""
+    """The end of `system`, which is all that differs between voice and text."""
 
 
 class ToolAnswer(Struct, frozen=True):
@@ -325,3 +334,5 @@ class ModelFactory:
     profile: LiveProfile
     make: Callable[[], LiveModel]
     """A model that is not connected yet."""
+    health: ModelHealth = field(default_factory=ModelHealth)
+    """How the connections and answers of these models end. All sessions of a process share it."""
