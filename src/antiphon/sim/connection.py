@@ -320,6 +320,8 @@ class Connection:
     async def _server_message(self, message: Message) -> None:
         for each in self._conversation.on_server(message):
             await self._one_server_message(each)
+        for forward in self._conversation.take_forwards():
+            await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(forward)})
 
     async def _one_server_message(self, message: Message) -> None:
         types = self._conversation.server_types(message)
@@ -337,8 +339,6 @@ class Connection:
         await self.transmit(self._altered(message))
         later, self._later = self._later, []
         await self.transmit(later)
-        for answer in self._conversation.answer_cancelled():
-            await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(answer)})
         await self.perform([each for each in todo if not isinstance(each, Alteration)])
 
     def _altered(self, message: Message) -> list[_Item]:

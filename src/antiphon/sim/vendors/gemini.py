@@ -315,7 +315,7 @@ class GeminiConversation:
     def is_finished(self, action: Alteration, message: Message) -> bool:
         return True
 
-    def answer_cancelled(self) -> Sequence[Message]:
+    def take_forwards(self) -> Sequence[Message]:
         cancelled, self._cancelled = self._cancelled, []
         session = self._session
         if not cancelled or session is None:
