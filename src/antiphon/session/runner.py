@@ -427,20 +427,22 @@ class Runner:
     def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
         """What a model is connected with."""
         snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
+        prompt = self.composer.compose(
+            mode,
+            tools_version=snapshot.version,
+            summaries=snapshot.summaries(),
+            client_instructions=self.application.instructions,
+            notes=self._client.notes or (),
+        )
         return LiveContext(
-            system=self.composer.compose(
-                mode,
-                tools_version=snapshot.version,
-                summaries=snapshot.summaries(mode),
-                client_instructions=self.application.instructions,
-                notes=self._client.notes or (),
-            ),
+            system=prompt.text,
             transcript=transcript,
             # The turn under way is given to the model by itself.
             history=transcript.before(None if turn is None else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
+            mode_note=prompt.mode_note,
         )
 
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:
