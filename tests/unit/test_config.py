@@ -275,6 +275,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "model.voice": "default",
         "model.think_ahead": "default",
         "model.local_first": "default",
+        "model.tools_per_turn": "default",
         "ollama.keep_alive": "default",
         "ollama.num_ctx": "default",
         "ollama.think": "default",

@@ -216,6 +216,8 @@ class LiveProfile:
     """Whether the provider gives handles to resume its session with, by `ResumptionUpdate`."""
     max_session_s: float | None = None
     """How long the provider lets a connection last; None if there is no such limit, or none is known."""
+    tools_per_turn: int = 0
+    """How many tools it is given for a request; 0 means all of them. Then the prompt has only the names of the rest."""
 
     @property
     def speaks(self) -> bool:
