@@ -1,7 +1,7 @@
 """What a session may expect of every `LiveModel` with audio input or output."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
@@ -18,12 +18,31 @@ from antiphon.models.live import (
     TurnComplete,
     TurnStarted,
 )
+from antiphon.models.providers.openai_realtime import OpenAIRealtime, RealtimeEndpoint
 from antiphon.transcript import AssistantMessage, UserMessage
-from tests.contract.live_models import FRAME, HEARING, MODELS, SECOND, Make, Subject, Turn, listening
+from tests.contract.live_models import (
+    FRAME,
+    GEMINI_31,
+    GEMINI_38,
+    HEARING,
+    LOUD_SECOND,
+    MODELS,
+    SECOND,
+    Make,
+    Subject,
+    Turn,
+    azure_at,
+    gemini,
+    listening,
+    openai_at,
+)
 from tests.fakes.paced import Listener, Paced
+from tests.fakes.realtime_answers import Say as Words
+from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
 from tests.fakes.voice import FakeEngines, Tones
+from tests.fakes.with_server import WithServer
 
 NOT_HEARING: Final = [name for name, make in MODELS.items() if not make().model.profile.hears]
 SPEAKING: Final = [name for name, make in MODELS.items() if make().model.profile.speaks]
@@ -163,7 +182,7 @@ async def test_words_typed_after_a_spoken_turn_come_after_it(make_hearing: Make)
 def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
     """Models that hear the user speak twice: scripted models get a script, the others get answers."""
 
-    def cascade() -> Subject:
+    def cascade(*turns: Turn) -> Subject:
         fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
         # A prepared answer is heard at once, and a turn can only be continued before the first audio of the answer.
@@ -174,7 +193,18 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
         model = ScriptedLive(steps, profile=profile)
         return Subject(model, lambda: model.prompts[-1])
 
-    return {"cascade": cascade, "scripted": lambda: scripted(WAITING), "native": lambda: scripted(PROFILE)}
+    return {"cascade": cascade, "scripted": lambda *_: scripted(WAITING), "native": lambda *_: scripted(PROFILE)}
+
+
+def realtime_user(answer: str) -> dict[str, Make]:
+    """Realtime models that hear the user speak. Their servers end a turn at a silence, so no turn is continued."""
+
+    def make(endpoint: Callable[[RealtimeServer], RealtimeEndpoint]) -> Subject:
+        server = RealtimeServer(lambda messages, asked: [Words(answer)])
+        model = WithServer(OpenAIRealtime(endpoint(server)), server)
+        return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
+
+    return {"openai": lambda *_: make(openai_at), "azure": lambda *_: make(azure_at)}
 
 
 async def sound(talk: Listener, pcm: bytes) -> None:
@@ -195,9 +225,12 @@ GOES_ON: Final = speaking_user(
     [Hear("what time", after_ms=800), GoOn(40), Hear("what time is it", after_ms=300, continues=True), Say("Noon.")],
     *["It's noon."] * 4,
 )
-BARGES_IN: Final = speaking_user(
-    [Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER
-)
+BARGES_IN: Final = {
+    **speaking_user([Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER),
+    **realtime_user(LONG_ANSWER),
+    "gemini 3.8": gemini(GEMINI_38, answer=LONG_ANSWER, waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, answer=LONG_ANSWER, waits_for_tools=True),
+}
 
 
 @pytest.mark.parametrize("name", GOES_ON)
@@ -222,7 +255,7 @@ async def test_a_continued_turn_names_the_turn_it_replaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", BARGES_IN)
 async def test_speech_over_the_answer_cancels_it(name: str) -> None:
-    subject = BARGES_IN[name]()
+    subject = BARGES_IN[name](Turn.WORDS)
     async with listening(subject.model) as talk:
         await sound(talk, SECOND + subject.speech("count"))
         await sound_until(talk, OutputAudio)

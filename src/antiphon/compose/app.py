@@ -29,6 +29,7 @@ from antiphon.models.providers.references import Provider, parse
 from antiphon.models.shared_prefix import SharedPrefixModel
 from antiphon.models.shortlist import ShortlistModel
 from antiphon.models.text_live import text_factory
+from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
@@ -92,7 +93,7 @@ class App:
         async with AsyncExitStack() as stack:
             model = open_text_model(reference, os.environ, self.settings.ollama)
             stack.push_async_callback(model.aclose)
-            wrapped: TextModel = SharedPrefixModel(BoundedModel(model))
+            wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
             local_first, tools_per_turn = self.settings.model.local_first, self.settings.model.tools_per_turn
             if local_first or tools_per_turn:
                 assistant = await self.assistant()

@@ -214,6 +214,8 @@ class LiveProfile:
     yes may let a tool run. Other models answer by themselves."""
     resumes: bool = False
     """Whether the provider gives handles to resume its session with, by `ResumptionUpdate`."""
+    voices: tuple[str, ...] = ()
+    """The names of its own voices, the default one first. A cascade has those of its speech engine instead."""
     max_session_s: float | None = None
     """How long the provider lets a connection last; None if there is no such limit, or none is known."""
     tools_per_turn: int = 0

@@ -84,8 +84,9 @@ class Runner:
         self.application = ClientApplication()
         self.has_new_context = False
         """Whether the model was connected with another prompt or with other tools."""
-        self.observe: Callable[[fx.Effect], None] = lambda effect: None
-        """Called with each effect before it is carried out, for a client of another protocol."""
+        self.observe: Callable[[fx.Effect | live.Usage], None] = lambda seen: None
+        """Called with each effect before it is carried out, and with what an answer cost, for a client of another
+        protocol."""
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -265,6 +266,8 @@ class Runner:
                 await self.voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
                 pass
+            case live.Usage():
+                self.observe(event)
             case _:
                 await self.step(event)
 
