@@ -1,4 +1,4 @@
-"""`antiphon models …`: list, pull, verify and remove the model files for speech, and pull models into Ollama."""
+"""`antiphon models …`: list, pull, verify and remove model files, pull into Ollama, and test a configured model."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from antiphon.cli.model_test import run_model_test
 from antiphon.cli.options import ConfigOption, JsonOption, settings_for
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ NamesArgument = Annotated[
     ),
 ]
 OLLAMA_PREFIX: Final = "ollama:"
+
+
+app.command("test")(run_model_test)
 
 
 @app.command("list")
