@@ -28,6 +28,8 @@ TRAILING_S: Final = 1.0
 """How long after a turn words may still come for it, which are not the beginning of another."""
 STALE_S: Final = 8.0
 """If nothing came for a dropped answer for this long, the server will not complete it any more."""
+CROSSING_S: Final = 1.5
+"""How long after a turn was sent something may come that the server sent before it received the turn."""
 CONTINUATION_S: Final = 5.0
 """How long after the results of calls the answer may take to continue, if a part of it was given before."""
 MAX_OPEN_IDS: Final = 256
@@ -40,6 +42,7 @@ class ServerTurn:
     """A turn that the server has not completed."""
 
     answer: Answer
+    asked_s: float
     has_begun: bool = False
     """Whether something has come for it."""
     is_cut: bool = False
@@ -48,6 +51,10 @@ class ServerTurn:
     """Whether the server has completed it except for calls whose results it was not given."""
     may_be_over: bool = False
     """Whether it was dropped and the server may never complete it: what comes next may be the end of it or another."""
+    follows_uncertain: bool = False
+    """Whether its beginning was taken for the end of a turn that may not have been over."""
+    skips_end: bool = False
+    """Whether the next completion is that of such a turn."""
     continues: bool = False
     """Whether results were sent after which nothing has come yet."""
     plain_text: str = ""
@@ -93,10 +100,9 @@ class ServerTurns:
         self.give_up_ending()
         self.speech.finish()
         for each in self._order:
-            if not each.has_begun and not (each.answer.is_asked and self._kind.takes_turns):
-                # Realtime input has no turns: the server may answer it together with what it is sent now.
-                each.may_be_over = True
-        self._order.append(ServerTurn(self._turns.ask(turn)))
+            # The server may answer it together with what it is sent now, and need not complete what it never began.
+            each.may_be_over = each.may_be_over or not each.has_begun
+        self._order.append(ServerTurn(self._turns.ask(turn), self._now_s))
         self._touch()
 
     def end_audio(self, turn: str) -> bool:
@@ -166,7 +172,7 @@ class ServerTurns:
         words = (content.output_transcription.text if content.output_transcription is not None else None) or ""
         audio = [part.inline_data.data for part in parts if part.inline_data is not None and part.inline_data.data]
         text = "".join(part.text for part in parts if part.text and not part.thought)
-        is_trailing = not parts and not self._order and self._silence_s < TRAILING_S
+        is_trailing = not parts and not self._order and self._now_s - self._last_s < TRAILING_S
         if is_trailing or not (words or audio or text):
             return
         each = self._find()
@@ -213,6 +219,10 @@ class ServerTurns:
                 self._end(self._order[0], content)
 
     def _interrupt(self, first: ServerTurn) -> None:
+        if first.follows_uncertain and self._now_s - first.asked_s < CROSSING_S:
+            # What was taken for its beginning was the rest of the turn before, which this message interrupts.
+            first.follows_uncertain, first.skips_end = False, True
+            return
         first.is_cut = True
         self._touch()
         if first.answer is self._turns.answer:
@@ -226,6 +236,9 @@ class ServerTurns:
         """The server has completed the oldest turn, or a part of it."""
         answer = first.answer
         self._touch()
+        if first.skips_end:
+            first.skips_end = False
+            return
         if answer is self._turns.answer and not first.is_cut:
             if content.interaction_status is types.InteractionStatus.IN_PROGRESS:
                 return
@@ -247,11 +260,9 @@ class ServerTurns:
 
     def _find(self) -> ServerTurn:
         """Returns the turn that the server is answering. If it is none that we know of, it answers what it heard."""
-        while self._order and self._order[0].answer is not self._turns.answer:
-            first = self._order[0]
-            if not (first.is_cut or first.may_be_over) and self._silence_s < STALE_S:
-                break
-            self._order.popleft()
+        is_uncertain = False
+        while self._order and self._order[0].answer is not self._turns.answer and self._is_over(self._order[0]):
+            is_uncertain = not self._order.popleft().is_cut
         if self._order and self._order[0].is_waiting and self.speech.has_words:
             # While a tool runs, the model answers something else that the user said meanwhile.
             self._order.popleft()
@@ -261,8 +272,14 @@ class ServerTurns:
         self._touch()
         first = self._order[0]
         first.has_begun, first.continues, first.is_waiting = True, False, False
+        first.follows_uncertain = first.follows_uncertain or is_uncertain
         self._stop_timer()
         return first
+
+    def _is_over(self, dropped: ServerTurn) -> bool:
+        """Whether what comes now cannot belong to this turn, or is more likely to belong to the next."""
+        was_spoken_over = not dropped.has_begun and self.speech.has_words
+        return dropped.is_cut or dropped.may_be_over or was_spoken_over or self._now_s - self._last_s > STALE_S
 
     def _hear(self) -> None:
         """Begins the turn that was heard."""
@@ -273,7 +290,7 @@ class ServerTurns:
         answer = self._turns.hear()
         self.has_audio = False
         self.speech.begin_answer(answer.turn)
-        self._order.append(ServerTurn(answer))
+        self._order.append(ServerTurn(answer, self._now_s))
         self._touch()
 
     def _is_whole(self, first: ServerTurn) -> bool:
@@ -312,9 +329,8 @@ class ServerTurns:
             self._timer = None
 
     def _touch(self) -> None:
-        self._last_s = asyncio.get_running_loop().time()
+        self._last_s = self._now_s
 
     @property
-    def _silence_s(self) -> float:
-        """How long nothing has come."""
-        return asyncio.get_running_loop().time() - self._last_s
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()

@@ -445,6 +445,49 @@ async def test_a_dropped_answer_that_the_server_never_completes_is_forgotten() -
         assert talk.kinds == ["InputTranscript", "TurnStarted", "OutputText", "OutputAudio"]
 
 
+@pytest.mark.parametrize("ends", [(), (COMPLETE,), (INTERRUPTED, COMPLETE)])
+async def test_the_server_need_not_end_a_turn_that_it_never_began(ends: tuple[dict[str, Any], ...]) -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        talk.model.respond("u", "what time is it?")
+        await talk.says(*ends, speaks("Noon."), COMPLETE)
+        assert talk.events == [
+            TurnComplete("t"),
+            OutputText("u", "Noon."),
+            OutputAudio("u", PCM, "Noon."),
+            GenerationComplete("u"),
+            TurnComplete("u"),
+        ]
+
+
+async def test_the_end_of_a_turn_may_cross_with_the_next() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        talk.model.respond("u", "what time is it?")
+        await talk.says(speaks("Hel"), INTERRUPTED, COMPLETE, speaks("Noon."), COMPLETE)
+        assert talk.kinds.count("Interrupted") == 0
+        assert talk.events[-1] == TurnComplete("u")
+        assert OutputText("u", "Noon.") in talk.events
+
+
+async def test_an_answer_that_is_interrupted_later_is_the_one_that_was_begun() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        talk.model.respond("u", "what time is it?")
+        await talk.says(speaks("It is "))
+        await asyncio.sleep(3)
+        await talk.says(INTERRUPTED)
+        assert talk.events[-2:] == [Interrupted("u"), TurnComplete("u")]
+
+
+async def test_speech_after_an_answer_that_never_began_is_answered() -> None:
+    async with talking(GEMINI_31) as talk:
+        talk.model.respond("t", "hello")
+        talk.model.interrupt("t", "")
+        await talk.says(hears("What time is it?"), speaks("Noon."))
+        assert talk.kinds == ["TurnComplete", "InputTranscript", "TurnStarted", "OutputText", "OutputAudio"]
+
+
 @pytest.mark.parametrize("name", NOTE_TAKING)
 async def test_a_model_that_takes_notes_is_stopped_and_told_what_was_heard(name: str) -> None:
     async with talking(name) as talk:
