@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,15 +14,22 @@ from starlette.requests import Request
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
+from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.gateway import transcription
+from antiphon.gateway.chat_answer import ChatDeps
 from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.http import HttpGateway
 from antiphon.gateway.routes import routes as gateway_routes
-from antiphon.models.base import TextModel, TextProfile
+from antiphon.gateway.speech import SpeechApi
+from antiphon.gateway.transcription import TranscriptionApi
+from antiphon.models.base import ModelError, TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
-from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
+from antiphon.models.providers import open_live_model
+from antiphon.models.providers.references import NO_VOICE, ModelReference, parse, parse_voice
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -127,14 +135,17 @@ async def run_server(
             quota=quota,
             clock=SystemClock(),
             adapters=ADAPTERS,
-            model_name=model.profile.name,
+            voices=lambda: tuple(each.id for each in deps.voices()),
+            model_name=parse(settings.model.text).public_name,
         )
+        http_gateway = _make_http_gateway(app, gateway, deps, model, voice)
         asgi = make_app(
             hub,
             authenticator,
-            [*routes(deps), *gateway_routes(gateway)],
+            [*routes(deps), *gateway_routes(gateway), *http_gateway.routes()],
             origins={*own, *settings.server.origins},
             quota=quota,
+            body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
         )
 
         def started() -> None:
@@ -154,6 +165,8 @@ async def run_server(
             for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
+            warmer = Warmer(model, app.model_health, app.composer, app.registry)
+            tasks.append(asyncio.create_task(warmer.run()))
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
@@ -200,6 +213,9 @@ async def _find_voice(
         if is_needed:
             raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
+    reference = parse_voice(app.settings.model.voice)
+    if reference is not None:
+        return await _find_live_voice(app, reference, announce=announce, is_needed=is_needed)
     announce("Loading the voice…")
     assistant = await _assistant_of(app, model)
     for wait_s in (*VOICE_RETRY_S, None):
@@ -221,6 +237,23 @@ async def _find_voice(
             announce(f"{error} Trying again in {wait_s:g} s.")
             await asyncio.sleep(wait_s)
     return None
+
+
+async def _find_live_voice(
+    app: App, reference: ModelReference, *, announce: Callable[[str], None], is_needed: bool
+) -> Voice | None:
+    """Makes the factory of a provider's model. If its key is missing, that is announced, and told to whoever starts a
+    call."""
+    try:
+        # In a thread, since the package of a provider takes up to a second to load.
+        factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, app.settings.model)
+    except ModelError as error:
+        factory, problem = None, error
+    if problem is not None:
+        if is_needed:
+            raise problem
+        announce(f"There is no voice, only text: {problem}")
+    return None if factory is None else Voice(factory)
 
 
 async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
@@ -259,7 +292,6 @@ def _make_deps(
     if voice is not None:
         speaker = voice.factory.profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
-    synthesizer = voice.synthesizer if voice else None
     return HttpDeps(
         hub=hub,
         conversations=stores.conversations,
@@ -270,10 +302,35 @@ def _make_deps(
         clock=SystemClock(),
         quota=quota,
         models=lambda: models,
-        voices=lambda: synthesizer.voices if synthesizer else (),
+        voices=lambda: voice.voices if voice else (),
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
         model_healths=healths,
+    )
+
+
+def _make_http_gateway(
+    app: App, gateway: GatewayDeps, deps: HttpDeps, model: TextModel, voice: Voice | None
+) -> HttpGateway:
+    """Makes the HTTP endpoints that stock clients of OpenAI use."""
+    speech, clock, quota = None if voice is None else voice.speech, deps.clock, deps.quota
+    return HttpGateway(
+        gateway,
+        chat=ChatDeps(
+            model=model,
+            health=app.model_health,
+            composer=app.composer,
+            executor=app.executor,
+            blocks=app.database.blocks,
+            zone=deps.hub.zone,
+            clock=clock,
+        ),
+        transcription=TranscriptionApi(None if speech is None else speech.recognizer, quota, clock),
+        speech=SpeechApi(
+            None if speech is None else speech.synthesizer, app.settings.speech.voice, quota=quota, clock=clock
+        ),
+        stopping=deps.stopping,
+        must_end=deps.must_end,
     )
 
 

@@ -38,16 +38,21 @@ from antiphon.models.providers.failures import FAILURES, ConnectionLost, Refusal
 from antiphon.models.providers.references import ModelReference, Provider
 from antiphon.models.providers.spoken_text import SpokenText
 from antiphon.models.providers.streams import limit_refusal, retry_once
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
 CONNECT_TIMEOUT_S: Final = 5.0
 CHUNK_TIMEOUT_S: Final = 60.0
 """The longest silence of a server; before its first chunk a local one may be loading the model."""
+WARM_TIMEOUT_S: Final = 600.0
+"""The longest silence while a prompt is read ahead of time. Nobody waits for it, and a CPU may take minutes."""
 
 # Gemini 3 refuses a history in which a message's first call has no signature. This value, which Google documents for
 # calls that another model, or no model (a confirmed call), made, is accepted.
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+log = get_logger(__name__)
 
 
 class OpenAICompatibleModel:
@@ -81,6 +86,18 @@ class OpenAICompatibleModel:
     async def aclose(self) -> None:
         await self._client.close()
 
+    async def warm(self, prompt: Prompt) -> bool:
+        if not self._endpoint.is_own:
+            return False
+        patience = openai.Timeout(WARM_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        try:
+            async with aclosing(self._chunks(prompt, max_tokens=1, timeout=patience)) as chunks:
+                async for _ in chunks:
+                    break
+        except FAILURES as error:
+            raise explain(error, self.profile.name, self._endpoint) from error
+        return True
+
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         calls, text, usage = Calls(), SpokenText(), None
         is_empty, is_done, finish_reason = True, False, None
@@ -106,6 +123,9 @@ class OpenAICompatibleModel:
                 raise explain(error, self.profile.name, self._endpoint) from error
         if piece := text.finish():
             yield TextDelta(piece)
+        if text.has_unmarked_thoughts:
+            # The server must be told to separate them: docs/providers/openai-compatible.md.
+            log.warning("thoughts_were_spoken", model=self.profile.name)
         if finish_reason is None and is_done and calls.are_whole:
             finish_reason = "tool_calls"
         requested = calls.finish()
@@ -123,16 +143,16 @@ class OpenAICompatibleModel:
             message = f"{self.profile.name} did not stream its answer. Is {self._endpoint.url} the right address?"
             raise ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
         # A call that ran into the server's limit of tokens lacks arguments, or has half of them.
-        if finish_reason is None or (finish_reason == "length" and has_calls):
+        if finish_reason in (None, "error") or (finish_reason == "length" and has_calls):
             raise cut_off(self.profile.name)
 
-    async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        async with self._open(prompt) as response, aclosing(read_chunks(response)) as chunks:
+    async def _chunks(self, prompt: Prompt, **options: Any) -> AsyncGenerator[Chunk, None]:
+        async with self._open(prompt, **options) as response, aclosing(read_chunks(response)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     @asynccontextmanager
-    async def _open(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
+    async def _open(self, prompt: Prompt, **options: Any) -> AsyncIterator[httpx2.Response]:
         # The SDK would walk through every field of `messages` and `tools`: 60 ms of the event loop for a long
         # conversation. What is in `extra_body` it sends as it is.
         body: dict[str, Any] = {"messages": self._messages(prompt)}
@@ -146,6 +166,7 @@ class OpenAICompatibleModel:
                 stream=True,
                 stream_options={"include_usage": True},
                 extra_headers=self._headers,
+                **options,
             ) as response:
                 yield response.http_response
         except openai.APIStatusError as error:
