@@ -52,7 +52,7 @@ class ServerTurn:
     may_be_over: bool = False
     """Whether it was dropped and the server may never complete it: what comes next may be the end of it or another."""
     follows_uncertain: bool = False
-    """Whether its beginning was taken for the end of a turn that may not have been over."""
+    """Whether what has come for it may belong to a dropped turn before it, which may not have been over."""
     skips_end: bool = False
     """Whether the next completion is that of such a turn."""
     continues: bool = False
@@ -79,6 +79,8 @@ class ServerTurns:
         """Oldest first."""
         self._last_s = -STALE_S
         """When something last came for the oldest, or the last one ended."""
+        self._early_words = ""
+        """Words that came soon after the last turn, without audio."""
         self._ending: tuple[str, asyncio.TimerHandle] | None = None
         """The turn whose audio has ended and of which nothing was heard yet."""
         self._timer: asyncio.TimerHandle | None = None
@@ -172,8 +174,11 @@ class ServerTurns:
         words = (content.output_transcription.text if content.output_transcription is not None else None) or ""
         audio = [part.inline_data.data for part in parts if part.inline_data is not None and part.inline_data.data]
         text = "".join(part.text for part in parts if part.text and not part.thought)
-        is_trailing = not parts and not self._order and self._now_s - self._last_s < TRAILING_S
-        if is_trailing or not (words or audio or text):
+        if words and not parts and not self._order and self._now_s - self._last_s < TRAILING_S:
+            # The rest of the turn before, or the beginning of another whose audio follows.
+            self._early_words = (self._early_words + words)[:MAX_ANSWER_CHARS]
+            return
+        if not (words or audio or text):
             return
         each = self._find()
         each.plain_text = (each.plain_text + text)[:MAX_ANSWER_CHARS]
@@ -220,7 +225,7 @@ class ServerTurns:
 
     def _interrupt(self, first: ServerTurn) -> None:
         if first.follows_uncertain and self._now_s - first.asked_s < CROSSING_S:
-            # What was taken for its beginning was the rest of the turn before, which this message interrupts.
+            # What has come belongs to the turn before, which this message interrupts.
             first.follows_uncertain, first.skips_end = False, True
             return
         first.is_cut = True
@@ -245,6 +250,11 @@ class ServerTurns:
             if answer.open_calls:
                 first.is_waiting = True
                 return
+            if first.follows_uncertain:
+                # If the server answers both turns, the answer to this one comes now.
+                first.follows_uncertain = False
+                self._set_timer(CROSSING_S, self._complete, first)
+                return
             if first.continues and (answer.said or answer.audio_ms):
                 # It ends the part before the results, which the server did not have yet when it sent this.
                 first.continues = False
@@ -268,7 +278,11 @@ class ServerTurns:
             self._order.popleft()
             self._hear()
         elif not self._order:
+            early, self._early_words = self._early_words, ""
+            is_recent = self._now_s - self._last_s < TRAILING_S
             self._hear()
+            if early and is_recent:
+                self._turns.say(self._order[0].answer, early)
         self._touch()
         first = self._order[0]
         first.has_begun, first.continues, first.is_waiting = True, False, False
@@ -295,7 +309,8 @@ class ServerTurns:
 
     def _is_whole(self, first: ServerTurn) -> bool:
         """Whether the end of the generation is the end of the answer."""
-        return not (self._kind.tells_interaction or first.answer.open_calls or first.continues or first.is_cut)
+        may_continue = first.continues or first.follows_uncertain or self._kind.tells_interaction
+        return not (may_continue or first.answer.open_calls or first.is_cut)
 
     def _finish_generation(self, each: ServerTurn) -> None:
         if not each.answer.said and each.plain_text:

@@ -451,6 +451,7 @@ async def test_the_server_need_not_end_a_turn_that_it_never_began(ends: tuple[di
         talk.model.respond("t", "hello")
         talk.model.respond("u", "what time is it?")
         await talk.says(*ends, speaks("Noon."), COMPLETE)
+        await asyncio.sleep(2)
         assert talk.events == [
             TurnComplete("t"),
             OutputText("u", "Noon."),
@@ -468,6 +469,24 @@ async def test_the_end_of_a_turn_may_cross_with_the_next() -> None:
         assert talk.kinds.count("Interrupted") == 0
         assert talk.events[-1] == TurnComplete("u")
         assert OutputText("u", "Noon.") in talk.events
+
+
+async def test_nothing_is_lost_if_the_server_answers_both_turns() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        talk.model.respond("u", "what time is it?")
+        await talk.says(speaks("Hello. "), GENERATED, COMPLETE, speaks("Noon."), GENERATED, COMPLETE)
+        assert [event.text for event in talk.events if isinstance(event, OutputText)] == ["Hello. ", "Noon."]
+        assert talk.events[-2:] == [GenerationComplete("u"), TurnComplete("u")]
+
+
+async def test_words_before_the_audio_of_another_answer_are_kept() -> None:
+    async with talking() as talk:
+        await talk.says(speaks("Hello."), COMPLETE)
+        talk.take()
+        await talk.says(content(outputTranscription={"text": "By the way, "}), speaks("it rains."))
+        assert talk.kinds[0] == "TurnStarted"
+        assert [event.text for event in talk.events if isinstance(event, OutputText)] == ["By the way, ", "it rains."]
 
 
 async def test_an_answer_that_is_interrupted_later_is_the_one_that_was_begun() -> None:
