@@ -57,10 +57,10 @@ def open_live_model(
 
 def _live_factory(reference: ModelReference, key: str | None, settings: Model) -> ModelFactory:
     if reference.provider is Provider.GEMINI_LIVE:
-        with needing(reference, package="google", extra="gemini"):
+        with explain_missing_package(reference, package="google", extra="gemini"):
             from antiphon.models.providers.gemini_live import gemini_factory
         return gemini_factory(reference.model, reference.url, key)
-    with needing(reference, package="openai", extra="realtime"):
+    with explain_missing_package(reference, package="openai", extra="realtime"):
         from antiphon.models.providers.openai_realtime import azure_endpoint, openai_endpoint, realtime_factory
         from antiphon.models.providers.realtime_profiles import DEFAULT_TRANSCRIPTION, RealtimeOptions, TurnDetection
 
