@@ -49,6 +49,8 @@ class ServerTurn:
     """Whether the server has interrupted it. Nothing more comes for it than its completion."""
     is_waiting: bool = False
     """Whether the server has completed it except for calls whose results it was not given."""
+    is_superseded: bool = False
+    """Whether its answer is continued by another turn of the server."""
     may_be_over: bool = False
     """Whether it was dropped and the server may never complete it: what comes next may be the end of it or another."""
     follows_uncertain: bool = False
@@ -107,6 +109,17 @@ class ServerTurns:
         self._order.append(ServerTurn(self._turns.ask(turn), self._now_s))
         self._touch()
 
+    def ask_again(self) -> None:
+        """Begins another turn of the server for the answer under way, which continues with it."""
+        answer = self._turns.answer
+        if answer is None:
+            return
+        for each in self._order:
+            if each.answer is answer:
+                each.is_superseded = each.may_be_over = True
+        self._order.append(ServerTurn(answer, self._now_s))
+        self._touch()
+
     def end_audio(self, turn: str) -> bool:
         """Ends the turn that is being heard. Whether the server must be told: it was sent audio."""
         self.give_up_ending()
@@ -135,7 +148,7 @@ class ServerTurns:
         self._stop_timer()
         self._end_speech(answer)
         self._turns.drop()
-        each = next((each for each in self._order if each.answer is answer), None)
+        each = next((each for each in reversed(self._order) if each.answer is answer), None)
         if each is None:
             return
         if each.is_waiting:
@@ -146,7 +159,7 @@ class ServerTurns:
     def give_results(self) -> None:
         """The answer under way was given the results of its calls, and continues."""
         for each in self._order:
-            if each.answer is self._turns.answer:
+            if self._is_current(each):
                 each.continues, each.is_waiting = True, False
         self._touch()
 
@@ -190,12 +203,14 @@ class ServerTurns:
     def take_calls(self, calls: Sequence[types.FunctionCall]) -> None:
         if not calls:
             return
-        answer = self._find().answer
-        if answer is self._turns.answer:
+        each = self._find()
+        if self._is_current(each):
             self.open_ids |= {call.id: None for call in calls[:MAX_OPEN_IDS] if call.id}
             while len(self.open_ids) > MAX_OPEN_IDS:
                 self.open_ids.pop(next(iter(self.open_ids)))
-            self._turns.call(answer, [ToolCall(call.id or None, call.name or "", call.args or {}) for call in calls])
+            self._turns.call(
+                each.answer, [ToolCall(call.id or None, call.name or "", call.args or {}) for call in calls]
+            )
 
     def take_cancellation(self, ids: Sequence[str]) -> None:
         for id in ids:
@@ -230,7 +245,7 @@ class ServerTurns:
             return
         first.is_cut = True
         self._touch()
-        if first.answer is self._turns.answer:
+        if self._is_current(first):
             self._stop_timer()
             self._end_speech(first.answer)
             self._turns.interrupted(first.answer)
@@ -244,7 +259,7 @@ class ServerTurns:
         if first.skips_end:
             first.skips_end = False
             return
-        if answer is self._turns.answer and not first.is_cut:
+        if self._is_current(first) and not first.is_cut:
             if content.interaction_status is types.InteractionStatus.IN_PROGRESS:
                 return
             if answer.open_calls:
@@ -271,7 +286,7 @@ class ServerTurns:
     def _find(self) -> ServerTurn:
         """Returns the turn that the server is answering. If it is none that we know of, it answers what it heard."""
         is_uncertain = False
-        while self._order and self._order[0].answer is not self._turns.answer and self._is_over(self._order[0]):
+        while self._order and not self._is_current(self._order[0]) and self._is_over(self._order[0]):
             is_uncertain = not self._order.popleft().is_cut
         if self._order and self._order[0].is_waiting and self.speech.has_words:
             # While a tool runs, the model answers something else that the user said meanwhile.
@@ -289,6 +304,10 @@ class ServerTurns:
         first.follows_uncertain = first.follows_uncertain or is_uncertain
         self._stop_timer()
         return first
+
+    def _is_current(self, each: ServerTurn) -> bool:
+        """Whether what comes for this turn is passed on."""
+        return each.answer is self._turns.answer and not each.is_superseded
 
     def _is_over(self, dropped: ServerTurn) -> bool:
         """Whether what comes now cannot belong to this turn, or is more likely to belong to the next."""
@@ -321,7 +340,7 @@ class ServerTurns:
         self._stop_timer()
         if each in self._order:
             self._order.remove(each)
-        if each.answer is self._turns.answer:
+        if self._is_current(each):
             if not each.answer.said and each.plain_text:
                 self._turns.say(each.answer, each.plain_text)
             self._end_speech(each.answer)

@@ -600,13 +600,20 @@ async def test_a_failed_call_is_told_as_an_error() -> None:
         assert sent["toolResponse"]["functionResponses"][0]["response"] == {"error": "no such place"}
 
 
-async def test_a_call_without_an_id_is_answered_in_words() -> None:
+@pytest.mark.parametrize("ends", [(), (INTERRUPTED, COMPLETE), (COMPLETE,)])
+async def test_a_call_without_an_id_is_answered_in_words(ends: tuple[dict[str, Any], ...]) -> None:
     async with talking() as talk:
         await ask(talk, None)
         talk.model.send_tool_results("t", [result(None)])
         assert await talk.sent() == [turn_of(note(), ANSWER_NOW)]
-        await talk.says(speaks("Noon."), COMPLETE)
-        assert talk.events[-1] == TurnComplete("t")
+        await talk.says(*ends, speaks("Noon."), COMPLETE)
+        await asyncio.sleep(2)
+        assert talk.events == [
+            OutputText("t", "Noon."),
+            OutputAudio("t", PCM, "Noon."),
+            GenerationComplete("t"),
+            TurnComplete("t"),
+        ]
 
 
 async def test_a_turn_that_the_server_completes_while_a_tool_runs_goes_on() -> None:
