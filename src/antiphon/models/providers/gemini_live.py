@@ -136,7 +136,7 @@ class GeminiLive:
             return
         if heard is not None and heard.strip() != answer.said.strip():
             self._notes[f"answer {turn}"] = note_heard(answer.said, heard)
-        if self._kind.takes_notes and self._turns.answer is None and self._server.has(answer):
+        if self._kind.takes_notes and self._turns.answer is None and self._server.is_generating(answer):
             self._send_notes()
         else:
             self._tell_notes()

@@ -92,9 +92,9 @@ class ServerTurns:
     def is_idle(self) -> bool:
         return not self._order
 
-    def has(self, answer: Answer) -> bool:
-        """Whether the server has not completed this answer."""
-        return any(each.answer is answer for each in self._order)
+    def is_generating(self, answer: Answer) -> bool:
+        """Whether the server may still send more of this answer."""
+        return any(each.answer is answer and not each.is_cut for each in self._order)
 
     # What the session does.
 

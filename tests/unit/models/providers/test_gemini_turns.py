@@ -156,6 +156,17 @@ async def test_an_answer_that_was_read_is_only_stopped() -> None:
         assert await talk.sent() == [{"clientContent": {"turnComplete": False}}]
 
 
+async def test_an_answer_that_the_server_has_interrupted_is_not_stopped_again() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        await talk.says(speaks("Once upon a time"), INTERRUPTED)
+        await talk.sent()
+        talk.model.interrupt("t", "Once")
+        assert await talk.sent() == []
+        await talk.says(COMPLETE)
+        assert await talk.sent() == [turn_of(note_heard("Once upon a time", "Once"), complete=False)]
+
+
 @pytest.mark.parametrize("name", [GEMINI_31, GEMINI_25])
 async def test_other_models_are_told_what_was_heard_with_the_next_text(name: str) -> None:
     async with talking(name) as talk:
