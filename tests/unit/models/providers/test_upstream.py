@@ -181,10 +181,9 @@ async def test_a_generated_answer_is_completed_once_it_must_have_been_played(
     turns.play(answer, bytes(48_000 * 20))
     turns.finish_generation(answer)
     await asyncio.sleep(49)
-    assert events[-1] == GenerationComplete("a")
+    assert events[1:] == [GenerationComplete("a")]
     await asyncio.sleep(2)
-    assert events[-1] == TurnComplete("a")
-    assert TurnFailed not in [type(event) for event in events]
+    assert events[1:] == [GenerationComplete("a"), TurnComplete("a")]
 
 
 async def test_results_are_awaited_late_or_repeated(turns: Turns) -> None:
