@@ -30,6 +30,7 @@ from tests.fakes.gemini_talk import (
     IDLE,
     PCM,
     audio,
+    calls,
     content,
     hears,
     speaks,
@@ -294,6 +295,14 @@ async def test_a_finished_transcription_is_final_at_once() -> None:
         await talk.says(hears("Hi"), speaks("Hello."), hears(" there", finished=True), hears("You"))
         finals = [event.text for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
         assert finals == ["Hi there"]
+
+
+async def test_words_that_are_complete_are_told_before_the_calls_of_the_answer() -> None:
+    async with talking() as talk:
+        await talk.says(hears("Yes, please."))
+        await asyncio.sleep(1)
+        await talk.says(calls("function-call-1"))
+        assert talk.kinds == ["InputTranscript", "TurnStarted", "InputTranscript", "ToolCalls"]
 
 
 async def test_speech_that_the_model_does_not_answer_is_kept() -> None:
