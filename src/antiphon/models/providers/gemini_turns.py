@@ -31,10 +31,11 @@ STALE_S: Final = 8.0
 CROSSING_S: Final = 1.5
 """How long after a turn was sent something may come that the server sent before it received the turn."""
 CONTINUATION_S: Final = 5.0
-"""How long after the results of calls the answer may take to continue, if a part of it was given before."""
+"""How long after the results of calls the answer may take to continue, if the server has completed a part of it."""
 MAX_OPEN_IDS: Final = 256
 
-_NO_REASONS: Final = (None, types.TurnCompleteReason.TURN_COMPLETE_REASON_UNSPECIFIED)
+_NEEDS_MORE: Final = types.TurnCompleteReason.NEED_MORE_INPUT
+_NO_FAILURES: Final = (types.TurnCompleteReason.TURN_COMPLETE_REASON_UNSPECIFIED, _NEEDS_MORE)
 
 
 @dataclass(eq=False, slots=True)
@@ -121,7 +122,7 @@ class ServerTurns:
         self._touch()
 
     def end_audio(self, turn: str) -> bool:
-        """Ends the turn that is being heard. Whether the server must be told: it was sent audio."""
+        """Ends the turn that is being heard. Returns whether the server must be told, because it was sent audio."""
         self.give_up_ending()
         if not self.has_audio:
             self._turns.end_empty(turn)
@@ -232,7 +233,7 @@ class ServerTurns:
         if content.generation_complete and self._order and self._is_whole(self._order[0]):
             self._set_timer(GRACE_S, self._finish_generation, self._order[0])
         if content.turn_complete:
-            if not self._order and self.speech.has_words:
+            if not self._order and self.speech.has_words and content.turn_complete_reason is not _NEEDS_MORE:
                 # The model heard something and has nothing to say to it.
                 self._hear()
             if self._order:
@@ -270,13 +271,13 @@ class ServerTurns:
                 first.follows_uncertain = False
                 self._set_timer(CROSSING_S, self._complete, first)
                 return
-            if first.continues and (answer.said or answer.audio_ms):
+            if first.continues:
                 # It ends the part before the results, which the server did not have yet when it sent this.
                 first.continues = False
                 self._set_timer(CONTINUATION_S, self._complete, first)
                 return
             reason = content.turn_complete_reason
-            if answer.is_empty and not first.plain_text and reason is not None and reason not in _NO_REASONS:
+            if answer.is_empty and not first.plain_text and reason is not None and reason not in _NO_FAILURES:
                 message = f"{self._name} gave no answer ({reason.value}). Please ask in other words."
                 self._turns.fail(answer, ModelError(message, kind=FailureKind.EMPTY))
         self._complete(first)

@@ -317,6 +317,15 @@ async def test_speech_that_the_model_does_not_answer_is_kept() -> None:
         ]
 
 
+async def test_a_model_that_waits_for_more_words_has_not_heard_a_turn() -> None:
+    async with talking() as talk:
+        await talk.says(hears("Tell me "), content(turnComplete=True, turnCompleteReason="NEED_MORE_INPUT"))
+        assert talk.kinds == ["InputTranscript"]
+        await talk.says(hears("a joke."), speaks("No."), COMPLETE)
+        finals = [event.text for event in talk.events if isinstance(event, InputTranscript) and event.is_final]
+        assert finals == ["Tell me a joke."]
+
+
 async def test_uncertain_words_are_shown_and_not_kept() -> None:
     async with talking() as talk:
         await talk.says(

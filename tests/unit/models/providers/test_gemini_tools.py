@@ -125,6 +125,16 @@ async def test_the_end_of_the_first_part_may_cross_with_the_results() -> None:
         assert talk.kinds.count("TurnStarted") == 0
 
 
+async def test_the_end_of_a_silent_first_part_may_cross_with_the_results() -> None:
+    async with talking() as talk:
+        await ask(talk, "function-call-1")
+        talk.model.send_tool_results("t", [result("function-call-1")])
+        await talk.says(COMPLETE)
+        await talk.says(speaks("Noon."), GENERATED, COMPLETE)
+        assert [event for event in talk.events if isinstance(event, OutputText)] == [OutputText("t", "Noon.")]
+        assert talk.events[-2:] == [GenerationComplete("t"), TurnComplete("t")]
+
+
 async def test_a_model_with_nothing_to_add_to_its_results_ends_its_turn() -> None:
     async with talking() as talk:
         talk.model.respond("t", "Set a timer.")
