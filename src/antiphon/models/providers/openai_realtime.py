@@ -226,30 +226,27 @@ class OpenAIRealtime:
         assert self._connection is not None
         unreadable = 0
         try:
-            while True:
+            while unreadable < MAX_UNREADABLE:
                 data = await self._connection.recv_bytes()
                 try:
                     event = read_event(data)
                 except UnreadableEvent:
                     unreadable += 1
                     log.warning("model_event_unreadable", model=self.profile.name, size=len(data))
-                    if unreadable >= MAX_UNREADABLE:
-                        message = f"{self.profile.name} sent what I cannot read, so the connection was closed."
-                        await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE))
-                        return
                     continue
                 if event.error is not None and event.error.code == SESSION_EXPIRED:
                     await self._lose(explain_error(event.error, self._place))
                     return
                 self._conversation.take(event)
+            message = f"{self.profile.name} sent what I cannot read, so the connection was closed."
+            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE))
         except ConnectionClosed as closed:
             # Also a close with 1000 or 1001, after which the SDK's own iteration would just end.
             await self._lose(explain_close(closed, self._place, is_open=True))
-
-    async def _lose(self, error: UpstreamError) -> None:
-        self._stop_timers()
-        self._upstream.lose(error)
-        await self._disconnect()
+        except Exception:
+            log.exception("model_reading_failed", model=self.profile.name)
+            message = f"The connection to {self.profile.name} failed unexpectedly. Please try again."
+            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.UNEXPECTED))
 
     async def _write(self) -> None:
         try:
@@ -257,6 +254,14 @@ class OpenAIRealtime:
         except ConnectionClosed:
             # The reader tells why.
             return
+        except TimeoutError:
+            message = f"{self.profile.name} takes no more data. Check the network."
+            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT))
+
+    async def _lose(self, error: UpstreamError) -> None:
+        self._stop_timers()
+        self._upstream.lose(error)
+        await self._disconnect()
 
     async def _disconnect(self) -> None:
         if self._connection is not None:
@@ -328,10 +333,18 @@ class OpenAIRealtime:
             await self._write_event(append_audio(rest))
 
 
-def realtime_factory(
-    endpoint: RealtimeEndpoint,
-    options: RealtimeOptions | None = None,
-    clock: Clock | None = None,
+def openai_factory(
+    model: str, url: str | None, api_key: str | None, options: RealtimeOptions | None = None
 ) -> ModelFactory:
-    """Makes the live models of an endpoint."""
-    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options, clock))
+    """Makes the live models of OpenAI, or of a compatible server. `url` is as for `openai_endpoint`."""
+    endpoint = openai_endpoint(model, url, api_key)
+    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options))
+
+
+def azure_factory(
+    deployment: str, url: str, api_key: str | None, options: RealtimeOptions | None = None
+) -> ModelFactory:
+    """Makes the live models of a deployment on Azure. Without options there are no transcripts, since the model that
+    writes them needs a deployment of its own."""
+    endpoint, chosen = azure_endpoint(deployment, url, api_key), options or RealtimeOptions(transcription=None)
+    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, chosen))

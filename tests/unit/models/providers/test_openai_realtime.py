@@ -12,15 +12,16 @@ import pytest
 
 from antiphon.audio.resample import resample
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import Closed, CloseKind, GoAway, TurnComplete
+from antiphon.models.live import Closed, CloseKind, GoAway, ModelFactory, TurnComplete
 from antiphon.models.providers.openai_realtime import (
     CONNECT_WITHIN_S,
     MAX_EVENT_BYTES,
     MAX_UNREADABLE,
     OpenAIRealtime,
     azure_endpoint,
+    azure_factory,
     openai_endpoint,
-    realtime_factory,
+    openai_factory,
 )
 from antiphon.models.providers.realtime_profiles import (
     RealtimeOptions,
@@ -29,7 +30,7 @@ from antiphon.models.providers.realtime_profiles import (
     session_settings,
     traits_of,
 )
-from antiphon.models.providers.upstream import UpstreamError
+from antiphon.models.providers.upstream import WRITE_S, UpstreamError
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 from tests.fakes.realtime_server import RealtimeServer, Refused, ServedSession
 from tests.fakes.realtime_talk import KEY, LOUD, NOW_S, context_of, endpoint_of, realtime_talk
@@ -170,14 +171,24 @@ def test_the_profile_is_the_same_for_every_model_that_is_not_known() -> None:
     assert not profile.resumes
 
 
-async def test_a_factory_makes_models_of_its_endpoint() -> None:
-    server = RealtimeServer()
-    factory = realtime_factory(endpoint_of(server))
-    async with server:
+@pytest.mark.parametrize(
+    ("make", "name", "transcription"),
+    [
+        (lambda server: openai_factory("mine", server.url, KEY), "openai-realtime:mine", {"model": "gpt-transcribe"}),
+        (lambda server: azure_factory("mine", server.origin, KEY), "azure-realtime:mine", None),
+    ],
+)
+async def test_a_factory_makes_models_with_the_providers_defaults(
+    make: Callable[[RealtimeServer], ModelFactory], name: str, transcription: Any
+) -> None:
+    async with RealtimeServer() as server:
+        factory = make(server)
         model = factory.make()
         await model.connect(context_of())
         assert model.profile == factory.profile
+        assert factory.profile.name == name
         assert not factory.profile.needs_network
+        assert server.session.settings["audio"]["input"]["transcription"] == transcription
         await model.close()
 
 
@@ -453,6 +464,20 @@ async def test_messages_that_are_not_events_are_ignored_up_to_a_limit() -> None:
         await talk.listener.settle()
         assert isinstance(talk.events[-1], Closed)
         assert "sent what I cannot read" in talk.events[-1].reason
+
+
+async def test_a_server_that_stops_reading_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = RealtimeServer()
+    async with realtime_talk(server) as talk:
+
+        async def never(data: str) -> None:
+            await asyncio.sleep(10 * WRITE_S)
+
+        monkeypatch.setattr(talk.model._connection, "send_raw", never)
+        talk.listener.respond("hello")
+        await asyncio.sleep(WRITE_S + 1)
+        assert [type(event) for event in talk.events] == [Closed]
+        assert "takes no more data" in talk.events[0].reason  # type: ignore[union-attr]
 
 
 async def test_a_message_that_is_too_large_ends_the_connection() -> None:
