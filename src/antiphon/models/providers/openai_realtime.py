@@ -333,18 +333,6 @@ class OpenAIRealtime:
             await self._write_event(append_audio(rest))
 
 
-def openai_factory(
-    model: str, url: str | None, api_key: str | None, options: RealtimeOptions | None = None
-) -> ModelFactory:
-    """Makes the live models of OpenAI, or of a compatible server. `url` is as for `openai_endpoint`."""
-    endpoint = openai_endpoint(model, url, api_key)
+def realtime_factory(endpoint: RealtimeEndpoint, options: RealtimeOptions | None = None) -> ModelFactory:
+    """Makes the live models of an endpoint."""
     return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options))
-
-
-def azure_factory(
-    deployment: str, url: str, api_key: str | None, options: RealtimeOptions | None = None
-) -> ModelFactory:
-    """Makes the live models of a deployment on Azure. Without options there are no transcripts, since the model that
-    writes them needs a deployment of its own."""
-    endpoint, chosen = azure_endpoint(deployment, url, api_key), options or RealtimeOptions(transcription=None)
-    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, chosen))

@@ -12,16 +12,15 @@ import pytest
 
 from antiphon.audio.resample import resample
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import Closed, CloseKind, GoAway, ModelFactory, TurnComplete
+from antiphon.models.live import Closed, CloseKind, GoAway, TurnComplete
 from antiphon.models.providers.openai_realtime import (
     CONNECT_WITHIN_S,
     MAX_EVENT_BYTES,
     MAX_UNREADABLE,
     OpenAIRealtime,
     azure_endpoint,
-    azure_factory,
     openai_endpoint,
-    openai_factory,
+    realtime_factory,
 )
 from antiphon.models.providers.realtime_profiles import (
     RealtimeOptions,
@@ -171,24 +170,15 @@ def test_the_profile_is_the_same_for_every_model_that_is_not_known() -> None:
     assert not profile.resumes
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "transcription"),
-    [
-        (lambda server: openai_factory("mine", server.url, KEY), "openai-realtime:mine", {"model": "gpt-transcribe"}),
-        (lambda server: azure_factory("mine", server.origin, KEY), "azure-realtime:mine", None),
-    ],
-)
-async def test_a_factory_makes_models_with_the_providers_defaults(
-    make: Callable[[RealtimeServer], ModelFactory], name: str, transcription: Any
-) -> None:
+async def test_a_factory_makes_models_of_its_endpoint() -> None:
     async with RealtimeServer() as server:
-        factory = make(server)
+        factory = realtime_factory(azure_endpoint("mine", server.origin, KEY), RealtimeOptions(transcription=None))
         model = factory.make()
         await model.connect(context_of())
         assert model.profile == factory.profile
-        assert factory.profile.name == name
+        assert factory.profile.name == "azure-realtime:mine"
         assert not factory.profile.needs_network
-        assert server.session.settings["audio"]["input"]["transcription"] == transcription
+        assert server.session.settings["audio"]["input"]["transcription"] is None
         await model.close()
 
 
