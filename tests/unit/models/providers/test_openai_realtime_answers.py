@@ -204,6 +204,19 @@ async def test_messages_of_one_answer_are_separated() -> None:
         assert talk.listener.text == "Let me see. It's noon."
 
 
+async def test_a_character_that_is_split_between_two_pieces_is_joined() -> None:
+    server = script([Stall()])
+    async with realtime_talk(server) as talk:
+        talk.listener.respond("smile")
+        await asyncio.sleep(0.01)
+        assert server.session.response is not None
+        for half in ("\\ud83d", "\\ude00 yes"):
+            of = f'"response_id": "{server.session.response.id}", "item_id": "a", "delta": "{half}"'
+            await server.session.send_raw(f'{{"type": "response.output_audio_transcript.delta", {of}}}')
+        await asyncio.sleep(0.01)
+        assert talk.listener.text == "😀 yes"
+
+
 async def test_tokens_are_counted() -> None:
     server = RealtimeServer(usage=(120, 45))
     async with realtime_talk(server) as talk:
@@ -457,6 +470,48 @@ async def test_an_end_of_the_audio_that_the_server_has_noticed_itself_is_one_tur
         assert talk.story[0] == TurnStarted("mine")
         assert talk.story.count(TurnComplete("mine")) == 1
         assert talk.listener.text
+
+
+@pytest.mark.parametrize("loud", [True, False])
+async def test_a_turn_that_is_interrupted_before_the_server_has_taken_it_is_not_answered(loud: bool) -> None:
+    server = RealtimeServer(transcript="never")
+    async with realtime_talk(server) as talk:
+        talk.hear(loud=loud)
+        await asyncio.sleep(0.1)
+        talk.model.end_audio("mine")
+        talk.model.interrupt("mine", "")
+        await talk.listener.settle()
+        assert talk.story == [TurnComplete("mine")]
+        assert server.events("response.create") == []
+        await talk.listener.ask("hello")
+        assert talk.listener.text
+        assert server.errors == []
+
+
+async def test_a_turn_that_the_server_ends_as_it_is_interrupted_is_not_answered() -> None:
+    server = RealtimeServer(transcript="never")
+    async with realtime_talk(server) as talk:
+        talk.hear()
+        talk.hear(480, loud=False)
+        await asyncio.sleep(0.1)
+        talk.hear(60, loud=False)
+        talk.model.end_audio("mine")
+        talk.model.interrupt("mine", "")
+        await talk.listener.settle()
+        assert talk.story == [TurnComplete("mine")]
+        assert talk.listener.text == ""
+
+
+async def test_the_audio_may_be_ended_twice() -> None:
+    server = RealtimeServer(transcript="never")
+    async with realtime_talk(server) as talk:
+        talk.hear()
+        await asyncio.sleep(0.1)
+        talk.model.end_audio("first")
+        talk.model.end_audio("second")
+        await talk.listener.settle()
+        assert next(event for event in talk.story if isinstance(event, TurnComplete)) == TurnComplete("first")
+        assert talk.story.count(TurnComplete("first")) == talk.story.count(TurnComplete("second")) == 1
 
 
 async def test_a_failed_transcription_leaves_the_turn_without_words() -> None:
