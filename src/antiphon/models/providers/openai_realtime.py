@@ -10,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Final, cast
 
 import msgspec
@@ -32,6 +33,7 @@ from antiphon.models.live import (
 from antiphon.models.providers.connect_errors import Place, explain_connect_error
 from antiphon.models.providers.realtime_conversation import RealtimeConversation
 from antiphon.models.providers.realtime_events import (
+    APPEND,
     ClientEvent,
     ServerEvent,
     UnreadableEvent,
@@ -152,6 +154,7 @@ class OpenAIRealtime:
         self._upstream = Upstream(self.profile.name)
         self._outgoing = Outgoing(self._write_audio, self.profile.name)
         self._announcement: asyncio.TimerHandle | None = None
+        self._event_numbers = count(1)
         turns = Turns(
             self._upstream.emit,
             name=self.profile.name,
@@ -321,6 +324,9 @@ class OpenAIRealtime:
 
     async def _write_event(self, event: ClientEvent) -> None:
         assert self._connection is not None
+        if event["type"] != APPEND:
+            # By its id, an error is told from one about another event.
+            event.setdefault("event_id", f"event_{next(self._event_numbers)}")
         # The SDK's `send` walks through every field of an event to check its name, for audio fifty times a second.
         await self._connection.send_raw(msgspec.json.encode(event).decode())
 

@@ -16,6 +16,7 @@ from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMess
 ClientEvent = dict[str, Any]
 Item = dict[str, Any]
 
+APPEND: Final = "input_audio_buffer.append"
 SAY_EXACTLY: Final = "Say exactly these words, in their own language. Say nothing before them and nothing after them:"
 
 
@@ -158,7 +159,7 @@ def read_arguments(arguments: str) -> Any:
 
 
 def append_audio(pcm: bytes) -> ClientEvent:
-    return {"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()}
+    return {"type": APPEND, "audio": base64.b64encode(pcm).decode()}
 
 
 def create_item(item: Item) -> ClientEvent:

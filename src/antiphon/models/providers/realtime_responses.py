@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.realtime_events import ClientEvent, ErrorDetails, OutputItem, Response
-from antiphon.models.providers.realtime_failures import ACTIVE_RESPONSE, HARMLESS, explain_error
+from antiphon.models.providers.realtime_failures import ACTIVE_RESPONSE, explain_error, is_final
 from antiphon.models.providers.upstream import Answer, Turns
 from antiphon.telemetry.log import get_logger
 
@@ -165,32 +165,33 @@ class Responses:
             make_update, self._sent_update = self._sent_update[1], None
             self._make_update = self._make_update or (make_update if active is not None else None)
             return active is not None
-        requested = active.request if active is not None else None
-        # Not every server tells which event it has refused.
-        is_refused = (
-            active is not None
-            and requested is not None
-            and (error.event_id == requested.event_id or (error.event_id is None and active.id is None))
-        )
-        if active is not None and requested is not None and is_refused and error.code == ACTIVE_RESPONSE:
-            # The active response is one that the server has created. It is not wanted, and it will be done.
-            self.active = ActiveResponse(None, id=active.id)
-            if self._waiting is None:
-                self._waiting = ResponseRequest(requested.answer, requested.settings)
-            self.cancel_unwanted()
-            self.proceed()
-            return True
-        if error.code == ACTIVE_RESPONSE and self._expected is not None:
+        if error.code == ACTIVE_RESPONSE and error.event_id is None and self._expected is not None:
             # The server could not create the response to what it heard, so it must be asked for.
             answer, self._expected = self._expected, None
             self.ask(answer)
             return True
-        if requested is not None and is_refused and error.code not in HARMLESS:
+        requested = active.request if active is not None else None
+        if active is None or requested is None or not self._is_refused(requested, error):
+            return False
+        if error.code != ACTIVE_RESPONSE:
             self.active = None
             self._turns.fail(requested.answer, explain_error(error, self._place, reset_s=self.reset_s))
             self.proceed()
             return True
-        return False
+        # The active response is one that the server has created. It is not wanted, and it will be done.
+        self.active = ActiveResponse(None, id=active.id)
+        if self._waiting is None:
+            self._waiting = ResponseRequest(requested.answer, requested.settings)
+        self.cancel_unwanted()
+        self.proceed()
+        return True
+
+    def _is_refused(self, requested: ResponseRequest, error: ErrorDetails) -> bool:
+        """Whether the error is about this request. Every event has an id, but not every server tells which it means."""
+        if error.event_id is not None:
+            return error.event_id == requested.event_id
+        is_pending = self.active is not None and self.active.id is None
+        return is_pending and (error.code == ACTIVE_RESPONSE or error.type == "server_error" or is_final(error))
 
     def _stop_waiting(self) -> None:
         log.warning("model_response_never_done", model=self._place.name)

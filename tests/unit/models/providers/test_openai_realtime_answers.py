@@ -633,6 +633,32 @@ async def test_a_model_that_never_answers_fails_the_turn_and_the_session_lives()
         assert server.errors == []
 
 
+async def test_an_error_about_another_event_does_not_fail_the_answer() -> None:
+    server = script([Say("Fine.")])
+    async with realtime_talk(server) as talk:
+        talk.listener.respond("hello")
+        for error in (Refused("invalid_value", "No."), Refused("response_cancel_not_active", "No.")):
+            await server.session.refuse(error)
+        await talk.listener.settle()
+        assert not any(isinstance(event, TurnFailed) for event in talk.events)
+        assert talk.listener.text == "Fine."
+
+
+async def test_a_quota_that_is_used_up_fails_the_answer_that_is_awaited() -> None:
+    server = script([Say("Fine.")])
+    async with realtime_talk(server) as talk:
+        respond = server.session.respond
+        quota = Refused("insufficient_quota", "You exceeded your current quota.")
+        server.session.respond = lambda asked: server.session.refuse(quota)  # type: ignore[method-assign]
+        await talk.listener.ask("hello")
+        failure = talk.story[0]
+        assert isinstance(failure, TurnFailed)
+        assert failure.rate_limited
+        server.session.respond = respond  # type: ignore[method-assign]
+        await talk.listener.ask("hello")
+        assert talk.listener.text == "Fine."
+
+
 async def test_errors_about_other_events_change_nothing() -> None:
     server = RealtimeServer()
     async with realtime_talk(server) as talk:
