@@ -94,8 +94,8 @@ class Responses:
             self._send({"type": "response.cancel", "response_id": active.id})
 
     def note_cancelled(self) -> None:
-        """The server cancels the active response by itself."""
-        if self.active is not None:
+        """The server cancels the active response by itself. One that it has not created yet must be cancelled later."""
+        if self.active is not None and self.active.id is not None:
             self.active.is_cancelled = True
 
     def proceed(self) -> None:

@@ -351,6 +351,20 @@ async def test_speech_over_the_answer_interrupts_it_and_is_answered() -> None:
         assert server.errors == []
 
 
+async def test_a_question_that_crosses_the_beginning_of_speech_is_cancelled() -> None:
+    server = script([Say(LONG)], [Say("Fine.")])
+    async with realtime_talk(server) as talk:
+        talk.hear()
+        turn = talk.listener.respond("count")
+        await asyncio.sleep(0.5)
+        assert talk.story == [Interrupted(turn), TurnComplete(turn)]
+        assert len(server.events("response.cancel")) == 1
+        talk.hear(1_000, loud=False)
+        await asyncio.sleep(0.5)
+        assert talk.listener.text == "Fine."
+        assert server.errors == []
+
+
 @pytest.mark.parametrize(
     ("heard", "end_ms"), [("one two three", 3 * WORD_MS), ("one", WORD_MS), (LONG, None), (None, None)]
 )
