@@ -13,7 +13,6 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, cast
 
-import msgspec
 import openai
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from websockets.exceptions import ConnectionClosed
@@ -39,6 +38,7 @@ from antiphon.models.providers.realtime_events import (
     UnreadableEvent,
     append_audio,
     create_item,
+    encode,
     read_event,
 )
 from antiphon.models.providers.realtime_failures import (
@@ -187,7 +187,8 @@ class OpenAIRealtime:
         await self._write_event({"type": "session.update", "session": settings})
         await self._expect("session.updated")
         for item in self._conversation.earlier.history(context.history):
-            await self._write_event(create_item(item))
+            # It is written while the server's events are read: there are two for each item.
+            self._send(create_item(item))
         return created.session.expires_at if created.session is not None else None
 
     async def _expect(self, kind: str) -> ServerEvent:
@@ -247,9 +248,7 @@ class OpenAIRealtime:
             # Also a close with 1000 or 1001, after which the SDK's own iteration would just end.
             await self._lose(explain_close(closed, self._place, is_open=True))
         except Exception:
-            log.exception("model_reading_failed", model=self.profile.name)
-            message = f"The connection to {self.profile.name} failed unexpectedly. Please try again."
-            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.UNEXPECTED))
+            await self._fail()
 
     async def _write(self) -> None:
         try:
@@ -260,6 +259,14 @@ class OpenAIRealtime:
         except TimeoutError:
             message = f"{self.profile.name} takes no more data. Check the network."
             await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT))
+        except Exception:
+            await self._fail()
+
+    async def _fail(self) -> None:
+        """Ends the connection after an error that nobody expected."""
+        log.exception("model_connection_failed", model=self.profile.name)
+        message = f"The connection to {self.profile.name} failed unexpectedly. Please try again."
+        await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.UNEXPECTED))
 
     async def _lose(self, error: UpstreamError) -> None:
         self._stop_timers()
@@ -328,7 +335,7 @@ class OpenAIRealtime:
             # By its id, an error is told from one about another event.
             event.setdefault("event_id", f"event_{next(self._event_numbers)}")
         # The SDK's `send` walks through every field of an event to check its name, for audio fifty times a second.
-        await self._connection.send_raw(msgspec.json.encode(event).decode())
+        await self._connection.send_raw(encode(event))
 
     async def _write_audio(self, pcm: bytes) -> None:
         if resampled := self._resampler.push(pcm):

@@ -224,6 +224,15 @@ async def test_the_conversation_is_given_as_items_with_calls_and_results() -> No
         assert server.errors == []
 
 
+async def test_a_long_conversation_is_given_without_waiting_for_it() -> None:
+    server = RealtimeServer()
+    history = [UserMessage("word " * 200) for _ in range(1_000)]
+    async with realtime_talk(server, *history) as talk:
+        await talk.listener.ask("thanks")
+        assert len(server.prompts[-1]) == 1_001
+        assert talk.listener.text
+
+
 # Audio.
 
 

@@ -273,6 +273,17 @@ async def test_two_calls_are_one_event_and_their_results_one_request() -> None:
         assert server.errors == []
 
 
+async def test_half_a_character_in_a_result_is_replaced() -> None:
+    server = script([Call("read_page")], [Say("Fine.")])
+    async with realtime_talk(server) as talk:
+        turn = await talk.listener.ask("read it")
+        talk.model.send_tool_results(turn, results_of(talk.listener.calls, {"page": "\ud83d!"}))
+        await talk.listener.ask("\ud83d?")
+        outputs = [event["item"] for event in server.events("conversation.item.create")[-2:]]
+        assert outputs[0]["output"] == '{"page":"\ufffd!"}'
+        assert outputs[1]["content"][0]["text"] == "\ufffd?"
+
+
 async def test_a_call_of_a_cancelled_response_is_neither_run_nor_remembered() -> None:
     server = script([Call("get_time"), Stall()], [Say("Fine.")])
     async with realtime_talk(server) as talk:
