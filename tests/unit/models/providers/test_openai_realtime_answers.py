@@ -145,6 +145,17 @@ async def test_a_response_that_is_never_done_does_not_block_the_next_question() 
         assert talk.story == [TurnComplete(first), GenerationComplete(second), TurnComplete(second)]
 
 
+async def test_a_response_that_the_server_does_not_create_is_asked_for() -> None:
+    server = RealtimeServer(transcript="never")
+    async with realtime_talk(server) as talk:
+        server.session.detection["create_response"] = False
+        talk.hear()
+        talk.hear(1_000, loud=False)
+        await asyncio.sleep(RELEASE_S + 2)
+        turn = talk.listener.turn
+        assert talk.story == [TurnStarted(turn), GenerationComplete(turn), TurnComplete(turn)]
+
+
 async def test_a_server_that_does_not_return_metadata_is_understood() -> None:
     server = RealtimeServer(echoes_metadata=False)
     async with realtime_talk(server) as talk:
@@ -423,6 +434,25 @@ async def test_messages_after_the_one_that_was_heard_last_are_deleted() -> None:
         await talk.listener.ask("how are you?")
         answers = [message.text for message in server.prompts[-1] if isinstance(message, AssistantMessage)]
         assert answers == ["one two three", "four"]
+        assert server.errors == []
+
+
+async def test_speech_while_tools_run_is_answered_instead_and_the_results_are_known_later() -> None:
+    server = script([Call("book_table")], [Say("Fine.")], [Say("It is booked.")])
+    async with realtime_talk(server) as talk:
+        first = await talk.listener.ask("book a table")
+        await talk.speak()
+        second = talk.listener.turn
+        assert [event for event in talk.story[1:] if not isinstance(event, InputTranscript)] == [
+            Interrupted(first),
+            TurnComplete(first),
+            TurnStarted(second),
+            GenerationComplete(second),
+            TurnComplete(second),
+        ]
+        talk.model.send_tool_results(first, results_of(talk.listener.calls, "booked"))
+        await talk.listener.ask("is it booked?")
+        assert ToolMessage("call_0123456789", "", "booked") in server.prompts[-1]
         assert server.errors == []
 
 
