@@ -35,7 +35,7 @@ REFUSAL_S: Final = 1.0
 CLOSE_S: Final = 1.0
 """How long the server may take to close a connection that is closed here."""
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""A minute of speech in one message. The WebSocket library's own limit, 1 MiB, is less than a server may send at once."""
+"""A minute of speech in one message. The WebSocket library's own limit, 1 MiB, is less than servers send at once."""
 INPUT_MIME: Final = f"audio/pcm;rate={INPUT_HZ}"
 BROKEN: Final = (errors.APIError, ConnectionClosed, InvalidHandshake, InvalidURI, OSError, EOFError)
 """What the SDK raises when there is no connection, or none any more."""

@@ -334,7 +334,8 @@ class ServerTurns:
     def _finish_generation(self, each: ServerTurn) -> None:
         if not each.answer.said and each.plain_text:
             self._turns.say(each.answer, each.plain_text)
-        self._turns.finish_generation(each.answer)
+        if not each.answer.is_empty:
+            self._turns.finish_generation(each.answer)
 
     def _complete(self, each: ServerTurn) -> None:
         self._stop_timer()
