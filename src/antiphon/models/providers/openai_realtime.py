@@ -34,6 +34,7 @@ from antiphon.models.providers.realtime_conversation import RealtimeConversation
 from antiphon.models.providers.realtime_events import (
     APPEND,
     ClientEvent,
+    ErrorDetails,
     ServerEvent,
     UnreadableEvent,
     append_audio,
@@ -46,6 +47,7 @@ from antiphon.models.providers.realtime_failures import (
     explain_close,
     explain_error,
     explain_refused_session,
+    is_final,
 )
 from antiphon.models.providers.realtime_profiles import (
     REALTIME_HZ,
@@ -229,6 +231,8 @@ class OpenAIRealtime:
     async def _read(self) -> None:
         assert self._connection is not None
         unreadable = 0
+        final_error: ErrorDetails | None = None
+        """An error before a close explains it better than the reason of the close."""
         try:
             while unreadable < MAX_UNREADABLE:
                 data = await self._connection.recv_bytes()
@@ -241,12 +245,15 @@ class OpenAIRealtime:
                 if event.error is not None and event.error.code == SESSION_EXPIRED:
                     await self._lose(explain_error(event.error, self._place))
                     return
+                if event.type in ("error", "response.created"):
+                    final_error = event.error if event.error is not None and is_final(event.error) else None
                 self._conversation.take(event)
             message = f"{self.profile.name} sent what I cannot read, so the connection was closed."
             await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE))
         except ConnectionClosed as closed:
             # Also a close with 1000 or 1001, after which the SDK's own iteration would just end.
-            await self._lose(explain_close(closed, self._place, is_open=True))
+            told = explain_close(closed, self._place, is_open=True)
+            await self._lose(told if final_error is None else explain_error(final_error, self._place))
         except Exception:
             await self._fail()
 

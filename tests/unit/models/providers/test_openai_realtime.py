@@ -430,6 +430,16 @@ async def test_every_close_is_classified(code: int, reason: str, kind: CloseKind
             talk.model.respond("turn", "hello")
 
 
+async def test_an_error_before_a_close_explains_it() -> None:
+    server = RealtimeServer()
+    async with realtime_talk(server) as talk:
+        await server.session.refuse(NO_QUOTA)
+        await server.session.close(1013, "insufficient_quota.insufficient_quota")
+        await talk.listener.settle()
+        message = "openai-realtime:gpt-realtime-2 accepts no more requests for now: You exceeded your current quota."
+        assert talk.events == [Closed(message, CloseKind.QUOTA)]
+
+
 async def test_a_cut_connection_is_lost() -> None:
     server = RealtimeServer()
     async with realtime_talk(server) as talk:
