@@ -29,7 +29,7 @@ from antiphon.gateway.realtime_items import (
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
 from antiphon.gateway.realtime_speech import UserSpeech
 from antiphon.gateway.session import GatewaySession
-from antiphon.models.live import Usage
+from antiphon.models.live import SpeechStarted, Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
@@ -37,6 +37,7 @@ from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED, speech_ms
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
+from antiphon.session.runner import Observed
 from antiphon.session.state import BUSY, RESTING, Phase
 from antiphon.session.voice import UNAVAILABLE
 from antiphon.tools.errors import ClientToolError
@@ -359,8 +360,10 @@ class RealtimeConversation:
 
     # What the session tells.
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
+    def on_effect(self, effect: Observed) -> None:
         match effect:
+            case SpeechStarted(turn=turn):
+                self._start_speech(turn)
             case fx.BeginTurn():
                 self._on_turn(effect)
             case fx.InterruptModel():
@@ -447,9 +450,9 @@ class RealtimeConversation:
     def _bring_all(self) -> None:
         self.session.bring(self._pending.take_all())
 
-    def _start_speech(self) -> None:
+    def _start_speech(self, turn: str | None = None) -> None:
         if self._settings.turn_detection is not None:
-            self._speech.start()
+            self._speech.start(turn)
 
     def _on_rest(self, state: s.State) -> None:
         interrupted, self._was_interrupted = self._was_interrupted, False

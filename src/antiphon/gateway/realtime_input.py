@@ -21,8 +21,8 @@ interrupted."""
 PADDING_MS: Final = 400
 """The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
 FEED_MS: Final = 100
-ONSET_MS: Final = 500
-"""How long speech lasts before it is noticed, at most."""
+ONSET_MS: Final = 300
+"""How long speech usually lasts before it is noticed."""
 
 
 class InputAudio:
