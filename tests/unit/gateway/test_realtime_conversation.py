@@ -12,6 +12,7 @@ from antiphon.gateway.realtime_conversation import RealtimeConversation
 from antiphon.gateway.realtime_events import RealtimeError, decode
 from antiphon.gateway.realtime_settings import AUDIO, TEXT, RealtimeSettings
 from antiphon.gateway.session import GatewaySession, Opening
+from antiphon.models.live import SpeechStarted
 from antiphon.protocol.closing import Close
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -203,6 +204,18 @@ async def test_speech_is_detected_committed_transcribed_and_answered(servers: Sc
     client.send("conversation.item.retrieve", item_id=heard["item_id"])
     item = client.last("conversation.item.retrieved")["item"]
     assert item["content"] == [{"type": "input_audio", "transcript": "What time is it?"}]
+
+
+async def test_speech_is_told_when_it_begins_and_a_noise_is_told_to_have_ended(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    assert client.types[1:] == ["input_audio_buffer.speech_started"]
+    client.conversation.on_effect(SpeechStarted("t2"))
+    assert client.types[2:] == ["input_audio_buffer.speech_stopped", "input_audio_buffer.speech_started"]
+    noise, speech = (event["item_id"] for event in client.every("input_audio_buffer.speech_started"))
+    assert noise != speech
+    assert client.last("input_audio_buffer.speech_stopped")["item_id"] == noise
 
 
 async def test_without_transcription_the_client_is_not_told_the_words(servers: ScriptedServers) -> None:
