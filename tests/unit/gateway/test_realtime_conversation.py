@@ -17,7 +17,7 @@ from antiphon.protocol.closing import Close
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
-from tests.fakes.calls import ScriptedServers, Server
+from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.gateway import ANN, gateway_deps
 from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Use
@@ -519,3 +519,51 @@ async def test_telephone_audio_is_taken_and_given(servers: ScriptedServers, form
     assert servers.voice.audio_ms == pytest.approx(1_200, abs=60)
     sent = sum(len(binascii.a2b_base64(event["delta"])) for event in client.every("response.output_audio.delta"))
     assert sent == pytest.approx(8_000, abs=100)
+
+
+async def test_a_response_that_is_asked_for_before_the_words_are_known_comes_after_them(
+    servers: ScriptedServers,
+) -> None:
+    server = servers.open(voice=[Hear("What time is it?"), Say("Noon.")], profile=WAITING)
+    detection = {"type": "server_vad", "create_response": False}
+    client = await Client.enter(server, audio={"input": {"turn_detection": detection}})
+    while "input_audio_buffer.committed" not in client.types:
+        await client.speak(0.02)
+    client.send("response.create")
+    await asyncio.sleep(3)
+    assert client.transcript == "Noon."
+
+
+async def test_a_user_who_is_blocked_gets_a_failed_response(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Never said."])
+    client = await Client.enter(server)
+    await server.database.blocks.block("ann", LoopClock().now_ms() + 60_000, "be nice")
+    response = await client.ask("Hi")
+    assert (response["status"], response["status_details"]["error"]["code"]) == ("failed", "blocked")
+
+
+async def test_no_speech_is_told_when_a_turn_is_given_up_for_lack_of_a_response(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.", audio_ms=500)]
+    )
+    client = await Client.enter(server, tools=[WEATHER])
+    await client.speak(0.2)
+    response = await client.ask("How is the weather in Oslo?")
+    output = {"type": "function_call_output", "call_id": response["output"][0]["call_id"], "output": "cold"}
+    client.send("conversation.item.create", item=output)
+    await asyncio.sleep(30)
+    assert client.conversation.session.state.turn is None
+    assert "input_audio_buffer.speech_started" not in client.types
+
+
+async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("One two three four.", audio_ms=4_000)])
+    client = await Client.enter(server)
+    client.write("Count")
+    client.send("response.create")
+    await asyncio.sleep(2.2)
+    client.conversation.end()
+    client.conversation.session.close(for_good=True)
+    await asyncio.sleep(1)
+    assert await stored(server, client) == ["Count", "One two"]
+    assert not server.hub.sessions
