@@ -274,8 +274,7 @@ class GatewaySession:
         """The client has left. Unless it left for good, its session waits for it to resume."""
         self._active.runner.observe = lambda effect: None
         if for_good:
-            # What was said of an answer under way is stored.
-            self._active.runner.post(c.Interrupt())
+            self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 
