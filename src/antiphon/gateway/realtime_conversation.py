@@ -15,7 +15,7 @@ from typing import Any, Final
 from antiphon.gateway import realtime_events as ev
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
-from antiphon.gateway.realtime_input import InputAudio, PendingInput
+from antiphon.gateway.realtime_input import InputAudio, PendingInput, padded
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
     TURN_DETECTED,
@@ -30,6 +30,7 @@ from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSett
 from antiphon.gateway.realtime_speech import UserSpeech
 from antiphon.gateway.session import GatewaySession
 from antiphon.models.live import SpeechStarted, Usage
+from antiphon.prompts.composer import MAX_CLIENT_INSTRUCTIONS_CHARS
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
@@ -139,6 +140,7 @@ class RealtimeConversation:
                 "invalid_value",
                 param="session.audio.input.turn_detection.create_response",
             )
+        self._check_instructions(new)
         try:
             tools = None
             if new.tools != old.tools:
@@ -206,9 +208,9 @@ class RealtimeConversation:
             self._input.clear()
             self.session.post(c.StopListening())
             return
+        self._pending.check_room(self._input.kept_s)
         pcm, hz = self._input.take()
-        item = self._speech.commit()
-        self._pending.add_audio(item, pcm, hz)
+        self._pending.add_audio(self._speech.commit(), pcm, hz)
 
     def _is_voice_down(self) -> bool:
         return asyncio.get_running_loop().time() - self._voice_failed_s < VOICE_RETRY_S
@@ -223,8 +225,7 @@ class RealtimeConversation:
             case ev.FunctionCallItem():
                 item = self._pending.add_call(given)
             case ev.MessageItem(role="system"):
-                self._notes.append(given.text)
-                self.session.configure(self._application(self._settings))
+                self._add_note(given.text)
                 item = make_item("message", id=given.id, role="system", content=_shown_content(given))
             case ev.MessageItem():
                 if any(part.type == "input_image" for part in given.content):
@@ -235,6 +236,20 @@ class RealtimeConversation:
                 codec = CODECS[self._settings.input_format]
                 self._pending.add_message(given, item, codec)
         self._items.add(item, after=after)
+
+    def _add_note(self, text: str) -> None:
+        """A system item becomes part of the instructions."""
+        self._check_instructions(self._settings, text)
+        self._notes.append(text)
+        self.session.configure(self._application(self._settings))
+
+    def _check_instructions(self, settings: RealtimeSettings, *more: str) -> None:
+        if sum(map(len, (settings.instructions, *self._notes, *more))) > MAX_CLIENT_INSTRUCTIONS_CHARS:
+            raise ev.RealtimeError(
+                f"The instructions and system items have more than {MAX_CLIENT_INSTRUCTIONS_CHARS} characters in all.",
+                "invalid_value",
+                param="instructions",
+            )
 
     def _take_output(self, call_id: str, output: str) -> None:
         if self._pending.add_output(call_id, parse_output(output)):
@@ -299,7 +314,7 @@ class RealtimeConversation:
         self._fed, pcm, hz, text = self._give_pending()
         action: Callable[[], None]
         if self._fed is not None:
-            action = partial(self._feed, pcm, hz)
+            action = partial(self.session.hear_turn, padded(pcm, hz), hz)
         elif text:
             action = partial(self.session.say, text)
         else:
@@ -330,12 +345,6 @@ class RealtimeConversation:
         self.session.assume_played()
         self._when_listening.append(action)
         self.session.run(self.session.listen)
-
-    def _feed(self, pcm: bytes, hz: int) -> None:
-        """Gives the session a whole turn of speech, which ends with the audio."""
-        for piece in self._input.padded(pcm, hz):
-            self.session.hear(piece, hz)
-        self.session.post(c.StopListening())
 
     def _answer_calls(self) -> None:
         """The model goes on with the outputs of its calls."""
@@ -406,6 +415,7 @@ class RealtimeConversation:
             return
         writer = self._writer()
         if not writer.audio_ms:
+            # The client begins to play it now.
             self._speaking_since_s = asyncio.get_running_loop().time()
         writer.add_audio(pcm)
 

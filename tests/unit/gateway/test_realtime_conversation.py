@@ -75,6 +75,10 @@ class Client:
         await asyncio.sleep(seconds)
         return self.last_response
 
+    async def ask_again(self) -> None:
+        self.send("response.create")
+        await asyncio.sleep(5)
+
     async def speak(self, seconds: float) -> None:
         for _ in range(round(seconds * 50)):
             self.append(b"\0" * 960)
@@ -574,3 +578,30 @@ async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedS
     await asyncio.sleep(1)
     assert (await stored(server, client))[1].rstrip(",") == kept
     assert not server.hub.sessions
+
+
+async def test_more_items_than_a_response_can_use_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=["Yes."]))
+    for _ in range(500):
+        client.write("again")
+    assert refusal(client.write, "once more").error_code == "too_many_items"
+    await client.ask_again()
+    assert client.transcript == "Yes."
+
+
+async def test_system_items_beyond_the_limit_of_instructions_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=[]))
+    client.write("x" * 8_000, role="system")
+    client.write("x" * 8_000, role="system")
+    assert refusal(client.write, "x", role="system").param == "instructions"
+    assert refusal(client.update, instructions="x").param == "instructions"
+
+
+async def test_more_audio_than_a_turn_may_have_is_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]), audio={"input": {"turn_detection": None}})
+    for _ in range(300):
+        client.append(bytes(48_000))
+    assert refusal(client.append, bytes(48_000)).error_code == "input_audio_buffer_full"
+    client.send("input_audio_buffer.commit")
+    client.append(bytes(48_000))
+    assert refusal(client.send, "input_audio_buffer.commit").error_code == "input_audio_buffer_full"
