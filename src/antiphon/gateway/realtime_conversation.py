@@ -460,8 +460,8 @@ class RealtimeConversation:
         if self._responses.is_interrupted_by_user and state is not s.State.IDLE:
             # Clients stop playing at this, so it comes before the end of the response.
             self._start_speech()
-        self._responses.rest()
-        self._restore_application()
+        if self._responses.rest():
+            self._restore_application()
         if state is s.State.LISTENING:
             actions, self._when_listening = self._when_listening, []
             for action in actions:

@@ -35,7 +35,6 @@ class Client:
 
     def __init__(self, server: Server) -> None:
         self.events: list[dict[str, Any]] = []
-        self.closed: Close | None = None
         deps = gateway_deps(server)
         settings = RealtimeSettings(model="m", modality=AUDIO if server.hub.has_voice else TEXT)
         self.conversation = RealtimeConversation(deps, settings, emit=self._emit, close=self._close)
@@ -55,7 +54,7 @@ class Client:
         self.events.append(json.loads(json.dumps({"type": type, **fields})))
 
     def _close(self, close: Close) -> None:
-        self.closed = close
+        raise AssertionError(f"the endpoint has failed: {close}")
 
     def send(self, type: str, **fields: Any) -> None:
         self.conversation.take(decode(json.dumps({"type": type, **fields})))
