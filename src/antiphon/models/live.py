@@ -33,8 +33,16 @@ class Timings(Struct, frozen=True):
     """From the decision to the text; 0 if the text was there by then."""
 
 
+class SpeechStarted(Struct, frozen=True):
+    """The user has begun to speak. Only models that can tell send it, and nothing may come of it: it may be a noise."""
+
+    turn: str
+    """The id that the turn will have, unless the session ends the audio itself."""
+
+
 class TurnStarted(Struct, frozen=True):
-    """The user has finished a turn, or the model has begun to answer one. Only interim transcripts may precede it."""
+    """The user has finished a turn, or the model has begun to answer one. Only `SpeechStarted` and interim transcripts
+    may precede it."""
 
     turn: str
     continues: str | None = None
@@ -180,7 +188,8 @@ class Closed(Struct, frozen=True):
 
 
 LiveEvent = (
-    TurnStarted
+    SpeechStarted
+    | TurnStarted
     | InputTranscript
     | OutputText
     | OutputAudio
