@@ -89,6 +89,8 @@ class GeminiConversation:
         self._spoken_turns: set[int] = set()
         self._is_reading_history = settings.begins_with_history
         self._activity: Activity | None = None
+        self._is_starting = False
+        """Whether audio has come that the session is about to listen to."""
         self._held = HeldAudio()
         self._when_listening: list[Callable[[], None]] = []
         self._playback: asyncio.TimerHandle | None = None
@@ -185,7 +187,7 @@ class GeminiConversation:
                 raise gm.GeminiError(MANUAL_ONLY)
             self._mark(begins=given.activity_start is not None)
         if given.audio_stream_end and not self._settings.marks_activity:
-            self.session.post(c.StopListening())
+            self._end_stream()
 
     def _hear(self, blob: gm.Blob) -> None:
         if not self._deps.hub.has_voice:
@@ -201,8 +203,16 @@ class GeminiConversation:
         if phase in BUSY and not self._settings.interrupts:
             self._held.add(pcm, hz)
             return
+        self._is_starting = phase is Phase.IDLE
         self.session.listen()
         self.session.hear(pcm, hz, playing=phase is Phase.SPEAKING)
+
+    def _end_stream(self) -> None:
+        """What was said so far is the user's turn, also if the session is still about to listen to it."""
+        if self.session.state.phase is not Phase.IDLE:
+            self.session.post(c.StopListening())
+        elif self._is_starting:
+            self._when_listening.append(lambda: self.session.post(c.StopListening()))
 
     def _mark(self, *, begins: bool) -> None:
         if begins:
@@ -340,6 +350,7 @@ class GeminiConversation:
         self._playback = asyncio.get_running_loop().call_later(max(0.0, left_s), self.session.assume_played)
 
     def _on_listening(self) -> None:
+        self._is_starting = False
         actions, self._when_listening = self._when_listening, []
         for action in actions:
             self.session.run(action)
