@@ -164,10 +164,9 @@ class GeminiConversation:
 
     def _ask(self, action: Callable[[], None]) -> None:
         """Asks for an answer. One that is under way is interrupted, as clients of this protocol expect."""
-        state = self.session.state
-        if state.phase in BUSY and not (state.turn is not None and state.turn.complete):
+        if self.session.state.phase in BUSY:
             self.session.interrupt()
-        if self._settings.speaks and state.mode is Mode.TEXT:
+        if self._settings.speaks and self.session.state.mode is Mode.TEXT:
             self._listen_then(action)
         else:
             self.session.run(action)
@@ -288,6 +287,9 @@ class GeminiConversation:
                 self._end_answer()
                 if state is s.State.LISTENING:
                     self._on_listening()
+                for pcm, hz in self._held.take():
+                    self.session.listen()
+                    self.session.hear(pcm, hz)
             case s.Transcript(is_final=True, text=text, turn=int(turn)) if turn in self._spoken_turns:
                 self._spoken_turns.discard(turn)
                 if self._settings.wants_input_text:
@@ -354,8 +356,6 @@ class GeminiConversation:
         actions, self._when_listening = self._when_listening, []
         for action in actions:
             self.session.run(action)
-        for pcm, hz in self._held.take():
-            self.session.hear(pcm, hz)
 
     def _end_answer(self) -> None:
         """Ends the turn under way, if the client knows of it."""
