@@ -13,6 +13,7 @@ from starlette.requests import Request
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
+from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.gateway import transcription
@@ -25,7 +26,8 @@ from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
-from antiphon.models.providers.references import parse
+from antiphon.models.local_first import LocalFirstModel
+from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -33,7 +35,7 @@ from antiphon.security.tokens import bearer
 from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
-from antiphon.server.deps import HttpDeps, Model, ModelFailure, ModelState
+from antiphon.server.deps import HttpDeps, Model, NamedHealth
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
@@ -108,7 +110,7 @@ async def run_server(
         if voice_model is None:
             voice = await _find_voice(app, model, stack, announce=announce, is_needed=needs_voice)
         if voice is not None:
-            hub = app.hub(model, voice.factory, voice.synthesize if voice.speech.synthesizer else None)
+            hub = app.hub(model, voice.factory, voice.synthesize if voice.synthesizer else None)
         else:
             hub = app.hub(model, voice_model)
         stores = app.database
@@ -161,6 +163,8 @@ async def run_server(
             for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
+            warmer = Warmer(model, app.model_health, app.composer, app.registry)
+            tasks.append(asyncio.create_task(warmer.run()))
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
@@ -203,12 +207,12 @@ async def _find_voice(
     app: App, model: TextModel, stack: AsyncExitStack, *, announce: Callable[[str], None], is_needed: bool
 ) -> Voice | None:
     """Opens the voice of the settings. If that fails, the reason is announced, or raised if the voice is needed."""
-    if app.settings.model.voice == "none":
+    if app.settings.model.voice == NO_VOICE:
         if is_needed:
             raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
     announce("Loading the voice…")
-    assistant = model if isinstance(model, BuiltinModel) else await app.assistant()
+    assistant = await _assistant_of(app, model)
     for wait_s in (*VOICE_RETRY_S, None):
         try:
             return await stack.enter_async_context(
@@ -230,6 +234,17 @@ async def _find_voice(
     return None
 
 
+async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
+    """Returns the offline assistant, which judges how complete a request is, whatever model answers it."""
+    match model:
+        case BuiltinModel():
+            return model
+        case LocalFirstModel():
+            return model.assistant
+        case _:
+            return await app.assistant()
+
+
 def _make_deps(
     app: App,
     *,
@@ -247,16 +262,15 @@ def _make_deps(
         token = bearer(request.headers.get("authorization"))
         return await authenticator.identify(token, address=address, route=request.url.path)
 
-    def model_state() -> ModelState:
-        failure = app.model_health.last_failure
-        told = None if failure is None else ModelFailure(failure.kind, failure.at_ms, failure.status)
-        return ModelState(parse(app.settings.model.text).public_name, told)
-
+    healths = {Mode.TEXT: NamedHealth(parse(app.settings.model.text).public_name, app.model_health)}
+    live = parse_voice(app.settings.model.voice)
+    if voice is not None and live is not None:
+        healths[Mode.VOICE] = NamedHealth(live.public_name, voice.factory.health)
     models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
     if voice is not None:
         speaker = voice.factory.profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
-    synthesizer = voice.speech.synthesizer if voice else None
+    synthesizer = voice.synthesizer if voice else None
     return HttpDeps(
         hub=hub,
         conversations=stores.conversations,
@@ -270,7 +284,7 @@ def _make_deps(
         voices=lambda: synthesizer.voices if synthesizer else (),
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
-        model_state=model_state,
+        model_healths=healths,
     )
 
 
@@ -406,8 +420,11 @@ def _describe(
     kept = app.settings.database_path or "memory only"
     yield f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voice is not None:
-        speaker = voice.speech.synthesizer.name if voice.speech.synthesizer else "nothing"
-        yield f"Voice: {voice.speech.recognizer.name} listens, {speaker} speaks."
+        if voice.speech is None:
+            yield f"Voice: {voice.factory.profile.name} listens and speaks."
+        else:
+            speaker = voice.synthesizer.name if voice.synthesizer else "nothing"
+            yield f"Voice: {voice.speech.recognizer.name} listens, {speaker} speaks."
     if required:
         yield "Clients need a token."
     else:

@@ -75,7 +75,8 @@ class TranscriptView(Protocol):
         ...
 
     def with_user(self, turn: str, text: str) -> Sequence[Message]:
-        """Returns the conversation as it will be if these are the user's words in this turn."""
+        """Returns the conversation as it will be if these are the user's words in this turn, which is new, or which the
+        user continues."""
         ...
 
 
@@ -100,6 +101,7 @@ class Transcript:
 
     def with_user(self, turn: str, text: str) -> Sequence[Message]:
         changed = Transcript(Entry(entry.turn, entry.message) for entry in self.entries)
+        changed.continue_as(turn, turn)
         changed.set_user(turn, text)
         return changed.messages
 
@@ -136,8 +138,9 @@ class Transcript:
         self.entries.insert(places[-1] + 1 if places else len(self.entries), entry)
         return entry
 
-    def rename(self, turn: str, new: str) -> None:
-        """Changes the id of a turn."""
-        for entry in self.entries:
-            if entry.turn == turn:
-                entry.turn = new
+    def continue_as(self, turn: str, new: str) -> None:
+        """The user goes on with a turn, which gets a new id. It comes last now, whatever was said in between."""
+        continued = [entry for entry in self.entries if entry.turn == turn]
+        self.entries = [entry for entry in self.entries if entry.turn != turn] + continued
+        for entry in continued:
+            entry.turn = new

@@ -1,4 +1,8 @@
-"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey."""
+"""The models under the `LiveModel` contract tests, and the rules that the events of all of them obey.
+
+A provider is tested with a server on loopback, on the same virtual loop (`tests/fakes/with_server.py`): a wait of a
+minute takes no time there either.
+"""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,21 +33,37 @@ from antiphon.models.live import (
     OutputText,
     TurnComplete,
     TurnStarted,
+    Usage,
+)
+from antiphon.models.providers.gemini_live import GeminiLive
+from antiphon.models.providers.openai_realtime import (
+    OpenAIRealtime,
+    RealtimeEndpoint,
+    azure_endpoint,
+    openai_endpoint,
 )
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.fakes import paced
+from tests.fakes import paced, realtime_answers
+from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
+from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
+from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
+from tests.fakes.with_server import WithServer
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
+BESIDE: Final = (OutputAudio, Usage)
+"""Parts of an answer that have no fixed place among the others."""
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
 """20 ms of microphone audio."""
 SECOND: Final = 50 * FRAME
+LOUD_SECOND: Final = 400 * (20 * b"\x00\x40" + 20 * b"\x00\xc0")
+"""A tone, which counts as speech."""
 
 
 class Turn(StrEnum):
@@ -110,12 +130,75 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
+def gemini(
+    name: str,
+    transcribes: Transcribes = "before",
+    *,
+    waits_for_tools: bool,
+    answer: str = "Hello there, my friend.",
+) -> Make:
+    def make(*turns: Turn) -> Subject:
+        server = ConversingServer(
+            hears=turns,
+            asks_for=Turn.CALL,
+            call=CALL,
+            answer=answer,
+            transcribes=transcribes,
+            waits_for_tools=waits_for_tools,
+        )
+        model = WithServer(GeminiLive(gemini_client(name)), server)
+        return Subject(model, lambda: server.given, lambda text: speech())
+
+    return make
+
+
+def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_answers.Output]:
+    """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
+    if instructions := asked.get("instructions"):
+        return [realtime_answers.Say(instructions.partition(realtime_answers.VERBATIM)[2])]
+    if messages[-1] == UserMessage(Turn.CALL):
+        return [realtime_answers.Call(CALL.name, CALL.args, CALL.id or "")]
+    return [realtime_answers.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
+
+
+def make_realtime(
+    endpoint: Callable[[RealtimeServer], RealtimeEndpoint],
+    transcript: Literal["before", "late", "after", "never"] = "late",
+) -> Make:
+    def make(*turns: Turn) -> Subject:
+        server = RealtimeServer(answer_realtime, hears=turns, transcript=transcript)
+        model = WithServer(OpenAIRealtime(endpoint(server)), server)
+        return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
+
+    return make
+
+
+GEMINI_38: Final = "gemini-3.8-live"
+GEMINI_THINKING: Final = "gemini-3.8-live-extended-thinking"
+GEMINI_31: Final = "gemini-3.1-flash-live-preview"
+GEMINI_25: Final = "gemini-2.5-flash-native-audio-preview-12-2025"
+
+
+def openai_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return openai_endpoint("gpt-realtime-2", server.url, "sk-local")
+
+
+def azure_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return azure_endpoint("my-deployment", server.origin, "az-local")
+
+
 MODELS: Final[dict[str, Make]] = {
     "text": make_text,
     "builtin": make_builtin,
     "cascade": make_cascade,
     "scripted": scripted(WAITING, "before"),
     "native": scripted(PROFILE, "late"),
+    "gemini 3.8": gemini(GEMINI_38, waits_for_tools=False),
+    "gemini extended thinking": gemini(GEMINI_THINKING, waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, waits_for_tools=True),
+    "gemini 2.5": gemini(GEMINI_25, waits_for_tools=False),
+    "openai": make_realtime(openai_at),
+    "azure": make_realtime(azure_at),
 }
 HEARING: Final[dict[str, Make]] = {
     "cascade": make_cascade,
@@ -124,6 +207,15 @@ HEARING: Final[dict[str, Make]] = {
     "native, transcript late": scripted(PROFILE, "late"),
     "native, transcript after": scripted(PROFILE, "after"),
     "native, no transcript": scripted(PROFILE, "never"),
+    "gemini 3.8, transcript before": gemini(GEMINI_38, "before", waits_for_tools=False),
+    "gemini 3.8, transcript late": gemini(GEMINI_38, "late", waits_for_tools=False),
+    "gemini 3.1, transcript after": gemini(GEMINI_31, "after", waits_for_tools=True),
+    "gemini 2.5, no transcript": gemini(GEMINI_25, "never", waits_for_tools=False),
+    "openai, transcript before": make_realtime(openai_at, "before"),
+    "openai, transcript late": make_realtime(openai_at, "late"),
+    "openai, transcript after": make_realtime(openai_at, "after"),
+    "openai, no transcript": make_realtime(openai_at, "never"),
+    "azure": make_realtime(azure_at),
 }
 
 

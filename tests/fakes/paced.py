@@ -15,6 +15,7 @@ from antiphon.models.live import (
     LiveEvent,
     LiveModel,
     OutputText,
+    SpeechStarted,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
@@ -61,6 +62,9 @@ class Listener:
         self.model = model
         self.transcript = transcript or Transcript()
         self.events: list[LiveEvent] = []
+        """All but those of `speech`."""
+        self.speech: list[SpeechStarted] = []
+        """Apart from the others, since only some models tell it, and it may come to nothing."""
         self.turn = ""
         """The id of the last turn that began."""
         self._answers = answers
@@ -76,12 +80,15 @@ class Listener:
             self.take(event)
 
     def take(self, event: LiveEvent) -> None:
+        if isinstance(event, SpeechStarted):
+            self.speech.append(event)
+            return
         self.events.append(event)
         match event:
             case TurnStarted(turn=turn, continues=continued):
                 self.turn = turn
                 if continued is not None:
-                    self.transcript.rename(continued, turn)
+                    self.transcript.continue_as(continued, turn)
                 elif self.transcript.user_entry(turn) is None:
                     self.transcript.set_user(turn, "", spoken=True)
             case InputTranscript(turn=turn, text=text, is_final=True):

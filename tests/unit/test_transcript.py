@@ -138,19 +138,19 @@ def test_a_message_is_blank_if_it_says_and_does_nothing(message: Message, blank:
 # A turn that goes on under another id.
 
 
-def test_a_continued_turn_keeps_its_place_and_time() -> None:
+def test_a_continued_turn_comes_last_and_keeps_its_time() -> None:
     transcript = make_transcript()
-    transcript.rename("one", "three")
+    transcript.continue_as("one", "three")
     entry = transcript.set_user("three", "what time is it in Tokyo")
-    assert transcript.messages[0] == UserMessage("what time is it in Tokyo")
+    assert entry.message == UserMessage("what time is it in Tokyo")
     assert entry.at_ms == 1
-    assert [entry.turn for entry in transcript] == ["three"] * 4 + ["two"] * 2
+    assert [entry.turn for entry in transcript] == ["two"] * 2 + ["three"] * 4
     assert transcript.user_entry("one") is None
 
 
-def test_a_missing_turn_cannot_be_renamed() -> None:
+def test_a_missing_turn_cannot_be_continued() -> None:
     transcript = make_transcript()
-    transcript.rename("unknown", "three")
+    transcript.continue_as("unknown", "three")
     assert transcript.entries == make_transcript().entries
 
 
@@ -162,6 +162,7 @@ def test_a_preview_with_these_words_equals_the_later_conversation(turn: str, tex
     transcript = make_transcript()
     expected = transcript.with_user(turn, text)
     assert transcript.entries == make_transcript().entries, "nothing has changed yet"
+    transcript.continue_as(turn, turn)
     transcript.set_user(turn, text)
     assert list(expected) == list(transcript.messages)
 

@@ -22,9 +22,12 @@ from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
+from antiphon.models.shared_prefix import SharedPrefixModel
 from antiphon.models.text_live import text_factory
+from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
@@ -85,9 +88,12 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ)
+        model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
-            yield BoundedModel(model)
+            wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
+            if self.settings.model.local_first:
+                wrapped = LocalFirstModel(await self.assistant(), wrapped)
+            yield wrapped
         finally:
             await model.aclose()
 
@@ -157,7 +163,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             keep_arguments=settings.audit.arguments,
         )
         try:
-            yield App(settings, registry, executor, database, ModelHealth(settings.model.text), composer)
+            yield App(settings, registry, executor, database, ModelHealth(), composer)
         finally:
             await executor.aclose()
     finally:

@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from typing import Final
 
 from antiphon.config import Settings
-from antiphon.models.base import TextModel
+from antiphon.models.base import Prompt, TextModel
 from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel, ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
@@ -41,15 +42,20 @@ class Speech:
 class Voice:
     """Makes a model that listens and speaks for each session."""
 
-    speech: Speech
-    usual_voice: str
     factory: ModelFactory
+    speech: Speech | None = None
+    """The engines on this server; None if the model hears and speaks by itself."""
+    usual_voice: str = ""
+
+    @property
+    def synthesizer(self) -> Synthesizer | None:
+        return None if self.speech is None else self.speech.synthesizer
 
     async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
         """Synthesizes a text at the protocol's sample rate; returns nothing if the text has nothing to speak."""
         from antiphon.audio.resample import resample
 
-        synthesizer = self.speech.synthesizer
+        synthesizer = self.synthesizer
         assert synthesizer is not None
         spoken = speakable(text)
         if not spoken:
@@ -82,9 +88,9 @@ async def open_voice(
     settings: Settings,
     model: TextModel,
     completeness: Callable[[str], Completeness],
-    health: ModelHealth | None = None,
+    health: ModelHealth,
 ) -> AsyncIterator[Voice]:
-    """Opens the voice. `completeness` judges how complete a request is, and `health` records failures.
+    """Opens the voice. `completeness` judges how complete a request is, and `health` is that of the text model.
 
     Raises `AntiphonError` if an engine fails to load.
     """
@@ -113,7 +119,7 @@ async def open_voice(
         )
         usual_voice = settings.speech.voice
         when = settings.model.think_ahead
-        prepares_answers = _is_wanted(when, model.profile.needs_network)
+        may_prepare = _may_prepare(when, model)
         tts = parse_tts(settings.speech.tts)
         prepares_speech = tts is not None and _is_wanted(when, needs_network(tts))
 
@@ -123,13 +129,13 @@ async def open_voice(
                 model,
                 speech.synthesizer,
                 usual_voice,
-                prepares_answers=prepares_answers,
+                may_prepare=may_prepare,
                 prepares_speech=prepares_speech,
-                health=health,
             )
 
         try:
-            yield Voice(speech, usual_voice, ModelFactory(make_profile(model, speech.synthesizer), make_model))
+            factory = ModelFactory(make_profile(model, speech.synthesizer), make_model, health)
+            yield Voice(factory, speech, usual_voice)
         finally:
             await batched_vad.aclose()
             await detector_workers.aclose()
@@ -206,6 +212,14 @@ def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str
     nearest = get_close_matches(chosen, ids, n=1, cutoff=0.0)[0]
     told = f'{synthesizer.name} has no voice "{chosen}", which speech.voice names. The nearest is "{nearest}"'
     raise SpeechError(f"{told}; {where}." if where else f"{told}.")
+
+
+def _may_prepare(when: str, model: TextModel) -> Callable[[Prompt], bool]:
+    """Decides which answers are prepared. Those of the offline assistant cost nothing, whatever the model costs."""
+    if when == "auto" and isinstance(model, LocalFirstModel) and model.profile.needs_network:
+        return model.answers_locally
+    is_wanted = _is_wanted(when, model.profile.needs_network)
+    return lambda prompt: is_wanted
 
 
 def _is_wanted(when: str, needs_network: bool) -> bool:

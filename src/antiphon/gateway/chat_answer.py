@@ -26,6 +26,7 @@ from antiphon.gateway.chat_request import ChatRequest
 from antiphon.models.base import TextModel
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
+    GenerationComplete,
     LiveContext,
     LiveEvent,
     OutputText,
@@ -131,7 +132,7 @@ class ChatAnswer:
         """Yields the text piece by piece, and the client's calls last. Raises `ApiError`."""
         decided = await self._hear_consent()
         events: asyncio.Queue[LiveEvent] = asyncio.Queue()
-        chat = TextChat(self._deps.model, events.put_nowait, self._deps.health)
+        chat = TextChat(self._deps.model, events.put_nowait)
         try:
             chat.connect(await self._describe_context(decided))
             chat.respond(TURN)
@@ -150,7 +151,11 @@ class ChatAnswer:
                         chat.send_tool_results(TURN, await self._run_tools(calls))
                     case Usage(input_tokens=input_tokens, output_tokens=output_tokens):
                         self._count(input_tokens, output_tokens)
+                    case GenerationComplete(is_local=False):
+                        self._deps.health.note_success()
                     case TurnFailed():
+                        if event.kind is not None:
+                            self._deps.health.note_failure(self._deps.model.profile.name, event.kind, event.status)
                         raise model_failed(event, may_retry=not self.has_run_tools)
         finally:
             await chat.close()
@@ -188,14 +193,14 @@ class ChatAnswer:
         system = deps.composer.compose(
             Mode.TEXT,
             tools_version=snapshot.version,
-            summaries=snapshot.summaries(Mode.TEXT),
+            summaries=snapshot.summaries(),
             client_instructions=request.instructions,
             notes=await notes_about(self._session.user, deps.blocks, deps.clock.now_ms()),
         )
         messages = [*request.messages, *(messages_of("", decided, key="decided") if decided else ())]
         transcript = Transcript(Entry(TURN, message) for message in messages)
         return LiveContext(
-            system=system, transcript=transcript, history=(), tools=self._offered_tools(), mode=Mode.TEXT
+            system=system.text, transcript=transcript, history=(), tools=self._offered_tools(), mode=Mode.TEXT
         )
 
     def _offered_tools(self) -> Sequence[Mapping[str, Any]]:
@@ -226,6 +231,7 @@ class ChatAnswer:
 
     def _count(self, input_tokens: int, output_tokens: int) -> None:
         before = self.usage or Tokens(0, 0)
+        self._deps.health.note_usage(input_tokens, output_tokens)
         self.usage = Tokens(before.input_tokens + input_tokens, before.output_tokens + output_tokens)
 
 

@@ -22,6 +22,7 @@ from antiphon.protocol.limits import MAX_TEXT
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
+from antiphon.session.runner import Observed
 from antiphon.session.state import BUSY, Phase
 from antiphon.session.voice import UNAVAILABLE
 from antiphon.sound_format import SAMPLE_BYTES
@@ -260,7 +261,7 @@ class GeminiConversation:
 
     # What the session tells.
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
+    def on_effect(self, effect: Observed) -> None:
         if not self.is_open:
             return
         match effect:

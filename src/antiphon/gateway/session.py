@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 from antiphon.audio.resample import Resampler
 from antiphon.gateway.deps import GatewayDeps
-from antiphon.models.live import Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
@@ -16,9 +15,9 @@ from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
 from antiphon.session import client_application
-from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.hub import ActiveSession
+from antiphon.session.runner import Observed
 from antiphon.session.state import Phase, SessionState
 from antiphon.session.tool_runner import charge_to
 from antiphon.sound_format import SAMPLE_BYTES
@@ -39,9 +38,9 @@ class Listener(Protocol):
         """Speech: PCM16, mono, at the session's output rate."""
         ...
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
-        """Something is about to be done, or an answer has cost this much. Messages do not tell of everything, such as
-        who began a turn."""
+    def on_effect(self, effect: Observed) -> None:
+        """Something is about to be done, or the model has told something that changes nothing. Messages do not tell of
+        everything, such as who began a turn."""
         ...
 
     def on_close(self, close: Close) -> None:
@@ -164,6 +163,11 @@ class GatewaySession:
     @property
     def application(self) -> ClientApplication:
         return self._active.runner.application
+
+    @property
+    def is_microphone_open(self) -> bool:
+        """Whether audio reaches the model at once. Otherwise the session keeps a few seconds of it."""
+        return not self._active.runner.microphone.is_waiting
 
     @property
     def can_hold_answers(self) -> bool:

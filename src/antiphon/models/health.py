@@ -1,9 +1,10 @@
-"""The health of a model: each failure is one line in the log, and the last one is kept for `/ready`."""
+"""The health of a model: each failure is a line in the log, the last one is kept for `/ready`, and all are counted."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from antiphon.clock import Clock, SystemClock
-from antiphon.models.base import FailureKind, ModelError
+from antiphon.models.base import FailureKind
 from antiphon.telemetry.log import get_logger
 
 log = get_logger(__name__)
@@ -20,20 +21,28 @@ class LastFailure:
 class ModelHealth:
     """The health of one model, for all sessions of a process. Nothing that people said is logged or kept."""
 
-    def __init__(self, name: str, clock: Clock | None = None) -> None:
-        self._name = name
+    def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self.last_failure: LastFailure | None = None
         """None if the last answer succeeded, or if there was none yet."""
+        self.is_warming = False
+        """Whether the model's server is reading the prompt ahead of time, so that answers may have to wait for that."""
+        self.answers = 0
+        """How many answers were generated to their end."""
+        self.failures: Counter[FailureKind] = Counter()
+        self.input_tokens = 0
+        self.output_tokens = 0
 
     def note_success(self) -> None:
+        self.answers += 1
         self.last_failure = None
 
-    def note_failure(self, error: BaseException) -> None:
-        if isinstance(error, ModelError):
-            log.warning("model_failed", model=self._name, kind=error.kind, status=error.status)
-            kind, status = error.kind, error.status
-        else:
-            log.error("model_failed", model=self._name, kind=FailureKind.UNEXPECTED, exc_info=error)
-            kind, status = FailureKind.UNEXPECTED, None
+    def note_failure(self, model: str, kind: FailureKind, status: int | None = None) -> None:
+        """The model could not be connected, has ended the connection, or has failed to answer."""
+        log.warning("model_failed", model=model, kind=kind, status=status)
+        self.failures[kind] += 1
         self.last_failure = LastFailure(kind, status, self._clock.now_ms())
+
+    def note_usage(self, input_tokens: int, output_tokens: int) -> None:
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens

@@ -9,13 +9,14 @@ two turns may be mixed. Each turn ends with one `TurnComplete`.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from antiphon.models.base import ModelError
+from antiphon.models.base import FailureKind, ModelError
+from antiphon.models.health import ModelHealth
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, TranscriptView
@@ -32,8 +33,16 @@ class Timings(Struct, frozen=True):
     """From the decision to the text; 0 if the text was there by then."""
 
 
+class SpeechStarted(Struct, frozen=True):
+    """The user has begun to speak. Only models that can tell send it, and nothing may come of it: it may be a noise."""
+
+    turn: str
+    """The id that the turn will have, unless the session ends the audio itself."""
+
+
 class TurnStarted(Struct, frozen=True):
-    """The user has finished a turn, or the model has begun to answer one. Only interim transcripts may precede it."""
+    """The user has finished a turn, or the model has begun to answer one. Only `SpeechStarted` and interim transcripts
+    may precede it."""
 
     turn: str
     continues: str | None = None
@@ -95,6 +104,8 @@ class GenerationComplete(Struct, frozen=True):
     """The whole answer has been generated; it may still be playing."""
 
     turn: str
+    is_local: bool = False
+    """Whether the offline assistant answered in place of the model, whose health this therefore does not show."""
 
 
 class TurnComplete(Struct, frozen=True):
@@ -114,10 +125,14 @@ class TurnFailed(Struct, frozen=True):
     retryable: bool = True
     rate_limited: bool = False
     retry_after_s: float | None = None
+    kind: FailureKind | None = None
+    """What is wrong with the model; None if it is not to blame."""
+    status: int | None = None
+    """The HTTP status of the model's server, if it refused."""
 
     @classmethod
     def because_of(cls, error: ModelError, turn: str | None) -> "TurnFailed":
-        return cls(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s)
+        return cls(turn, str(error), error.retryable, error.rate_limited, error.retry_after_s, error.kind, error.status)
 
 
 class Usage(Struct, frozen=True):
@@ -171,7 +186,8 @@ class Closed(Struct, frozen=True):
 
 
 LiveEvent = (
-    TurnStarted
+    SpeechStarted
+    | TurnStarted
     | InputTranscript
     | OutputText
     | OutputAudio
@@ -233,6 +249,8 @@ class LiveContext:
     mode: Mode
     prefetch: Prefetch | None = None
     """For a model that prepares its answer while the user may still continue."""
+    mode_note: str = ""
+    """The end of `system`, which is all that differs between voice and text."""
 
 
 class ToolAnswer(Struct, frozen=True):
@@ -325,3 +343,5 @@ class ModelFactory:
     profile: LiveProfile
     make: Callable[[], LiveModel]
     """A model that is not connected yet."""
+    health: ModelHealth = field(default_factory=ModelHealth)
+    """How the connections and answers of these models end. All sessions of a process share it."""

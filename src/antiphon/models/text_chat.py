@@ -11,6 +11,7 @@ from antiphon.models.base import (
     CallRequested,
     Event,
     FailureKind,
+    MessageComplete,
     ModelError,
     Prompt,
     TextDelta,
@@ -18,7 +19,6 @@ from antiphon.models.base import (
     TokensUsed,
 )
 from antiphon.models.bounded import TurnTimer
-from antiphon.models.health import ModelHealth
 from antiphon.models.live import (
     GenerationComplete,
     LiveContext,
@@ -31,6 +31,7 @@ from antiphon.models.live import (
     Usage,
     messages_of,
 )
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall, number
 from antiphon.transcript import AssistantMessage, Message, ToolMessage
 
@@ -38,10 +39,16 @@ MAX_MESSAGES: Final = 8
 """How many messages a model may use for one answer. The gate refuses calls beyond the budget long before; this stops a
 model that keeps calling."""
 
+log = get_logger(__name__)
+
 
 def step_key(step: int) -> str:
     """Makes the key for calls without a provider's id, from the number of messages of the answer before them."""
     return f"step{step}"
+
+
+def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
+    return Prompt(context.system, tuple(messages), context.tools, context.mode, context.mode_note)
 
 
 @dataclass(eq=False, slots=True)
@@ -57,6 +64,8 @@ class _Answer:
     """Calls of the last message that have no result yet."""
     results: list[ToolAnswer] = field(default_factory=list)
     has_results: asyncio.Event = field(default_factory=asyncio.Event)
+    is_local: bool = True
+    """Whether all messages so far were the offline assistant's, in place of the model."""
     task: "asyncio.Task[None] | None" = None
 
     def add(self, said: str) -> None:
@@ -70,12 +79,10 @@ class _Answer:
 class TextChat:
     """Answers one turn at a time with a text model. Between turns it keeps nothing: the transcript is the session's."""
 
-    def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None], health: ModelHealth | None = None) -> None:
-        """`health` records how each answer ended; all sessions of a process share it."""
+    def __init__(self, model: TextModel, emit: Callable[[LiveEvent], None]) -> None:
         self._model = model
         self._name = model.profile.name
         self._emit = emit
-        self._health = health or ModelHealth(self._name)
         self._context: LiveContext | None = None
         self._is_closed = False
         self._answer: _Answer | None = None
@@ -154,14 +161,13 @@ class TextChat:
         try:
             await self._make(answer, context)
         except ModelError as error:
-            self._health.note_failure(error)
             end = TurnFailed.because_of(error, turn)
-        except Exception as error:
-            self._health.note_failure(error)
-            end = TurnFailed(turn, f"{self._name} failed unexpectedly. Please try again.")
+        except Exception:
+            log.exception("model_failed_unexpectedly", model=self._name)
+            message = f"{self._name} failed unexpectedly. Please try again."
+            end = TurnFailed(turn, message, kind=FailureKind.UNEXPECTED)
         else:
-            self._health.note_success()
-            end = GenerationComplete(turn)
+            end = GenerationComplete(turn, is_local=answer.is_local)
         self._tell(answer, end)
         if self._answer is answer:
             self._answer = None
@@ -197,7 +203,7 @@ class TextChat:
         """Passes on the words of one message, and returns them and its calls."""
         turn = answer.turn
         pieces, calls = list[str](), list[ToolCall]()
-        prompt = Prompt(context.system, tuple(answer.messages), context.tools, context.mode)
+        prompt = make_prompt(context, answer.messages)
         async with timer.running(), aclosing(cast(AsyncGenerator[Event, None], self._reply(prompt))) as events:
             async for event in events:
                 match event:
@@ -208,6 +214,8 @@ class TextChat:
                         calls.append(call)
                     case TokensUsed(input_tokens=input_tokens, output_tokens=output_tokens):
                         self._tell(answer, Usage(turn, input_tokens, output_tokens))
+                    case MessageComplete(is_local=is_local):
+                        answer.is_local = answer.is_local and is_local
         return "".join(pieces), number(calls)
 
     async def _wait_for_results(self, answer: _Answer, calls: list[ToolCall]) -> None:

@@ -48,11 +48,10 @@ def profile_of(model: TextModel) -> LiveProfile:
 class TextLiveModel:
     """A `TextChat` as a `LiveModel`."""
 
-    def __init__(self, model: TextModel, health: ModelHealth | None = None) -> None:
-        """`health` records how each answer ended; all sessions of a process share it."""
+    def __init__(self, model: TextModel) -> None:
         self.profile = profile_of(model)
         self._queue = EventQueue()
-        self._chat = TextChat(model, self._queue.put, health)
+        self._chat = TextChat(model, self._queue.put)
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._chat.connect(context)
@@ -98,5 +97,5 @@ class TextLiveModel:
 
 
 def text_factory(model: TextModel, health: ModelHealth | None = None) -> ModelFactory:
-    """Makes the live models of a text model. `health` records how each answer ended."""
-    return ModelFactory(profile_of(model), lambda: TextLiveModel(model, health))
+    """Makes the live models of a text model."""
+    return ModelFactory(profile_of(model), lambda: TextLiveModel(model), health or ModelHealth())

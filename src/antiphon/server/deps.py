@@ -1,7 +1,7 @@
 """What the HTTP routes work with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 
 from antiphon.clock import Clock
+from antiphon.models.health import ModelHealth
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
 from antiphon.session.hub import Hub
@@ -35,12 +36,27 @@ class ModelFailure(Struct, frozen=True):
 
 
 class ModelState(Struct, frozen=True):
-    """The text model, and whether its last answer succeeded."""
+    """A model, and whether its last answer succeeded."""
 
     name: str
     """The name without the address of its server."""
     last_failure: ModelFailure | None = None
     """Null if the last answer was complete, or if there was none yet."""
+    warming: bool = False
+    """Whether its server is loading the model and reading the prompt, so that the first answer may take longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHealth:
+    """A model by the name that clients may know, and how it does."""
+
+    name: str
+    health: ModelHealth
+
+    def state(self) -> ModelState:
+        failure = self.health.last_failure
+        told = None if failure is None else ModelFailure(failure.kind, failure.at_ms, failure.status)
+        return ModelState(self.name, told, self.health.is_warming)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +80,5 @@ class HttpDeps:
     """Set when the server begins to stop: new messages are refused."""
     must_end: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the time for finishing answers is over."""
-    model_state: Callable[[], ModelState | None] = lambda: None
+    model_healths: Mapping[Mode, NamedHealth] = field(default_factory=dict)
+    """The models that sessions talk to, by mode. A cascade is not listed: its answers are those of the text model."""

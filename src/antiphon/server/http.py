@@ -1,14 +1,14 @@
 """The HTTP interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from starlette.requests import ClientDisconnect, Request
@@ -22,7 +22,7 @@ from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
-from antiphon.server.deps import HttpDeps, Model, ModelState
+from antiphon.server.deps import HttpDeps, Model, ModelState, NamedHealth
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
@@ -30,7 +30,7 @@ from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
-from antiphon.tools.spec import Category, ToolSpec
+from antiphon.tools.spec import Category, Mode, ToolSpec
 
 NAME: Final = "antiphon"
 NOBODY: Final = Caller("", authenticated=False)
@@ -48,8 +48,10 @@ class Health(Struct, frozen=True):
     """Always the same, so that this server can be told from others."""
     version: str = __version__
     model: ModelState | UnsetType = UNSET
-    """Only in `/ready`. A failing model does not make the server unready: another server would have the same model,
-    and stored conversations can still be read."""
+    """The text model; only in `/ready`. A failing model does not make the server unready: another server would have the
+    same model, and stored conversations can still be read."""
+    voice_model: ModelState | UnsetType = UNSET
+    """The model that hears and speaks by itself, if there is one; only in `/ready`."""
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -133,20 +135,47 @@ class SessionCollector(Collector):
         return [gauge]
 
 
+class ModelCollector(Collector):
+    """Exports the answers, failures and tokens of the models to Prometheus."""
+
+    def __init__(self, healths: Mapping[Mode, NamedHealth]) -> None:
+        self._healths = healths
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        answers = CounterMetricFamily("antiphon_model_answers", "Answers generated to their end", labels=["model"])
+        failures = CounterMetricFamily(
+            "antiphon_model_failures", "Failed answers, refused and lost connections", labels=["model", "kind"]
+        )
+        tokens = CounterMetricFamily("antiphon_model_tokens", "Tokens counted", labels=["model", "direction"])
+        for named in self._healths.values():
+            answers.add_metric([named.name], named.health.answers)
+            for kind, count in named.health.failures.items():
+                failures.add_metric([named.name, kind], count)
+            tokens.add_metric([named.name, "input"], named.health.input_tokens)
+            tokens.add_metric([named.name, "output"], named.health.output_tokens)
+        return [answers, failures, tokens]
+
+
 async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     return reply(Health("ok"))
 
 
 async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     problems = tuple(await deps.ready())
-    health = Health("unready" if problems else "ok", problems, model=deps.model_state() or UNSET)
+    states = {mode: named.state() for mode, named in deps.model_healths.items()}
+    health = Health(
+        "unready" if problems else "ok",
+        problems,
+        model=states.get(Mode.TEXT, UNSET),
+        voice_model=states.get(Mode.VOICE, UNSET),
+    )
     return reply(health, 503 if problems else 200)
 
 
 async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
     calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
-    for collector in (calls, SessionCollector(deps.hub), *deps.collectors):
+    for collector in (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), *deps.collectors):
         registry.register(collector)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 

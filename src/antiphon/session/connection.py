@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 CONNECT_DEADLINE_S: Final = 10.0
 """How long a model may take to connect."""
 
+CLOSE_FAILURES: Final = {
+    live.CloseKind.TRANSIENT: FailureKind.UNREACHABLE,
+    live.CloseKind.QUOTA: FailureKind.RATE_LIMITED,
+    live.CloseKind.CONFIGURATION: FailureKind.REFUSED,
+}
+"""The kinds of a close that are failures of the model."""
+
 log = get_logger(__name__)
 
 
@@ -78,6 +85,9 @@ class ModelConnection:
         self.close_kind: live.CloseKind | None = None
         """Why the model has ended the connection, if it has."""
         self._post = post
+        self._health = factory.health
+        self._said_turn: str | None = None
+        """The last turn whose words the session gave. A local model says those even if its server is down."""
         self._model = factory.make()
         self._model.set_voice(*voice)
         self._commands: list[tuple[str | None, Command]] = []
@@ -105,6 +115,7 @@ class ModelConnection:
         self._order(turn, lambda model: model.respond(turn, text, ran))
 
     def say(self, turn: str, text: str) -> None:
+        self._said_turn = turn
         self._order(turn, lambda model: model.say(turn, text))
 
     def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
@@ -149,6 +160,7 @@ class ModelConnection:
             await self._connect(context)
         except ModelError as error:
             self.state = ConnectionState.LOST
+            self._health.note_failure(self.profile.name, error.kind, error.status)
             self._tell(ConnectFailed(error))
             return
         self.state, self.was_opened = ConnectionState.OPEN, True
@@ -169,6 +181,8 @@ class ModelConnection:
         if closed.kind is live.CloseKind.DEAD_HANDLE:
             self.resume_handle = None
         log.warning("model_connection_lost", model=self.profile.name, kind=closed.kind)
+        if closed.kind in CLOSE_FAILURES:
+            self._health.note_failure(self.profile.name, CLOSE_FAILURES[closed.kind])
         self._tell(closed)
 
     async def _connect(self, context: LiveContext) -> None:
@@ -194,12 +208,17 @@ class ModelConnection:
                 self.go_away = event
                 log.info("model_goes_away", model=self.profile.name, time_left_ms=event.time_left_ms)
             case live.Usage():
-                log.debug("model_usage", model=self.profile.name, input=event.input_tokens, output=event.output_tokens)
+                self._health.note_usage(event.input_tokens, event.output_tokens)
+                self._tell(event)
+            case live.TurnFailed(kind=FailureKind() as kind):
+                self._health.note_failure(self.profile.name, kind, event.status)
                 self._tell(event)
             case live.OutputAudio():
                 for piece in self._resampler.push(event):
                     self._tell(piece)
             case live.GenerationComplete(turn=turn):
+                if turn != self._said_turn and not event.is_local:
+                    self._health.note_success()
                 for piece in self._resampler.finish(turn):
                     self._tell(piece)
                 self._tell(event)

@@ -53,6 +53,9 @@ ASKING: Final = (*STARTING, c.TextMessage, c.Confirm)
 
 log = get_logger(__name__)
 
+Observed = fx.Effect | live.Usage | live.SpeechStarted
+"""What an observer sees: effects, and events of the model that change nothing."""
+
 MailboxItem = e.Tick | FromModel | c.ClientMessage | e.Work
 
 
@@ -84,9 +87,8 @@ class Runner:
         self.application = ClientApplication()
         self.has_new_context = False
         """Whether the model was connected with another prompt or with other tools."""
-        self.observe: Callable[[fx.Effect | live.Usage], None] = lambda seen: None
-        """Called with each effect before it is carried out, and with what an answer cost, for a client of another
-        protocol."""
+        self.observe: Callable[[Observed], None] = lambda seen: None
+        """Called with each effect before it is carried out, for a client of another protocol."""
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -266,7 +268,7 @@ class Runner:
                 await self.voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
                 pass
-            case live.Usage():
+            case live.Usage() | live.SpeechStarted():
                 self.observe(event)
             case _:
                 await self.step(event)
@@ -427,20 +429,22 @@ class Runner:
     def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
         """What a model is connected with."""
         snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
+        prompt = self.composer.compose(
+            mode,
+            tools_version=snapshot.version,
+            summaries=snapshot.summaries(),
+            client_instructions=self.application.instructions,
+            notes=self._client.notes or (),
+        )
         return LiveContext(
-            system=self.composer.compose(
-                mode,
-                tools_version=snapshot.version,
-                summaries=snapshot.summaries(mode),
-                client_instructions=self.application.instructions,
-                notes=self._client.notes or (),
-            ),
+            system=prompt.text,
             transcript=transcript,
             # The turn under way is given to the model by itself.
             history=transcript.before(None if turn is None else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
+            mode_note=prompt.mode_note,
         )
 
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:

@@ -112,7 +112,7 @@ class TranscriptWriter:
         """A turn of the user begins. The place of its words is kept until they are known."""
         self._has_begun = True
         if continues is not None:
-            self.transcript.rename(continues, turn)
+            self.transcript.continue_as(continues, turn)
         if spoken and self.transcript.user_entry(turn) is None:
             self.transcript.set_user(turn, "", spoken=True, at_ms=self._clock.now_ms())
 

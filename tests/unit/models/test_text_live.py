@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextDelta, TextProfile, TokensUsed
+from antiphon.models.base import (
+    CallRequested,
+    Event,
+    FailureKind,
+    ModelError,
+    Prompt,
+    TextDelta,
+    TextProfile,
+    TokensUsed,
+)
 from antiphon.models.bounded import MAX_TURN_S
 from antiphon.models.live import (
     GenerationComplete,
@@ -160,7 +169,9 @@ async def test_an_empty_answer_fails_with_a_message() -> None:
     async with listening(TextLiveModel(mixed([TextDelta(" \n")]))) as talk:
         turn = await talk.ask("hi")
         assert talk.kinds == [OutputText, TurnFailed, TurnComplete]
-        assert failure_of(talk) == TurnFailed(turn, "mixed said nothing. Please ask again, or in other words.")
+        assert failure_of(talk) == TurnFailed(
+            turn, "mixed said nothing. Please ask again, or in other words.", kind=FailureKind.EMPTY
+        )
 
 
 async def test_tool_results_are_used_when_the_model_says_nothing_about_them() -> None:
@@ -319,7 +330,14 @@ async def test_a_failure_ends_the_turn_with_its_reason() -> None:
     busy = ModelError("The model is busy.", rate_limited=True, retry_after_s=30)
     async with listening(TextLiveModel(mixed([busy]))) as talk:
         turn = await talk.ask("hi")
-        failed = TurnFailed(turn, "The model is busy.", retryable=True, rate_limited=True, retry_after_s=30)
+        failed = TurnFailed(
+            turn,
+            "The model is busy.",
+            retryable=True,
+            rate_limited=True,
+            retry_after_s=30,
+            kind=FailureKind.REFUSED,
+        )
         assert talk.events == [failed, TurnComplete(turn)]
 
 
@@ -342,9 +360,9 @@ async def test_an_unexpected_model_error_ends_the_turn_without_its_details(capsy
     async with listening(TextLiveModel(mixed([ValueError("secret")]))) as talk:
         turn = await talk.ask("hi")
         message = "mixed failed unexpectedly. Please try again."
-        assert talk.events == [TurnFailed(turn, message), TurnComplete(turn)]
+        assert talk.events == [TurnFailed(turn, message, kind=FailureKind.UNEXPECTED), TurnComplete(turn)]
     logged = "".join(capsys.readouterr())
-    assert "model_failed" in logged
+    assert "model_failed_unexpectedly" in logged
     assert "ValueError" in logged
 
 

@@ -143,7 +143,7 @@ class AnyOrder(RuleBasedStateMachine):
         async for event in self.cascade.events():
             match event:
                 case TurnStarted(turn=turn, continues=str(first)):
-                    self.transcript.rename(first, turn)
+                    self.transcript.continue_as(first, turn)
                 case InputTranscript(turn=turn, text=text, is_final=True):
                     await asyncio.sleep(lag_s)
                     self.ask(turn, text)

@@ -266,7 +266,7 @@ async def test_a_guess_for_a_continued_turn_replaces_its_first_words() -> None:
         chat.chat.stop()
         chat.prepare("what time is it in Tokyo")
         await chat.settle()
-        chat.transcript.rename(TURN, "t2")
+        chat.transcript.continue_as(TURN, "t2")
         chat.transcript.set_user("t2", "what time is it in Tokyo")
         chat.chat.respond("t2")
         await asyncio.sleep(0.01)

@@ -7,6 +7,7 @@ from antiphon.models.providers.references import (
     ModelReferenceError,
     Provider,
     parse,
+    parse_voice,
 )
 from antiphon.security.addresses import OPENAI_URL
 
@@ -25,6 +26,7 @@ LOCAL = "openai:http://127.0.0.1:11434/v1#qwen3"
             ModelReference(Provider.OPENAI, "org/m:8b", "https://llm.example/v1"),
         ),
         ("ollama:qwen3:8b", ModelReference(Provider.OLLAMA, "qwen3:8b")),
+        ("ollama:http://box:11434#qwen3:8b", ModelReference(Provider.OLLAMA, "qwen3:8b", "http://box:11434")),
         ("ollama:hf.co/org/model:Q4", ModelReference(Provider.OLLAMA, "hf.co/org/model:Q4")),
         ("gemini:gemini-3-flash", ModelReference(Provider.GEMINI, "gemini-3-flash")),
     ],
@@ -56,7 +58,10 @@ def test_a_trailing_slash_makes_no_difference() -> None:
         ("openai:http://box:port/v1#m", "not the address"),
         ("openai:http://box:99999/v1#m", "not the address"),
         ("openai:http://a b/v1#m", "not the address"),
-        ("ollama:http://box:11434#m", "openai:URL#NAME"),
+        ("gemini:http://box:11434#m", "openai:URL#NAME"),
+        ("ollama:http://box:11434", 'Write "ollama:http://box:11434#NAME"'),
+        ("ollama:http://box:11434/v1#m", 'Write "ollama:http://box:11434#m"'),
+        ("ollama:http://box:11434/api/#m", 'Write "ollama:http://box:11434#m"'),
     ],
 )
 def test_an_invalid_reference_is_refused_with_a_suggestion(text: str, says: str) -> None:
@@ -109,15 +114,15 @@ def test_a_key_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        (None, "http://127.0.0.1:11434/v1"),
-        ("", "http://127.0.0.1:11434/v1"),
-        ("box", "http://box:11434/v1"),
-        ("box:8080", "http://box:8080/v1"),
-        (":8080", "http://127.0.0.1:8080/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        ("[::]:11435", "http://[::1]:11435/v1"),
-        ("http://box", "http://box/v1"),
-        ("https://box.example/ollama/", "https://box.example/ollama/v1"),
+        (None, "http://127.0.0.1:11434"),
+        ("", "http://127.0.0.1:11434"),
+        ("box", "http://box:11434"),
+        ("box:8080", "http://box:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("[::]:11435", "http://[::1]:11435"),
+        ("http://box", "http://box"),
+        ("https://box.example/ollama/", "https://box.example/ollama"),
     ],
 )
 def test_ollamas_address_comes_from_its_own_variable(host: str | None, url: str) -> None:
@@ -144,3 +149,72 @@ def test_an_invalid_ollama_host_is_named() -> None:
 )
 def test_loopback_is_distinguished_from_the_network(address: str, is_loopback: bool) -> None:
     assert parse(f"openai:{address}#m").endpoint({}).is_loopback is is_loopback
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("gemini-live:gemini-3.8-live", ModelReference(Provider.GEMINI_LIVE, "gemini-3.8-live")),
+        ("openai-realtime:gpt-realtime-2", ModelReference(Provider.OPENAI_REALTIME, "gpt-realtime-2")),
+        (
+            "gemini-live:https://127.0.0.1:8443#gemini-3.8-live",
+            ModelReference(Provider.GEMINI_LIVE, "gemini-3.8-live", "https://127.0.0.1:8443"),
+        ),
+        (
+            "azure-realtime:https://mine.openai.azure.com#rt",
+            ModelReference(Provider.AZURE_REALTIME, "rt", "https://mine.openai.azure.com"),
+        ),
+    ],
+)
+def test_a_voice_model_round_trips_through_its_settings_form(text: str, reference: ModelReference) -> None:
+    assert parse_voice(text) == reference
+    assert str(reference) == text
+
+
+@pytest.mark.parametrize("text", ["cascade", "none"])
+def test_the_cascade_and_no_voice_are_no_models_of_a_provider(text: str) -> None:
+    assert parse_voice(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is no model"),
+        ("gemini-live", "there is no model"),
+        ("gemini-live:", 'Write "gemini-live:NAME"'),
+        ("openai:gpt-5", "is a model for text"),
+        ("builtin", "is a model for text"),
+        ("azure-realtime:rt", 'Write "azure-realtime:https://RESOURCE#rt"'),
+        ("gemini-live:ws://box#m", "must start with http"),
+    ],
+)
+def test_a_wrong_voice_model_is_explained(text: str, says: str) -> None:
+    with pytest.raises(ModelReferenceError, match=says):
+        parse_voice(text)
+
+
+def test_a_voice_model_is_not_a_text_model() -> None:
+    with pytest.raises(ModelReferenceError, match="is a model for voice"):
+        parse("gemini-live:gemini-3.8-live")
+
+
+@pytest.mark.parametrize(
+    ("text", "variable"),
+    [
+        ("gemini-live:m", "GEMINI_API_KEY"),
+        ("openai-realtime:m", "OPENAI_API_KEY"),
+        ("azure-realtime:https://x.example#m", "AZURE_OPENAI_API_KEY"),
+    ],
+)
+def test_a_voice_model_needs_its_key(text: str, variable: str) -> None:
+    reference = parse_voice(text)
+    assert reference is not None
+    with pytest.raises(ModelError, match=f"needs an API key. Set {variable}"):
+        reference.endpoint({})
+    assert reference.endpoint({variable: "k"}).api_key == "k"
+
+
+def test_a_voice_model_on_this_machine_needs_no_key() -> None:
+    reference = parse_voice("openai-realtime:http://127.0.0.1:8821/v1#m")
+    assert reference is not None
+    assert reference.endpoint({}).api_key is None
