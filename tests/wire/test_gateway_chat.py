@@ -151,7 +151,7 @@ async def upstream(tmp_path: Path) -> AsyncIterator[Upstream]:
         model.script = script  # type: ignore[attr-defined]
         write_bell(tmp_path)
         write_garden(tmp_path)
-        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m"}) as served:
+        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m", "local_first": False}) as served:
             async with client_of(served) as client:
                 yield Upstream(served, model, client, tmp_path)
 

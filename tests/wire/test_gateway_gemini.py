@@ -112,7 +112,7 @@ class Upstream:
 async def upstream(tmp_path: Path, folder: Path) -> AsyncIterator[Upstream]:
     script: list[Answer] = []
     async with ChatServer(lambda request: script.pop(0)) as model:
-        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m"}) as served:
+        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m", "local_first": False}) as served:
             async with tls_proxy(served.port, folder / "tls") as proxy:
                 yield Upstream(model, client_of(proxy), script)
 
