@@ -50,7 +50,8 @@ class Conversation:
                     return event
 
     async def update(self, **session: Any) -> Any:
-        await self.connection.session.update(session={"type": "realtime", **session})  # type: ignore[arg-type]
+        wanted: Any = {"type": "realtime", **session}
+        await self.connection.session.update(session=wanted)
         return await self.until("session.updated")
 
     async def write(self, text: str) -> None:
@@ -141,7 +142,9 @@ async def test_a_bad_event_is_an_error_and_the_session_goes_on(text_server: Serv
         assert (error.type, error.code, error.event_id) == ("invalid_request_error", "invalid_value", "mine")
         await conversation.connection.send_raw("not JSON")
         assert (await conversation.until("error")).error.code == "invalid_json"
-        await conversation.connection.session.update(session={"type": "realtime", "temperature": 1})  # type: ignore[arg-type]
+        await conversation.connection.send_raw(
+            '{"type": "session.update", "session": {"type": "realtime", "temperature": 1}}'
+        )
         error = (await conversation.until("error")).error
         assert (error.code, error.param) == ("unknown_parameter", "session.temperature")
         await conversation.connection.response.cancel()

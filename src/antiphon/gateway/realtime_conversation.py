@@ -344,6 +344,7 @@ class RealtimeConversation:
 
     def _give_up_turn(self) -> None:
         """Nobody asks for a response with the outputs: they become known in the next turn."""
+        self._is_cancelling = True
         self.session.interrupt()
         self.session.run(self._answer_calls)
 
@@ -398,10 +399,7 @@ class RealtimeConversation:
                 self._on_error(why, code)
             case s.Notice(text=why, code=code) if code == UNAVAILABLE:
                 self._voice_failed_s = asyncio.get_running_loop().time()
-                self._when_listening.clear()
                 self._on_error(why, UNAVAILABLE)
-                if self._response is not None and not self._response.turn:
-                    self._finish_failed()
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
         if not self._wants_audio(turn):
@@ -473,6 +471,8 @@ class RealtimeConversation:
                 self.session.run(action)
             # After the microphone is open.
             self.session.run(self._give_held)
+        elif state is s.State.IDLE and self._when_listening:
+            self.session.run(self.session.listen)
 
     def _on_complete(self, turn: int) -> None:
         """The whole answer has been sent. The client plays the rest of it."""
@@ -496,6 +496,10 @@ class RealtimeConversation:
     def _on_error(self, why: str, code: str) -> None:
         if self._response is not None:
             self._failure = {"type": "server_error", "code": code, "message": why}
+            if not self._response.turn:
+                # The session has refused to begin a turn.
+                self._when_listening.clear()
+                self._finish_failed()
         else:
             self._emit("error", error=shown_error("server_error", code, why))
 

@@ -1,6 +1,7 @@
 """One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -10,7 +11,7 @@ from antiphon.gateway.deps import GatewayDeps
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.closing import Close
+from antiphon.protocol.closing import INTERNAL, Close
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
@@ -21,16 +22,19 @@ from antiphon.session.runner import Observed
 from antiphon.session.state import Phase, SessionState
 from antiphon.session.tool_runner import charge_to
 from antiphon.sound_format import SAMPLE_BYTES
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import Message
+
+log = get_logger(__name__)
 
 OUTPUT_HZ: Final = 24_000
 """The rate at which both OpenAI and Gemini send speech."""
 
 
 class Listener(Protocol):
-    """What a session tells the endpoint. No method waits, and none raises."""
+    """What a session tells the endpoint. No method waits."""
 
     def on_message(self, message: s.ServerMessage) -> None: ...
 
@@ -49,7 +53,10 @@ class Listener(Protocol):
 
 
 class _Link:
-    """Decodes what the session sends, and brings its speech to the rate of the other protocol."""
+    """Decodes what the session sends, and brings its speech to the rate of the other protocol.
+
+    A fault of the endpoint closes its socket. It must not fail the session, which stores what was said.
+    """
 
     def __init__(self, listener: Listener) -> None:
         self.output_hz = OUTPUT_HZ
@@ -58,6 +65,22 @@ class _Link:
         self._resampler: Resampler | None = None
 
     def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
+        with self._guarded():
+            self._send(frame)
+
+    def observe(self, effect: Observed) -> None:
+        with self._guarded():
+            self._listener.on_effect(effect)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            log.exception("gateway_endpoint_failed")
+            self._listener.on_close(INTERNAL)
+
+    def _send(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
             speech = codec.decode_audio(frame)
             if speech.turn != self._turn or self._resampler is None:
@@ -132,7 +155,7 @@ class GatewaySession:
         account = Account(session=active.id, user=caller.user, address=address)
         runner = active.runner
         runner.charge(charge_to(deps.quota, account, deps.clock))
-        runner.observe = listener.on_effect
+        runner.observe = link.observe
         session = cls(deps, active, link, account)
         try:
             if opening.history:
@@ -250,6 +273,9 @@ class GatewaySession:
     def close(self, *, for_good: bool) -> None:
         """The client has left. Unless it left for good, its session waits for it to resume."""
         self._active.runner.observe = lambda effect: None
+        if for_good:
+            # What was said of an answer under way is stored.
+            self._active.runner.post(c.Interrupt())
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from antiphon.session import events as e
+from antiphon.session.state import BUSY
 from antiphon.tools.tool import Tool
 from antiphon.transcript import Message, UserMessage
 
@@ -50,7 +51,10 @@ def bring(runner: "Runner", messages: Sequence[Message]) -> None:
 
 
 async def respond(runner: "Runner") -> None:
-    """Has the model answer the conversation as it is, in a turn of its own."""
+    """Has the model answer the conversation as it is, in a turn of its own, as soon as no other is under way."""
+    runner.is_answer_wanted = runner.state.phase in BUSY
+    if runner.is_answer_wanted:
+        return
     last = runner.writer.transcript.messages[-1:]
     words = last[0].text if last and isinstance(last[0], UserMessage) else ""
     await runner.outcomes.respond(await runner.voice.begin_turn(), words, ())

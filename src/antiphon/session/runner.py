@@ -14,6 +14,7 @@ from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
+from antiphon.session import client_application
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.calls import CallLog
@@ -85,6 +86,8 @@ class Runner:
         self.is_behind = False
         """Whether the conversation has got turns, of other sessions, that the model has not been told."""
         self.application = ClientApplication()
+        self.is_answer_wanted = False
+        """Whether the client has asked for an answer to the conversation as it is, and a turn is under way."""
         self.has_new_context = False
         """Whether the model was connected with another prompt or with other tools."""
         self.observe: Callable[[Observed], None] = lambda seen: None
@@ -411,6 +414,7 @@ class Runner:
             if self.application.holds_answers:
                 # The turn is over for now. What the user says next is another one.
                 connection.interrupt(turn, "")
+                await self.step(live.TurnComplete(turn))
             else:
                 await self.outcomes.respond(turn, text, ())
         else:
@@ -520,6 +524,8 @@ class Runner:
         await self.outcomes.tell()
         if self.state.phase in RESTING:
             await self.step(e.QueueReady())
+        if self.is_answer_wanted:
+            await client_application.respond(self)
 
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""

@@ -12,11 +12,12 @@ from antiphon.gateway.realtime_conversation import RealtimeConversation
 from antiphon.gateway.realtime_events import RealtimeError, decode
 from antiphon.gateway.realtime_settings import AUDIO, TEXT, RealtimeSettings
 from antiphon.gateway.session import GatewaySession, Opening
+from antiphon.models.live import SpeechStarted
 from antiphon.protocol.closing import Close
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
-from tests.fakes.calls import ScriptedServers, Server
+from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.gateway import ANN, gateway_deps
 from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Use
@@ -203,6 +204,18 @@ async def test_speech_is_detected_committed_transcribed_and_answered(servers: Sc
     client.send("conversation.item.retrieve", item_id=heard["item_id"])
     item = client.last("conversation.item.retrieved")["item"]
     assert item["content"] == [{"type": "input_audio", "transcript": "What time is it?"}]
+
+
+async def test_speech_is_told_when_it_begins_and_a_noise_is_told_to_have_ended(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    assert client.types[1:] == ["input_audio_buffer.speech_started"]
+    client.conversation.on_effect(SpeechStarted("t2"))
+    assert client.types[2:] == ["input_audio_buffer.speech_stopped", "input_audio_buffer.speech_started"]
+    noise, speech = (event["item_id"] for event in client.every("input_audio_buffer.speech_started"))
+    assert noise != speech
+    assert client.last("input_audio_buffer.speech_stopped")["item_id"] == noise
 
 
 async def test_without_transcription_the_client_is_not_told_the_words(servers: ScriptedServers) -> None:
@@ -506,3 +519,51 @@ async def test_telephone_audio_is_taken_and_given(servers: ScriptedServers, form
     assert servers.voice.audio_ms == pytest.approx(1_200, abs=60)
     sent = sum(len(binascii.a2b_base64(event["delta"])) for event in client.every("response.output_audio.delta"))
     assert sent == pytest.approx(8_000, abs=100)
+
+
+async def test_a_response_that_is_asked_for_before_the_words_are_known_comes_after_them(
+    servers: ScriptedServers,
+) -> None:
+    server = servers.open(voice=[Hear("What time is it?"), Say("Noon.")], profile=WAITING)
+    detection = {"type": "server_vad", "create_response": False}
+    client = await Client.enter(server, audio={"input": {"turn_detection": detection}})
+    while "input_audio_buffer.committed" not in client.types:
+        await client.speak(0.02)
+    client.send("response.create")
+    await asyncio.sleep(3)
+    assert client.transcript == "Noon."
+
+
+async def test_a_user_who_is_blocked_gets_a_failed_response(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Never said."])
+    client = await Client.enter(server)
+    await server.database.blocks.block("ann", LoopClock().now_ms() + 60_000, "be nice")
+    response = await client.ask("Hi")
+    assert (response["status"], response["status_details"]["error"]["code"]) == ("failed", "blocked")
+
+
+async def test_no_speech_is_told_when_a_turn_is_given_up_for_lack_of_a_response(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.", audio_ms=500)]
+    )
+    client = await Client.enter(server, tools=[WEATHER])
+    await client.speak(0.2)
+    response = await client.ask("How is the weather in Oslo?")
+    output = {"type": "function_call_output", "call_id": response["output"][0]["call_id"], "output": "cold"}
+    client.send("conversation.item.create", item=output)
+    await asyncio.sleep(30)
+    assert client.conversation.session.state.turn is None
+    assert "input_audio_buffer.speech_started" not in client.types
+
+
+async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("One two three four.", audio_ms=4_000)])
+    client = await Client.enter(server)
+    client.write("Count")
+    client.send("response.create")
+    await asyncio.sleep(2.2)
+    client.conversation.end()
+    client.conversation.session.close(for_good=True)
+    await asyncio.sleep(1)
+    assert await stored(server, client) == ["Count", "One two"]
+    assert not server.hub.sessions
