@@ -14,6 +14,7 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     LiveModel,
+    OutputAudio,
     OutputText,
     SpeechStarted,
     ToolAnswer,
@@ -62,9 +63,11 @@ class Listener:
         self.model = model
         self.transcript = transcript or Transcript()
         self.events: list[LiveEvent] = []
-        """All but those of `speech`."""
+        """All but `speech` and `fillers`."""
         self.speech: list[SpeechStarted] = []
         """Apart from the others, since only some models tell it, and it may come to nothing."""
+        self.fillers: list[OutputAudio] = []
+        """Audio that fills the wait for an answer."""
         self.turn = ""
         """The id of the last turn that began."""
         self._answers = answers
@@ -77,7 +80,10 @@ class Listener:
 
     async def _read(self) -> None:
         async for event in self.model.events():
-            self.take(event)
+            if isinstance(event, OutputAudio) and event.is_filler:
+                self.fillers.append(event)
+            else:
+                self.take(event)
 
     def take(self, event: LiveEvent) -> None:
         if isinstance(event, SpeechStarted):

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from antiphon.transcript import Message
-from tests.fakes.realtime_answers import Call, End, Event, Output, Reply, Say, Stall, greet, message_of
+from tests.fakes.vendor_answers import Call, End, Event, Output, Reply, Say, Stall, greet, message_of
 
 HZ: Final = 24_000
 WORD_MS: Final = 400
@@ -233,7 +233,7 @@ class ServedSession:
             case "response.create":
                 await self.respond(event.get("response") or {})
             case "response.cancel":
-                if self.response is None:
+                if self.response is None or event.get("response_id") not in (None, self.response.id):
                     raise Refused("response_cancel_not_active", "Cancellation failed: no active response found")
                 await self.response.cancel("client_cancelled")
             case kind:
