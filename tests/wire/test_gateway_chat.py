@@ -13,7 +13,18 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.chat_server import Answer, ChatServer, End, call_delta, delta, event, refusal, stream, tokens, words
+from tests.fakes.chat_server import (
+    Answer,
+    End,
+    ScriptedChatServer,
+    call_delta,
+    delta,
+    event,
+    refusal,
+    stream,
+    tokens,
+    words,
+)
 from tests.fakes.toolbox import document, write_tool
 from tests.wire.served import UNLIMITED, Served, add_token, make_known, serve
 from tests.wire.test_confirmation import DECLINED, DONE, QUESTION, WISH, write_garden
@@ -137,7 +148,7 @@ async def client(served: Served) -> AsyncIterator[AsyncOpenAI]:
 class Upstream:
     """A server whose text model answers as a test tells it."""
 
-    def __init__(self, served: Served, model: ChatServer, client: AsyncOpenAI, folder: Path) -> None:
+    def __init__(self, served: Served, model: ScriptedChatServer, client: AsyncOpenAI, folder: Path) -> None:
         self.served = served
         self.model = model
         self.client = client
@@ -146,18 +157,13 @@ class Upstream:
 
 @pytest.fixture
 async def upstream(tmp_path: Path) -> AsyncIterator[Upstream]:
-    script: list[Answer] = []
-    async with ChatServer(lambda request: script.pop(0)) as model:
-        model.script = script  # type: ignore[attr-defined]
-        write_bell(tmp_path)
-        write_garden(tmp_path)
-        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m", "local_first": False}) as served:
+    write_bell(tmp_path)
+    write_garden(tmp_path)
+    async with ScriptedChatServer() as model:
+        settings = {"text": f"openai:{model.url}#m", "local_first": False}
+        with serve(tmp_path, limits=UNLIMITED, model=settings) as served:
             async with client_of(served) as client:
                 yield Upstream(served, model, client, tmp_path)
-
-
-def will_answer(upstream: Upstream, *answers: Answer) -> None:
-    upstream.model.script.extend(answers)  # type: ignore[attr-defined]
 
 
 def rung(upstream: Upstream) -> int:
@@ -196,7 +202,7 @@ async def test_the_stream_is_events_that_end_with_done(served: Served) -> None:
 
 
 async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools(upstream: Upstream) -> None:
-    will_answer(upstream, words("It is off."))
+    upstream.model.will_answer(words("It is off."))
     history: Messages = [
         {"role": "system", "content": "Speak like a pirate."},
         {"role": "developer", "content": [{"type": "text", "text": "Be short."}]},
@@ -213,7 +219,7 @@ async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools
         user("Is it off?"),
     ]
     assert await say(upstream.client, history, tools=[LIGHT], temperature=0.1, max_tokens=50) == "It is off. "
-    [request] = upstream.model.requests
+    [request] = upstream.model.asked
     system, *rest = request.messages
     assert "Speak like a pirate.\n\nBe short." in system["content"]
     assert [message["role"] for message in rest] == ["user", "assistant", "tool", "assistant", "user"]
@@ -225,15 +231,15 @@ async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools
 
 
 async def test_no_tool_is_offered_with_the_choice_none(upstream: Upstream) -> None:
-    will_answer(upstream, words("Hello."))
+    upstream.model.will_answer(words("Hello."))
     await say(upstream.client, [user("hello")], tools=[LIGHT], tool_choice="none")
-    assert not upstream.model.requests[0].body.get("tools")
+    assert not upstream.model.asked[0].body.get("tools")
 
 
 async def test_tokens_of_all_messages_of_an_answer_are_added_up(upstream: Upstream) -> None:
     ring = calling(("ring_bell", {}))
-    will_answer(upstream, Answer((*ring.pieces[:-1], event(tokens(100, 5)), ring.pieces[-1])))
-    will_answer(upstream, stream(delta(content="Done."), delta("stop"), tokens(120, 2)))
+    upstream.model.will_answer(Answer((*ring.pieces[:-1], event(tokens(100, 5)), ring.pieces[-1])))
+    upstream.model.will_answer(stream(delta(content="Done."), delta("stop"), tokens(120, 2)))
     answer = await ask(upstream.client, [user("ring")])
     assert answer.usage is not None
     used = answer.usage
@@ -242,7 +248,7 @@ async def test_tokens_of_all_messages_of_an_answer_are_added_up(upstream: Upstre
 
 @pytest.mark.parametrize("is_wanted", [True, False])
 async def test_a_stream_tells_its_tokens_only_if_asked(upstream: Upstream, is_wanted: bool) -> None:
-    will_answer(upstream, stream(delta(content="Hi."), delta("stop"), tokens(7, 2)))
+    upstream.model.will_answer(stream(delta(content="Hi."), delta("stop"), tokens(7, 2)))
     options = {"stream_options": {"include_usage": True}} if is_wanted else {}
     chunks = await chunks_of(upstream.client, [user("hi")], **options)
     told = [chunk.usage.total_tokens for chunk in chunks if chunk.usage is not None]
@@ -254,7 +260,7 @@ async def test_a_stream_tells_its_tokens_only_if_asked(upstream: Upstream, is_wa
 
 
 async def test_a_client_runs_its_own_tool_and_gets_the_answer(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True})), words("It is on."))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True})), words("It is on."))
     messages: Messages = [user("Turn the light on.")]
     first = (await ask(upstream.client, messages, tools=[LIGHT])).choices[0]
     assert first.finish_reason == "tool_calls"
@@ -265,11 +271,11 @@ async def test_a_client_runs_its_own_tool_and_gets_the_answer(upstream: Upstream
     messages.append(first.message.model_dump(exclude_none=True))
     messages.append({"role": "tool", "tool_call_id": made.id, "content": '{"is_on": true}'})
     assert await say(upstream.client, messages, tools=[LIGHT]) == "It is on. "
-    assert upstream.model.requests[1].messages[-1]["content"] == '{"is_on":true}'
+    assert upstream.model.asked[1].messages[-1]["content"] == '{"is_on":true}'
 
 
 async def test_streamed_calls_have_their_names_once_and_their_arguments_after(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})))
     chunks = await chunks_of(upstream.client, [user("Blink.")], tools=[LIGHT])
     pieces = [call for chunk in chunks for choice in chunk.choices for call in choice.delta.tool_calls or ()]
     named = [(piece.index, piece.function.name) for piece in pieces if piece.function and piece.function.name]
@@ -281,7 +287,7 @@ async def test_streamed_calls_have_their_names_once_and_their_arguments_after(up
 
 
 async def test_the_sdks_own_accumulator_understands_the_stream(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True})))
     async with upstream.client.chat.completions.stream(
         model="antiphon",
         messages=[{"role": "user", "content": "On."}],
@@ -293,27 +299,27 @@ async def test_the_sdks_own_accumulator_understands_the_stream(upstream: Upstrea
 
 
 async def test_of_a_message_with_calls_of_both_only_the_clients_are_made(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {}), ("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("ring_bell", {}), ("set_light", {"is_on": True})))
     answer = await ask(upstream.client, [user("Ring and turn it on.")], tools=[LIGHT])
     made = [call.function.name for call in answer.choices[0].message.tool_calls or [] if call.type == "function"]
     assert (made, rung(upstream)) == (["set_light"], 0)
 
 
 async def test_a_call_repeated_after_the_clients_results_is_not_run_again(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {})), calling(("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("ring_bell", {})), calling(("set_light", {"is_on": True})))
     messages: Messages = [user("Ring, then turn it on.")]
     first = (await ask(upstream.client, messages, tools=[LIGHT])).choices[0].message
     [made] = first.tool_calls or []
     messages.append(first.model_dump(exclude_none=True))
     messages.append({"role": "tool", "tool_call_id": made.id, "content": "on"})
-    will_answer(upstream, calling(("ring_bell", {}), prefix="another-call"), words("Both done."))
+    upstream.model.will_answer(calling(("ring_bell", {}), prefix="another-call"), words("Both done."))
     assert await say(upstream.client, messages, tools=[LIGHT]) == "Both done. "
     assert rung(upstream) == 1
 
 
 async def test_the_same_words_in_another_conversation_run_a_tool_again(upstream: Upstream) -> None:
     for _ in range(2):
-        will_answer(upstream, calling(("ring_bell", {})), words("Ding."))
+        upstream.model.will_answer(calling(("ring_bell", {})), words("Ding."))
         await say(upstream.client, [user("Ring.")])
     assert rung(upstream) == 2
 
@@ -386,19 +392,19 @@ async def test_a_yes_of_another_user_decides_nothing(
 
 
 async def test_a_model_that_asks_in_other_words_does_not_hide_what_a_yes_would_run(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("water_plants", {"place": "garden"})), words("May I?"))
+    upstream.model.will_answer(calling(("water_plants", {"place": "garden"})), words("May I?"))
     assert await say(upstream.client, [user("do it")]) == f"May I? \n\n{QUESTION}"
 
 
 async def test_a_model_that_repeats_a_declined_call_is_refused(upstream: Upstream) -> None:
     water = ("water_plants", {"place": "garden"})
-    will_answer(upstream, calling(water), words(QUESTION))
+    upstream.model.will_answer(calling(water), words(QUESTION))
     messages = [user(WISH)]
     await say(upstream.client, messages)
     messages.append(user("no"))
-    will_answer(upstream, calling(water, prefix="another-call"), words("All right."))
+    upstream.model.will_answer(calling(water, prefix="another-call"), words("All right."))
     assert await say(upstream.client, messages) == "All right. "
-    assert "declined" in upstream.model.requests[-1].messages[-1]["content"]
+    assert "declined" in upstream.model.asked[-1].messages[-1]["content"]
     assert not (upstream.folder / "tools" / "water_plants" / "watered").exists()
 
 
@@ -534,22 +540,22 @@ async def test_too_many_requests_are_refused_with_the_time_to_wait(tmp_path: Pat
 
 
 async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:
-    will_answer(upstream, refusal(401, {"error": {"message": "no"}}))
+    upstream.model.will_answer(refusal(401, {"error": {"message": "no"}}))
     with pytest.raises(openai.InternalServerError) as caught:
         await chunks_of(upstream.client, [user("hi")])
     assert (caught.value.status_code, caught.value.code) == (502, "model_failed")
 
 
 async def test_a_failure_after_a_tool_has_run_is_not_retried_by_the_sdk(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {})), *[stream(delta(content="So"), done=False, end=End.CUT)] * 4)
+    upstream.model.will_answer(calling(("ring_bell", {})), *[stream(delta(content="So"), done=False, end=End.CUT)] * 4)
     with pytest.raises(openai.InternalServerError):
         await ask(upstream.client.with_options(max_retries=2), [user("ring")])
     assert rung(upstream) == 1
-    assert len(upstream.model.requests) == 2
+    assert len(upstream.model.asked) == 2
 
 
 async def test_a_failure_in_mid_stream_is_an_error_of_the_sdk(upstream: Upstream) -> None:
-    will_answer(upstream, stream(delta(content="So "), done=False, end=End.CUT))
+    upstream.model.will_answer(stream(delta(content="So "), done=False, end=End.CUT))
     said: list[str | None] = []
 
     def listen() -> None:
@@ -567,7 +573,7 @@ async def test_a_failure_in_mid_stream_is_an_error_of_the_sdk(upstream: Upstream
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_a_client_that_goes_away_cancels_its_answer(upstream: Upstream, is_streamed: bool) -> None:
-    will_answer(upstream, stream(delta(content="So "), done=False, end=End.STALL))
+    upstream.model.will_answer(stream(delta(content="So "), done=False, end=End.STALL))
     body = {"model": "antiphon", "messages": [user("hi")], "stream": is_streamed}
     async with httpx2.AsyncClient() as client:
         asking = asyncio.create_task(client.post(f"{upstream.served.http}/v1/chat/completions", json=body))
