@@ -124,6 +124,9 @@ class GeminiConversation:
     def take(self, message: gm.ClientMessage) -> None:
         self.session.note_message()
         if not self._is_within(Kind.MESSAGE, 1):
+            if message.realtime_input is None:
+                # Losing it would leave the client waiting for what it has asked for.
+                raise gm.GeminiError(QUOTA, gm.FAILED)
             return
         if message.setup is not None:
             raise gm.GeminiError("setup must be the first message and only the first.")
@@ -137,7 +140,8 @@ class GeminiConversation:
             self._take_update(message.context_update)
 
     def _is_within(self, kind: Kind, amount: float) -> bool:
-        """Whether the quota allows it. This protocol cannot tell a client to slow down, except by closing."""
+        """Whether the quota allows it. The protocol has no way to tell a client to slow down: audio is dropped, and a
+        client that goes on like this is closed."""
         if self.session.wait_s(kind, amount) == 0:
             return True
         self._refused += 1

@@ -194,6 +194,14 @@ async def test_a_client_that_floods_is_closed(servers: ScriptedServers) -> None:
     assert talk.closed.code == 1011
 
 
+async def test_a_question_over_the_quota_is_not_lost_in_silence(servers: ScriptedServers) -> None:
+    talk = await begin(servers.open(text=[]), Quota({Kind.MESSAGE: Limit(session=Rate(per_s=1, burst=1))}))
+    talk.give(realtimeInput={})
+    with pytest.raises(gm.GeminiError, match="Resource has been exhausted") as caught:
+        talk.ask("hi")
+    assert caught.value.close.code == 1011
+
+
 async def test_a_silent_client_is_told_nothing(servers: ScriptedServers) -> None:
     talk = await begin(servers.open(voice=[Hear("Hi?"), Say("Ho.")]), **SPOKEN)
     await talk.speak(200)
