@@ -15,21 +15,22 @@ from typing import Any, Final
 from antiphon.gateway import realtime_events as ev
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
-from antiphon.gateway.realtime_input import InputAudio, PendingInput
+from antiphon.gateway.realtime_input import InputAudio, PendingInput, padded
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
     TURN_DETECTED,
     Item,
     Items,
     ResponseWriter,
-    Status,
     make_item,
     new_id,
 )
+from antiphon.gateway.realtime_responses import Responses
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
 from antiphon.gateway.realtime_speech import UserSpeech
 from antiphon.gateway.session import GatewaySession
 from antiphon.models.live import SpeechStarted, Usage
+from antiphon.prompts.composer import MAX_CLIENT_INSTRUCTIONS_CHARS
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
@@ -74,20 +75,20 @@ class RealtimeConversation:
         self._items = Items(emit)
         self._notes: list[str] = []
         """The texts of system items, which become part of the instructions."""
-        self._response: ResponseWriter | None = None
-        self._last: ResponseWriter | None = None
-        """The newest response that is over."""
         self._input = InputAudio()
         self._pending = PendingInput()
         self._speech = UserSpeech(emit, self._items, self._input)
         self._fed: Item | None = None
         """The item of a manual turn that is being given to the session."""
         self._calls = FunctionCalls(lambda call: self._writer().add_call(call), self._end_with_calls)
+        self._responses = Responses(
+            emit,
+            self._items,
+            conversation_id=lambda: f"conv_{self.session.conversation_id}",
+            has_calls=lambda: self._calls.are_pending,
+        )
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._when_listening: list[Callable[[], None]] = []
-        self._is_cancelling = False
-        self._was_interrupted = False
-        self._failure: dict[str, Any] | None = None
         self._speaking_since_s = 0.0
         self._voice_failed_s = -VOICE_RETRY_S
 
@@ -139,6 +140,7 @@ class RealtimeConversation:
                 "invalid_value",
                 param="session.audio.input.turn_detection.create_response",
             )
+        self._check_instructions(new)
         try:
             tools = None
             if new.tools != old.tools:
@@ -206,9 +208,9 @@ class RealtimeConversation:
             self._input.clear()
             self.session.post(c.StopListening())
             return
+        self._pending.check_room(self._input.kept_s)
         pcm, hz = self._input.take()
-        item = self._speech.commit()
-        self._pending.add_audio(item, pcm, hz)
+        self._pending.add_audio(self._speech.commit(), pcm, hz)
 
     def _is_voice_down(self) -> bool:
         return asyncio.get_running_loop().time() - self._voice_failed_s < VOICE_RETRY_S
@@ -223,8 +225,7 @@ class RealtimeConversation:
             case ev.FunctionCallItem():
                 item = self._pending.add_call(given)
             case ev.MessageItem(role="system"):
-                self._notes.append(given.text)
-                self.session.configure(self._application(self._settings))
+                self._add_note(given.text)
                 item = make_item("message", id=given.id, role="system", content=_shown_content(given))
             case ev.MessageItem():
                 if any(part.type == "input_image" for part in given.content):
@@ -235,6 +236,20 @@ class RealtimeConversation:
                 codec = CODECS[self._settings.input_format]
                 self._pending.add_message(given, item, codec)
         self._items.add(item, after=after)
+
+    def _add_note(self, text: str) -> None:
+        """A system item becomes part of the instructions."""
+        self._check_instructions(self._settings, text)
+        self._notes.append(text)
+        self.session.configure(self._application(self._settings))
+
+    def _check_instructions(self, settings: RealtimeSettings, *more: str) -> None:
+        if sum(map(len, (settings.instructions, *self._notes, *more))) > MAX_CLIENT_INSTRUCTIONS_CHARS:
+            raise ev.RealtimeError(
+                f"The instructions and system items have more than {MAX_CLIENT_INSTRUCTIONS_CHARS} characters in all.",
+                "invalid_value",
+                param="instructions",
+            )
 
     def _take_output(self, call_id: str, output: str) -> None:
         if self._pending.add_output(call_id, parse_output(output)):
@@ -263,7 +278,7 @@ class RealtimeConversation:
             raise ev.RealtimeError(message, "invalid_value", param="audio_end_ms")
         turn = self.session.state.turn
         if turn is not None and turn.number == item.turn and turn.pieces:
-            self._is_cancelling = True
+            self._responses.is_cancelled = True
             self.session.interrupt(item.before_ms + event.audio_end_ms)
         else:
             self.session.cut_answer(item.turn, item.heard_until(event.audio_end_ms))
@@ -281,25 +296,26 @@ class RealtimeConversation:
         settings = self._settings.for_response(asked)
         if settings.modality == AUDIO and not self._deps.hub.has_voice:
             raise ev.RealtimeError(NO_VOICE, "invalid_value", param="response.output_modalities")
-        if self._response is not None and self._response.is_unasked and self._calls.are_pending:
-            self._response.is_unasked = False
+        active = self._responses.active
+        if active is not None and active.is_unasked and self._calls.are_pending:
+            active.is_unasked = False
             self._answer_calls()
             return
-        if self._response is not None:
+        if active is not None:
             raise ev.RealtimeError(
                 "Conversation already has an active response. Wait for 'response.done', or cancel it.",
                 "conversation_already_has_active_response",
             )
         if self._application(settings) != self.session.application:
             self.session.configure(self._application(settings))
-        self._begin_response(settings, asked.metadata if asked is not None else None)
+        self._responses.begin(settings, metadata=asked.metadata if asked is not None else None)
         if self._calls.are_pending:
             self._answer_calls()
             return
         self._fed, pcm, hz, text = self._give_pending()
         action: Callable[[], None]
         if self._fed is not None:
-            action = partial(self._feed, pcm, hz)
+            action = partial(self.session.hear_turn, padded(pcm, hz), hz)
         elif text:
             action = partial(self.session.say, text)
         else:
@@ -331,12 +347,6 @@ class RealtimeConversation:
         self._when_listening.append(action)
         self.session.run(self.session.listen)
 
-    def _feed(self, pcm: bytes, hz: int) -> None:
-        """Gives the session a whole turn of speech, which ends with the audio."""
-        for piece in self._input.padded(pcm, hz):
-            self.session.hear(piece, hz)
-        self.session.post(c.StopListening())
-
     def _answer_calls(self) -> None:
         """The model goes on with the outputs of its calls."""
         self._stop_timer("held")
@@ -344,20 +354,20 @@ class RealtimeConversation:
 
     def _give_up_turn(self) -> None:
         """Nobody asks for a response with the outputs: they become known in the next turn."""
-        self._is_cancelling = True
+        self._responses.is_cancelled = True
         self.session.interrupt()
         self.session.run(self._answer_calls)
 
     def _cancel(self, response_id: str | None) -> None:
-        response = self._response
+        response = self._responses.active
         if response is None or response_id not in (None, response.id):
             raise ev.RealtimeError("Cancellation failed: no active response found.", "response_cancel_not_active")
-        self._is_cancelling = True
         if response.turn:
+            self._responses.is_cancelled = True
             self.session.interrupt()
         else:
             self._when_listening.clear()
-            self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED)
+            self._responses.cancel(CLIENT_CANCELLED)
 
     # What the session tells.
 
@@ -368,20 +378,20 @@ class RealtimeConversation:
             case fx.BeginTurn():
                 self._on_turn(effect)
             case fx.InterruptModel():
-                self._was_interrupted = True
-            case fx.SendAudio(number=number, pcm=pcm, text=text) if self._wants_audio(number):
+                self._responses.was_interrupted = True
+            case fx.SendAudio(number=number, pcm=pcm, text=text) if not self._responses.is_over(number):
                 self._writer().note_piece(text, speech_ms(pcm))
             case fx.RunTools(calls=calls):
                 self._calls.expect(calls)
-            case Usage(input_tokens=received, output_tokens=sent) if self._response is not None:
-                before = self._response.usage or Usage(effect.turn, 0, 0)
-                self._response.usage = Usage(effect.turn, before.input_tokens + received, before.output_tokens + sent)
+            case Usage():
+                self._responses.add_usage(effect)
 
     def on_message(self, message: s.ServerMessage) -> None:
         match message:
             case s.StateChanged(state=s.State.PROCESSING):
-                if self._response is not None and not self._response.turn:
-                    self._response.turn = self._turn_number
+                active = self._responses.active
+                if active is not None and not active.turn:
+                    active.turn = self._turn_number
             case s.StateChanged(state=s.State.LISTENING | s.State.IDLE | s.State.INTERRUPTED as state):
                 self._on_rest(state)
             case s.Transcript(is_final=True, text=text, turn=int(turn)):
@@ -402,17 +412,13 @@ class RealtimeConversation:
                 self._on_error(why, UNAVAILABLE)
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
-        if not self._wants_audio(turn):
+        if self._responses.is_over(turn):
             return
         writer = self._writer()
         if not writer.audio_ms:
+            # The client begins to play it now.
             self._speaking_since_s = asyncio.get_running_loop().time()
         writer.add_audio(pcm)
-
-    def _wants_audio(self, turn: int) -> bool:
-        """Whether the answer to this turn is not over for the client."""
-        is_over = self._response is None and self._last is not None and self._last.turn == turn
-        return not is_over or self._calls.are_pending
 
     def on_close(self, close: Close) -> None:
         self._close(close)
@@ -426,24 +432,22 @@ class RealtimeConversation:
     def _on_turn(self, begun: fx.BeginTurn) -> None:
         self._stop_timer("held")
         self._calls.begin_turn()
-        self._was_interrupted = self._is_cancelling = False
+        self._responses.begin_turn()
         if not begun.spoken:
             return
         item, self._fed = self._fed, None
-        if item is None and self._response is not None:
-            # The user spoke before anything of the answer was heard.
-            self._start_speech()
-            self._finish(Status.CANCELLED, reason=TURN_DETECTED)
         if item is None:
             self._start_speech()
+            # An answer of which nothing was heard yet is given up.
+            self._responses.cancel(TURN_DETECTED)
             item = self._speech.commit(begun.continues)
             if self._pending.has_any:
                 self.session.run(self._bring_all)
         self._speech.assign(item, begun.turn, self._turn_number)
-        if self._response is not None:
-            self._response.turn = item.turn
+        if self._responses.active is not None:
+            self._responses.active.turn = item.turn
         elif self._settings.creates_responses:
-            self._begin_response(self._settings).turn = item.turn
+            self._responses.begin(self._settings, turn=item.turn)
 
     def _bring_all(self) -> None:
         self.session.bring(self._pending.take_all())
@@ -453,18 +457,11 @@ class RealtimeConversation:
             self._speech.start(turn)
 
     def _on_rest(self, state: s.State) -> None:
-        interrupted, self._was_interrupted = self._was_interrupted, False
-        cancelled, self._is_cancelling = self._is_cancelling, False
-        response = self._response
-        if interrupted and not cancelled and self._failure is None and state is not s.State.IDLE:
+        if self._responses.is_interrupted_by_user and state is not s.State.IDLE:
+            # Clients stop playing at this, so it comes before the end of the response.
             self._start_speech()
-        if response is not None and response.turn:
-            if self._failure is not None:
-                self._finish_failed()
-            elif interrupted:
-                self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED if cancelled else TURN_DETECTED)
-            else:
-                self._finish(Status.COMPLETED)
+        self._responses.rest()
+        self._restore_application()
         if state is s.State.LISTENING:
             actions, self._when_listening = self._when_listening, []
             for action in actions:
@@ -476,13 +473,12 @@ class RealtimeConversation:
 
     def _on_complete(self, turn: int) -> None:
         """The whole answer has been sent. The client plays the rest of it."""
-        if self._response is None:
+        active = self._responses.active
+        if active is None:
             return
-        spoken_s = self._response.audio_ms / 1000
-        if self._failure is not None:
-            self._finish_failed()
-        else:
-            self._finish(Status.COMPLETED)
+        spoken_s = active.audio_ms / 1000
+        self._responses.complete()
+        self._restore_application()
         # Speech that nothing has come of was a noise.
         self._speech.stop()
         left_s = self._speaking_since_s + spoken_s - asyncio.get_running_loop().time()
@@ -494,58 +490,33 @@ class RealtimeConversation:
             self.session.assume_played()
 
     def _on_error(self, why: str, code: str) -> None:
-        if self._response is not None:
-            self._failure = {"type": "server_error", "code": code, "message": why}
-            if not self._response.turn:
-                # The session has refused to begin a turn.
-                self._when_listening.clear()
-                self._finish_failed()
-        else:
+        active = self._responses.active
+        if active is None:
             self._emit("error", error=shown_error("server_error", code, why))
-
-    # The response under way.
-
-    def _begin_response(self, settings: RealtimeSettings, metadata: Any = None) -> ResponseWriter:
-        self._failure = None
-        self._response = ResponseWriter(
-            emit=self._emit,
-            items=self._items,
-            settings=settings,
-            conversation_id=f"conv_{self.session.conversation_id}",
-            metadata=metadata,
-        )
-        if self._calls.are_pending and self._last is not None:
-            # It goes on with the turn of the calls.
-            last = self._last
-            self._response.turn = last.turn
-            self._response.before_ms, self._response.before_text = last.before_ms, last.before_text
-        self._response.start()
-        return self._response
+            return
+        self._responses.failure = {"type": "server_error", "code": code, "message": why}
+        if not active.turn:
+            # The session has refused to begin a turn.
+            self._when_listening.clear()
+            self._responses.complete()
 
     def _writer(self) -> ResponseWriter:
         """The response under way. The session may begin one by itself: a greeting, or the outcome of a call."""
-        if self._response is not None:
-            return self._response
-        response = self._begin_response(self._settings)
-        response.is_unasked, response.turn = True, self._turn_number
+        if self._responses.active is not None:
+            return self._responses.active
+        response = self._responses.begin(self._settings, turn=self._turn_number)
+        response.is_unasked = True
         return response
 
-    def _finish(self, status: Status, *, reason: str | None = None, error: dict[str, Any] | None = None) -> None:
-        response, self._response = self._response, None
-        assert response is not None
-        self._last, self._failure = response, None
-        response.finish(status, reason=reason, error=error)
-        if not self._calls.are_pending and self._application(self._settings) != self.session.application:
-            # The instructions of this response do not hold for the next.
-            self.session.configure(self._application(self._settings))
+    def _restore_application(self) -> None:
+        """The instructions of one response do not hold for the next."""
+        application = self._application(self._settings)
+        if application != self.session.application:
+            self.session.configure(application)
 
     def _end_with_calls(self) -> None:
         """The client has got all calls of the model's message: the response is over."""
-        if self._response is not None:
-            self._finish(Status.COMPLETED)
-
-    def _finish_failed(self) -> None:
-        self._finish(Status.FAILED, error=self._failure)
+        self._responses.complete()
 
     def _shown_session(self) -> dict[str, Any]:
         return self._settings.shown(id=self._id, expires_at=self._expires_at)

@@ -9,6 +9,7 @@ from antiphon.gateway.realtime_events import FunctionCallItem, MessageItem, Real
 from antiphon.gateway.realtime_items import Item, make_item, new_id
 from antiphon.gateway.realtime_settings import Codec
 from antiphon.gateway.session import audio_s
+from antiphon.protocol.limits import MAX_TEXT
 from antiphon.sound_format import SAMPLE_BYTES
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 
@@ -18,6 +19,8 @@ MAX_BUFFER_S: Final = 300.0
 MAX_HELD_S: Final = 30.0
 """How much speech waits until the session listens: its voice is being connected, or a response may not be
 interrupted."""
+MAX_PENDING: Final = 500
+"""How many items may wait for a response."""
 PADDING_MS: Final = 400
 """The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
 FEED_MS: Final = 100
@@ -65,6 +68,11 @@ class InputAudio:
         self._since_clear_s += length_s
         self.now_ms = int(self._heard_s * 1000)
 
+    @property
+    def kept_s(self) -> float:
+        """How much audio waits to be committed."""
+        return audio_s(self._kept, self._hz) if self._kept else 0.0
+
     def check_length(self) -> None:
         if self._since_clear_s * 1000 < MIN_COMMIT_MS:
             raise RealtimeError(
@@ -95,13 +103,6 @@ class InputAudio:
         held, self._held, self._held_s = self._held, [], 0.0
         return held
 
-    def padded(self, pcm: bytes, hz: int) -> Iterator[bytes]:
-        """Yields a committed turn in short pieces, between silences."""
-        silence = b"\0" * (SAMPLE_BYTES * hz * PADDING_MS // 1000)
-        whole = silence + pcm + silence
-        step = SAMPLE_BYTES * hz * FEED_MS // 1000
-        yield from (whole[at : at + step] for at in range(0, len(whole), step))
-
     @property
     def is_speech(self) -> bool:
         return self._speech_item is not None
@@ -118,6 +119,14 @@ class InputAudio:
         self.spoken_s = max(0, self.now_ms - self.speech_ms) / 1000
         self._last_end_ms = self.now_ms
         return id
+
+
+def padded(pcm: bytes, hz: int) -> Iterator[bytes]:
+    """Yields a committed turn in short pieces, between silences."""
+    silence = b"\0" * (SAMPLE_BYTES * hz * PADDING_MS // 1000)
+    whole = silence + pcm + silence
+    step = SAMPLE_BYTES * hz * FEED_MS // 1000
+    yield from (whole[at : at + step] for at in range(0, len(whole), step))
 
 
 class PendingInput:
@@ -139,14 +148,35 @@ class PendingInput:
         return any(not isinstance(message, UserMessage) and not pcm for _, message, pcm, _ in self._entries)
 
     def add_message(self, given: MessageItem, item: Item, codec: Codec) -> None:
+        """Raises `RealtimeError`, as the other methods that add something do, if too much waits already."""
+        if len(given.text) > MAX_TEXT:
+            raise RealtimeError(
+                f"The item has more than {MAX_TEXT} characters. Split it.", "invalid_value", param="item.content"
+            )
         if given.audio and given.role == "user":
             self.add_audio(item, codec.decode(given.audio), codec.hz)
             return
         made = UserMessage if given.role == "user" else AssistantMessage
-        self._entries.append((item, made(given.text), b"", 0))
+        self._add(item, made(given.text))
+
+    def check_room(self, length_s: float) -> None:
+        """Raises `RealtimeError` if this much audio is too much beside what waits."""
+        waiting_s = sum(audio_s(pcm, hz) for _, _, pcm, hz in self._entries if pcm)
+        if waiting_s + length_s > MAX_BUFFER_S:
+            raise RealtimeError(
+                f"More than {MAX_BUFFER_S:.0f} s of audio wait for a response. Create one.", "input_audio_buffer_full"
+            )
 
     def add_audio(self, item: Item, pcm: bytes, hz: int) -> None:
-        self._entries.append((item, None, pcm, hz))
+        self.check_room(audio_s(pcm, hz))
+        self._add(item, None, pcm, hz)
+
+    def _add(self, item: Item, message: Message | None, pcm: bytes = b"", hz: int = 0) -> None:
+        if len(self._entries) >= MAX_PENDING:
+            raise RealtimeError(
+                f"{MAX_PENDING} items wait for a response. Create one before you add more.", "too_many_items"
+            )
+        self._entries.append((item, message, pcm, hz))
 
     def add_call(self, given: FunctionCallItem) -> Item:
         """Adds an earlier call, whose output the client is about to add, too."""
@@ -157,7 +187,7 @@ class PendingInput:
             raise RealtimeError("The arguments are not JSON.", "invalid_value", param="item.arguments") from None
         item = make_item("function_call", id=given.id, name=given.name, call_id=call_id, arguments=given.arguments)
         self._calls[call_id] = given.name
-        self._entries.append((item, AssistantMessage("", (CallMade(call_id, given.name, args),)), b"", 0))
+        self._add(item, AssistantMessage("", (CallMade(call_id, given.name, args),)))
         return item
 
     def add_output(self, call_id: str, output: Any) -> bool:
@@ -165,7 +195,7 @@ class PendingInput:
         name = self._calls.pop(call_id, None)
         if name is None:
             return False
-        self._entries.append((make_item("function_call_output"), ToolMessage(call_id, name, output), b"", 0))
+        self._add(make_item("function_call_output"), ToolMessage(call_id, name, output))
         return True
 
     def remove(self, item_id: str) -> bool:

@@ -1,6 +1,7 @@
 """One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -270,12 +271,23 @@ class GatewaySession:
         if resampled:
             self._active.runner.hear(resampled, playing=playing)
 
+    def hear_turn(self, pieces: Iterable[bytes], hz: int) -> None:
+        """Takes a whole turn of the user, which ends with the audio. The session must be listening."""
+
+        async def work() -> None:
+            for piece in pieces:
+                self.hear(piece, hz)
+                # Minutes of audio must not block the loop.
+                await asyncio.sleep(0)
+            self._active.runner.post(c.StopListening())
+
+        self._active.runner.post(work)
+
     def close(self, *, for_good: bool) -> None:
         """The client has left. Unless it left for good, its session waits for it to resume."""
         self._active.runner.observe = lambda effect: None
         if for_good:
-            # What was said of an answer under way is stored.
-            self._active.runner.post(c.Interrupt())
+            self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from antiphon.protocol import client_messages as c
 from antiphon.session import events as e
 from antiphon.session.state import BUSY
 from antiphon.tools.tool import Tool
@@ -63,6 +64,13 @@ async def respond(runner: "Runner") -> None:
 async def assume_played(runner: "Runner") -> None:
     """The answer counts as played, since the client does not report playback."""
     await runner.step(e.PlaybackAssumed())
+
+
+async def leave(runner: "Runner") -> None:
+    """The client leaves for good. A complete answer counts as played; of another one, what was said is stored."""
+    await assume_played(runner)
+    if runner.state.phase in BUSY:
+        await runner.step(c.Interrupt())
 
 
 async def cut_answer(runner: "Runner", number: int, heard: str) -> None:

@@ -20,7 +20,7 @@ from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.gateway import ANN, gateway_deps
-from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Use
+from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Stall, Use
 
 WEATHER = {
     "type": "function",
@@ -74,6 +74,10 @@ class Client:
         self.send("response.create")
         await asyncio.sleep(seconds)
         return self.last_response
+
+    async def ask_again(self) -> None:
+        self.send("response.create")
+        await asyncio.sleep(5)
 
     async def speak(self, seconds: float) -> None:
         for _ in range(round(seconds * 50)):
@@ -556,8 +560,15 @@ async def test_no_speech_is_told_when_a_turn_is_given_up_for_lack_of_a_response(
     assert "input_audio_buffer.speech_started" not in client.types
 
 
-async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedServers) -> None:
-    server = servers.open(voice=[Say("One two three four.", audio_ms=4_000)])
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (Say("One two three four.", audio_ms=4_000), "One two three four."),
+        (Say("One two, three four.", audio_ms=4_000, goes_on=True), "One two"),
+    ],
+)
+async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedServers, answer: Say, kept: str) -> None:
+    server = servers.open(voice=[answer, Stall()])
     client = await Client.enter(server)
     client.write("Count")
     client.send("response.create")
@@ -565,5 +576,32 @@ async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedS
     client.conversation.end()
     client.conversation.session.close(for_good=True)
     await asyncio.sleep(1)
-    assert await stored(server, client) == ["Count", "One two"]
+    assert (await stored(server, client))[1].rstrip(",") == kept
     assert not server.hub.sessions
+
+
+async def test_more_items_than_a_response_can_use_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=["Yes."]))
+    for _ in range(500):
+        client.write("again")
+    assert refusal(client.write, "once more").error_code == "too_many_items"
+    await client.ask_again()
+    assert client.transcript == "Yes."
+
+
+async def test_system_items_beyond_the_limit_of_instructions_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=[]))
+    client.write("x" * 8_000, role="system")
+    client.write("x" * 8_000, role="system")
+    assert refusal(client.write, "x", role="system").param == "instructions"
+    assert refusal(client.update, instructions="x").param == "instructions"
+
+
+async def test_more_audio_than_a_turn_may_have_is_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]), audio={"input": {"turn_detection": None}})
+    for _ in range(300):
+        client.append(bytes(48_000))
+    assert refusal(client.append, bytes(48_000)).error_code == "input_audio_buffer_full"
+    client.send("input_audio_buffer.commit")
+    client.append(bytes(48_000))
+    assert refusal(client.send, "input_audio_buffer.commit").error_code == "input_audio_buffer_full"
