@@ -16,9 +16,9 @@ from google.genai.live import AsyncSession
 
 from tests.fakes.chat_server import Answer, ScriptedChatServer, words
 from tests.fakes.tls_proxy import TlsProxy, tls_proxy
+from tests.wire.chat_client import calling
 from tests.wire.served import UNLIMITED, Served, add_token, serve
 from tests.wire.test_confirmation import DONE, QUESTION, WISH, write_garden
-from tests.wire.test_gateway_chat import calling
 
 pytestmark = pytest.mark.real_time
 
