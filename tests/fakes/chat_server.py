@@ -164,6 +164,29 @@ class ChatServer:
         return True
 
 
+class ScriptedChatServer(ChatServer):
+    """Gives answers as a test adds them. A request that only warms the model up gets an answer of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(self._next_answer)
+        self._script: list[Answer] = []
+
+    def will_answer(self, *answers: Answer) -> None:
+        self._script += answers
+
+    @property
+    def asked(self) -> list[Request]:
+        """The requests, without those that only warm the model up."""
+        return [request for request in self.requests if not _warms_up(request)]
+
+    def _next_answer(self, request: Request) -> Answer:
+        return words("Warm.") if _warms_up(request) else self._script.pop(0)
+
+
+def _warms_up(request: Request) -> bool:
+    return bool(request.body.get("max_tokens") == 1)
+
+
 async def _read(reader: asyncio.StreamReader) -> Request:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     first, *lines = head.strip().split("\r\n")

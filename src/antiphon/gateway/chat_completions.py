@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from antiphon.gateway.api_errors import ApiError, internal_error, reply
 from antiphon.gateway.chat_answer import ChatAnswer, ClientCalls, Tokens
 from antiphon.gateway.connected import run_connected
+from antiphon.security.surrogates import repair_json
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 
@@ -159,7 +160,8 @@ def _call_chunks(calls: tuple[ToolCall, ...], head: dict[str, Any]) -> Iterator[
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.args).decode()
+    # A model may have cut a character in half.
+    arguments = msgspec.json.encode(repair_json(call.args)).decode()
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 

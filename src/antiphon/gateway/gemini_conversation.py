@@ -90,6 +90,8 @@ class GeminiConversation:
         self._spoken_turns: set[int] = set()
         self._is_reading_history = settings.begins_with_history
         self._activity: Activity | None = None
+        self._is_starting = False
+        """Whether audio has come that the session is about to listen to."""
         self._held = HeldAudio()
         self._when_listening: list[Callable[[], None]] = []
         self._playback: asyncio.TimerHandle | None = None
@@ -122,6 +124,9 @@ class GeminiConversation:
     def take(self, message: gm.ClientMessage) -> None:
         self.session.note_message()
         if not self._is_within(Kind.MESSAGE, 1):
+            if message.realtime_input is None:
+                # Losing it would leave the client waiting for what it has asked for.
+                raise gm.GeminiError(QUOTA, gm.FAILED)
             return
         if message.setup is not None:
             raise gm.GeminiError("setup must be the first message and only the first.")
@@ -135,7 +140,8 @@ class GeminiConversation:
             self._take_update(message.context_update)
 
     def _is_within(self, kind: Kind, amount: float) -> bool:
-        """Whether the quota allows it. This protocol cannot tell a client to slow down, except by closing."""
+        """Whether the quota allows it. The protocol has no way to tell a client to slow down: audio is dropped, and a
+        client that goes on like this is closed."""
         if self.session.wait_s(kind, amount) == 0:
             return True
         self._refused += 1
@@ -163,10 +169,9 @@ class GeminiConversation:
 
     def _ask(self, action: Callable[[], None]) -> None:
         """Asks for an answer. One that is under way is interrupted, as clients of this protocol expect."""
-        state = self.session.state
-        if state.phase in BUSY and not (state.turn is not None and state.turn.complete):
+        if self.session.state.phase in BUSY:
             self.session.interrupt()
-        if self._settings.speaks and state.mode is Mode.TEXT:
+        if self._settings.speaks and self.session.state.mode is Mode.TEXT:
             self._listen_then(action)
         else:
             self.session.run(action)
@@ -186,7 +191,7 @@ class GeminiConversation:
                 raise gm.GeminiError(MANUAL_ONLY)
             self._mark(begins=given.activity_start is not None)
         if given.audio_stream_end and not self._settings.marks_activity:
-            self.session.post(c.StopListening())
+            self._end_stream()
 
     def _hear(self, blob: gm.Blob) -> None:
         if not self._deps.hub.has_voice:
@@ -202,8 +207,16 @@ class GeminiConversation:
         if phase in BUSY and not self._settings.interrupts:
             self._held.add(pcm, hz)
             return
+        self._is_starting = phase is Phase.IDLE
         self.session.listen()
         self.session.hear(pcm, hz, playing=phase is Phase.SPEAKING)
+
+    def _end_stream(self) -> None:
+        """What was said so far is the user's turn, also if the session is still about to listen to it."""
+        if self.session.state.phase is not Phase.IDLE:
+            self.session.post(c.StopListening())
+        elif self._is_starting:
+            self._when_listening.append(lambda: self.session.post(c.StopListening()))
 
     def _mark(self, *, begins: bool) -> None:
         if begins:
@@ -279,6 +292,9 @@ class GeminiConversation:
                 self._end_answer()
                 if state is s.State.LISTENING:
                     self._on_listening()
+                for pcm, hz in self._held.take():
+                    self.session.listen()
+                    self.session.hear(pcm, hz)
             case s.Transcript(is_final=True, text=text, turn=int(turn)) if turn in self._spoken_turns:
                 self._spoken_turns.discard(turn)
                 if self._settings.wants_input_text:
@@ -341,11 +357,10 @@ class GeminiConversation:
         self._playback = asyncio.get_running_loop().call_later(max(0.0, left_s), self.session.assume_played)
 
     def _on_listening(self) -> None:
+        self._is_starting = False
         actions, self._when_listening = self._when_listening, []
         for action in actions:
             self.session.run(action)
-        for pcm, hz in self._held.take():
-            self.session.hear(pcm, hz)
 
     def _end_answer(self) -> None:
         """Ends the turn under way, if the client knows of it."""
