@@ -285,6 +285,15 @@ class Connection:
         self._log.add(self.number, "client", message=message)
         if self._is_silent or self._is_closed:
             return
+        try:
+            await self._judge(message)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            # Something in it has the wrong type. The endpoint refuses such messages itself.
+            self._log.add(self.number, "unreadable")
+            await self._to_endpoint.put(event)
+
+    async def _judge(self, message: Message) -> None:
+        """Performs the faults that a client's message sets off, and applies the provider's rules to it."""
         todo = self._faults.take(Occasion.CLIENT_MESSAGES, self.number, (self._client_messages,))
         todo += self._faults.take(Occasion.CLIENT_MESSAGE, self.number, self._conversation.client_types(message))
         if self._conversation.asks_to_resume(message):
@@ -293,9 +302,7 @@ class Connection:
         is_dropped = any(isinstance(each, actions.Drop) for each in todo)
         if rejected is None and not is_dropped:
             verdict = self._conversation.on_client(message)
-            await self.transmit(
-                verdict.replies, even_if_held=any(isinstance(each, CloseWith) for each in verdict.replies)
-            )
+            await self.transmit(verdict.replies)
             for each in verdict.forward:
                 await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(each)})
         await self.perform([each for each in todo if not isinstance(each, actions.Drop)])
