@@ -67,6 +67,8 @@ class OutputAudio(Struct, frozen=True):
     """What it says, if that is known."""
     last: bool = False
     """No more audio comes for this answer. A model that cannot know this never sets it."""
+    is_filler: bool = False
+    """It only fills the wait for the answer, and is no part of it."""
 
 
 class ToolCalls(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """The state of a session at one moment, as a value: the machine makes the next one from it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self
@@ -41,6 +42,20 @@ class Piece:
     ms: int
 
 
+def heard_of(pieces: Iterable[Piece], played_ms: float) -> str:
+    """What the user has heard of these pieces, to the word."""
+    heard: list[str] = []
+    left_ms = played_ms
+    for piece in pieces:
+        if left_ms <= 0:
+            break
+        words = piece.text.split()
+        share = min(1.0, left_ms / piece.ms) if piece.ms else 1.0
+        heard += words[: round(len(words) * share)]
+        left_ms -= piece.ms
+    return " ".join(heard)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The turn under way: what its answer has said so far, and how much of it was heard."""
@@ -64,6 +79,11 @@ class Turn:
     def audio_ms(self) -> int:
         return sum(piece.ms for piece in self.pieces)
 
+    def playing_since_ms(self, now_ms: int) -> int:
+        """When the client has begun to play, if it plays without a pause until now. Audio that comes after all the rest
+        was played, as after a slow tool, is played from now on."""
+        return max(self.speaking_since_ms, now_ms - self.audio_ms) if self.pieces else now_ms
+
     @property
     def deadline_ms(self) -> int:
         """When a client that reports nothing must have played it."""
@@ -74,18 +94,7 @@ class Turn:
 
     def heard(self, played_ms: int) -> str:
         """What the user has heard of it, to the word. An answer without audio was read as it came."""
-        if not self.pieces:
-            return self.text
-        heard: list[str] = []
-        left_ms = played_ms
-        for piece in self.pieces:
-            if left_ms <= 0:
-                break
-            words = piece.text.split()
-            share = min(1.0, left_ms / piece.ms) if piece.ms else 1.0
-            heard += words[: round(len(words) * share)]
-            left_ms -= piece.ms
-        return " ".join(heard)
+        return heard_of(self.pieces, played_ms) if self.pieces else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ def open_text_model(reference: ModelReference, env: Mapping[str, str], ollama: O
     call it when a process starts.
     """
     if reference.provider is Provider.OLLAMA:
-        with needing(reference, package="httpx2", extra="ollama"):
+        with explain_missing_package(reference, package="httpx2", extra="ollama"):
             from antiphon.models.providers.ollama import OllamaModel
         return OllamaModel(reference, env, ollama)
-    with needing(reference, package="openai", extra="openai"):
+    with explain_missing_package(reference, package="openai", extra="openai"):
         from antiphon.models.providers.openai_compatible import OpenAICompatibleModel
     return OpenAICompatibleModel(reference, env)
 
@@ -57,10 +57,10 @@ def open_live_model(
 
 def _live_factory(reference: ModelReference, key: str | None, settings: Model) -> ModelFactory:
     if reference.provider is Provider.GEMINI_LIVE:
-        with needing(reference, package="google", extra="gemini"):
+        with explain_missing_package(reference, package="google", extra="gemini"):
             from antiphon.models.providers.gemini_live import gemini_factory
         return gemini_factory(reference.model, reference.url, key)
-    with needing(reference, package="openai", extra="realtime"):
+    with explain_missing_package(reference, package="openai", extra="realtime"):
         from antiphon.models.providers.openai_realtime import azure_endpoint, openai_endpoint, realtime_factory
         from antiphon.models.providers.realtime_profiles import DEFAULT_TRANSCRIPTION, RealtimeOptions, TurnDetection
 
@@ -79,7 +79,7 @@ def _live_factory(reference: ModelReference, key: str | None, settings: Model) -
 
 
 @contextmanager
-def needing(reference: ModelReference, *, package: str, extra: str) -> Iterator[None]:
+def explain_missing_package(reference: ModelReference, *, package: str, extra: str) -> Iterator[None]:
     """Raises `ModelError` if what is imported within needs a package that is not installed."""
     try:
         yield
