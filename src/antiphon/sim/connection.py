@@ -183,12 +183,12 @@ class Connection:
                 await self._write({"type": "websocket.close", "code": code, "reason": item.cut_reason})
             case _Half():
                 self._is_closed = True
-                await self._wire.send_half(item.encode())
+                await self._wire.send_half(item.encode(), is_binary=self._conversation.sends_binary)
                 await self._wire.reset()
-            case _Raw():
-                await self._write({"type": "websocket.send", "text": str(item)})
             case _:
-                await self._write({"type": "websocket.send", "text": json.dumps(item, ensure_ascii=False)})
+                text = str(item) if isinstance(item, _Raw) else json.dumps(item, ensure_ascii=False)
+                frame = {"bytes": text.encode()} if self._conversation.sends_binary else {"text": text}
+                await self._write({"type": "websocket.send", **frame})
 
     async def _write(self, event: Any) -> None:
         try:

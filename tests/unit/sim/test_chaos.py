@@ -46,7 +46,7 @@ async def test_every_connection_of_a_long_chaos_ends_cleanly() -> None:
             try:
                 async with asyncio.timeout(60):
                     while (event := await client.event())["type"] in ("websocket.accept", "websocket.send"):
-                        is_update = "newHandle" in str(event.get("text"))
+                        is_update = "newHandle" in str(event.get("bytes"))
                         completed += is_update
                         handle = "handle-1" if is_update else handle
             except TimeoutError:

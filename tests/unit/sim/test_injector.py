@@ -175,9 +175,9 @@ async def test_a_malformed_message_is_half_of_its_text() -> None:
     async with simulated.gemini() as client:
         client.say(text("hello"))
         await client.heard()
-        broken = (await client.event())["text"]
-        assert broken.startswith('{"serverContent"')
-        assert not broken.endswith("}")
+        broken = (await client.event())["bytes"]
+        assert broken.startswith(b'{"serverContent"')
+        assert not broken.endswith(b"}")
         await client.heard_until("turnComplete")
 
 

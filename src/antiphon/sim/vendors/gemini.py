@@ -1,8 +1,9 @@
 """Gemini Live: its rules, its sessions with their handles, and the messages of faults in its format."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
 from starlette.types import Scope
@@ -44,6 +45,8 @@ WARNING_S: Final = 50.0
 HANDLE_S: Final = 7_200.0
 """How long a handle works after the end of its session."""
 MAX_HANDLES: Final = 10_000
+MAX_SESSIONS: Final = 1_000
+"""How many sessions the control port can show."""
 GREETING_S: Final = 0.3
 
 WRONG_KEY: Final = CloseWith(1007, "API key not valid. Please pass a valid API key.")
@@ -95,7 +98,8 @@ class GeminiLive:
     def __init__(self, options: Options, now_s: Callable[[], float]) -> None:
         self.options = options
         self.now_s = now_s
-        self.sessions: list[Session] = []
+        self._sessions: deque[Session] = deque(maxlen=MAX_SESSIONS)
+        self._numbers = count(1)
         self._handles: OrderedDict[str, Session] = OrderedDict()
 
     def open(self, number: int, upgrade: Upgrade) -> "GeminiConversation":
@@ -117,12 +121,12 @@ class GeminiLive:
                 "handles": sum(owner is each for owner in handles),
                 "open_calls": [call_id for call_id, sent in each.calls.items() if not sent.is_settled],
             }
-            for each in self.sessions
+            for each in self._sessions
         ]
 
     def begin(self, family: str, connection: int) -> Session:
-        session = Session(len(self.sessions) + 1, family, connection=connection)
-        self.sessions.append(session)
+        session = Session(next(self._numbers), family, connection=connection)
+        self._sessions.append(session)
         return session
 
     def issue(self, handle: str, session: Session) -> None:
@@ -154,6 +158,8 @@ _STATUS_TEXTS: Final = {
 
 
 class GeminiConversation:
+    sends_binary = True
+
     def __init__(self, vendor: GeminiLive, number: int, upgrade: Upgrade) -> None:
         self._vendor = vendor
         self._number = number

@@ -98,6 +98,7 @@ _STATUS_ERRORS: Final = {
 
 
 class OpenAIConversation:
+    sends_binary = False
     is_resumed = False
 
     def __init__(self, vendor: OpenAIRealtime, number: int, upgrade: Upgrade) -> None:
