@@ -37,10 +37,10 @@ from tests.contract.live_models import (
     openai_at,
 )
 from tests.fakes.paced import Listener, Paced
-from tests.fakes.realtime_answers import Say as Words
 from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
+from tests.fakes.vendor_answers import Say as Words
 from tests.fakes.voice import FakeEngines, Tones
 from tests.fakes.with_server import WithServer
 
@@ -228,8 +228,8 @@ GOES_ON: Final = speaking_user(
 BARGES_IN: Final = {
     **speaking_user([Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER),
     **realtime_user(LONG_ANSWER),
-    "gemini 3.8": gemini(GEMINI_38, answer=LONG_ANSWER, waits_for_tools=False),
-    "gemini 3.1": gemini(GEMINI_31, answer=LONG_ANSWER, waits_for_tools=True),
+    "gemini 3.8": gemini(GEMINI_38, reply=lambda messages, asked: [Words(LONG_ANSWER)], waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, reply=lambda messages, asked: [Words(LONG_ANSWER)], waits_for_tools=True),
 }
 
 

@@ -11,9 +11,9 @@ from antiphon.models.live import Closed, OutputText, ToolCalls, TurnComplete, Tu
 from antiphon.transcript import Message
 from tests.contract.live_models import check_order
 from tests.fakes.paced import results_of
-from tests.fakes.realtime_answers import Call, Output, Say
 from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.realtime_talk import RealtimeTalk, realtime_talk
+from tests.fakes.vendor_answers import Call, Output, Say
 
 STEPS: Final = 60
 CROSSED: Final = {
