@@ -61,3 +61,11 @@ async def test_faults_of_a_connection_that_has_ended_are_forgotten() -> None:
         book.connect(number)
         book.disconnect(number)
     assert book.armed() == []
+
+
+async def test_clearing_the_faults_ends_the_chaos() -> None:
+    book = FaultBook(make_chaos(1, GeminiLive.vocabulary))
+    book.clear()
+    for number in range(1, 20):
+        book.connect(number)
+    assert book.armed() == []
