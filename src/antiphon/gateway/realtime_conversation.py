@@ -8,14 +8,14 @@ asks to go on.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from antiphon.gateway import realtime_events as ev
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
-from antiphon.gateway.realtime_input import InputAudio, PendingInput, padded
+from antiphon.gateway.realtime_input import InputAudio, padded
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
     TURN_DETECTED,
@@ -25,6 +25,7 @@ from antiphon.gateway.realtime_items import (
     make_item,
     new_id,
 )
+from antiphon.gateway.realtime_pending import PendingItem, PendingItems
 from antiphon.gateway.realtime_responses import Responses
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
 from antiphon.gateway.realtime_speech import UserSpeech
@@ -43,11 +44,14 @@ from antiphon.session.state import BUSY, RESTING, Phase
 from antiphon.session.voice import UNAVAILABLE
 from antiphon.tools.errors import ClientToolError
 from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
 
 SESSION_S: Final = 3_600
 """When a session ends according to `expires_at`. The vendor ends it then; this server does not."""
 HELD_S: Final = 10.0
 """How long the result of a call waits for `response.create`. After that it is given to the next turn."""
+MAX_TURNS: Final = 500
+"""How many turns back an answer can be deleted."""
 VOICE_RETRY_S: Final = 5.0
 """How long audio is dropped after the voice could not be started."""
 NO_VOICE: Final = "This server has no voice. Use text: set 'session.output_modalities' to ['text']."
@@ -76,10 +80,12 @@ class RealtimeConversation:
         self._notes: list[str] = []
         """The texts of system items, which become part of the instructions."""
         self._input = InputAudio()
-        self._pending = PendingInput()
+        self._pending = PendingItems()
         self._speech = UserSpeech(emit, self._items, self._input)
-        self._fed: Item | None = None
-        """The item of a manual turn that is being given to the session."""
+        self._answered: Item | None = None
+        """The item that the response under way answers, until its turn begins."""
+        self._turn_ids: dict[int, str] = {}
+        """The ids of the session's turns, by their numbers."""
         self._calls = FunctionCalls(lambda call: self._writer().add_call(call), self._end_with_calls)
         self._responses = Responses(
             emit,
@@ -188,7 +194,8 @@ class RealtimeConversation:
         if self._settings.turn_detection is None or self._is_voice_down():
             return
         phase = self.session.state.phase
-        self._give_history()
+        if self._pending.are_any and phase in RESTING:
+            self._bring(self._pending.take_history())
         if phase is Phase.IDLE:
             self.session.listen()
         self._input.hold(pcm, codec.hz)
@@ -227,6 +234,7 @@ class RealtimeConversation:
             case ev.MessageItem(role="system"):
                 self._add_note(given.text)
                 item = make_item("message", id=given.id, role="system", content=_shown_content(given))
+                item.text = given.text
             case ev.MessageItem():
                 if any(part.type == "input_image" for part in given.content):
                     raise ev.RealtimeError(
@@ -258,13 +266,21 @@ class RealtimeConversation:
             self._start_timer("held", HELD_S, self._give_up_turn)
 
     def _delete(self, id: str) -> None:
-        self._items.find(id)
+        item = self._items.find(id)
         if not self._pending.remove(id):
-            raise ev.RealtimeError(
-                "This item is part of the conversation. Only an item that no response has used can be deleted.",
-                "invalid_value",
-                param="item_id",
-            )
+            turn = item.turn_id or self._turn_ids.get(item.turn)
+            role = item.shown.get("role")
+            if role == "system":
+                self._notes.remove(item.text)
+                self._restore_application()
+            elif role is None or turn is None or self.session.state.is_current(turn):
+                raise ev.RealtimeError(
+                    "A call, its output, or a message of the response under way cannot be deleted.",
+                    "invalid_value",
+                    param="item_id",
+                )
+            else:
+                self.session.forget(turn, of_user=role == "user")
         self._items.remove(id)
 
     def _truncate(self, event: ev.ItemTruncate) -> None:
@@ -312,31 +328,30 @@ class RealtimeConversation:
         if self._calls.are_pending:
             self._answer_calls()
             return
-        self._fed, pcm, hz, text = self._give_pending()
+        history, turn = self._pending.take()
+        self._bring(history)
+        self._answered = None if turn is None else turn.item
         action: Callable[[], None]
-        if self._fed is not None:
-            action = partial(self.session.hear_turn, padded(pcm, hz), hz)
-        elif text:
-            action = partial(self.session.say, text)
-        else:
-            action = self.session.respond
-        if self._fed is not None or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
+        match turn:
+            case PendingItem(message=UserMessage(text=text)):
+                action = partial(self.session.say, text)
+            case PendingItem(pcm=pcm, hz=hz):
+                action = partial(self.session.hear_turn, padded(pcm, hz), hz)
+            case None:
+                action = self.session.respond
+        is_spoken = turn is not None and bool(turn.pcm)
+        if is_spoken or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
             self._listen_then(action)
         else:
             action()
 
-    def _give_pending(self) -> tuple[Item | None, bytes, int, str]:
-        """Adds what the client has put into the conversation to ours, except for the turn that is to be answered: its
-        item, audio and rate, or its text."""
-        history, turn = self._pending.take()
-        if history:
-            self.session.bring(history)
-        return turn
-
-    def _give_history(self) -> None:
-        """Adds earlier messages that the client brings to the conversation, while no turn is under way."""
-        if self._pending.has_history and self.session.state.phase in RESTING:
-            self.session.bring(self._pending.take_history())
+    def _bring(self, history: Sequence[PendingItem]) -> None:
+        """Adds earlier messages to the conversation."""
+        messages = [each.message for each in history if each.message is not None]
+        if messages:
+            turns = self.session.bring(messages)
+            for each, turn in zip(history, turns, strict=True):
+                each.item.turn_id = turn
 
     def _listen_then(self, action: Callable[[], None]) -> None:
         """Does something once the session listens."""
@@ -389,9 +404,7 @@ class RealtimeConversation:
     def on_message(self, message: s.ServerMessage) -> None:
         match message:
             case s.StateChanged(state=s.State.PROCESSING):
-                active = self._responses.active
-                if active is not None and not active.turn:
-                    active.turn = self._turn_number
+                self._note_turn()
             case s.StateChanged(state=s.State.LISTENING | s.State.IDLE | s.State.INTERRUPTED as state):
                 self._on_rest(state)
             case s.Transcript(is_final=True, text=text, turn=int(turn)):
@@ -429,28 +442,36 @@ class RealtimeConversation:
 
     # Turns.
 
+    def _note_turn(self) -> None:
+        number, turn = self._turn_number, self.session.state.turn
+        if turn is not None:
+            self._turn_ids[number] = turn.id
+            self._turn_ids.pop(number - MAX_TURNS, None)
+        active = self._responses.active
+        if active is not None and not active.turn:
+            active.turn = number
+
     def _on_turn(self, begun: fx.BeginTurn) -> None:
         self._stop_timer("held")
         self._calls.begin_turn()
         self._responses.begin_turn()
+        item, self._answered = self._answered, None
         if not begun.spoken:
+            if item is not None:
+                item.turn = self._turn_number
             return
-        item, self._fed = self._fed, None
         if item is None:
             self._start_speech()
             # An answer of which nothing was heard yet is given up.
             self._responses.cancel(TURN_DETECTED)
             item = self._speech.commit(begun.continues)
-            if self._pending.has_any:
-                self.session.run(self._bring_all)
+            if self._pending.are_any:
+                self.session.run(lambda: self._bring(self._pending.take_messages()))
         self._speech.assign(item, begun.turn, self._turn_number)
         if self._responses.active is not None:
             self._responses.active.turn = item.turn
         elif self._settings.creates_responses:
             self._responses.begin(self._settings, turn=item.turn)
-
-    def _bring_all(self) -> None:
-        self.session.bring(self._pending.take_all())
 
     def _start_speech(self, turn: str | None = None) -> None:
         if self._settings.turn_detection is not None:
@@ -460,8 +481,8 @@ class RealtimeConversation:
         if self._responses.is_interrupted_by_user and state is not s.State.IDLE:
             # Clients stop playing at this, so it comes before the end of the response.
             self._start_speech()
-        self._responses.rest()
-        self._restore_application()
+        if self._responses.rest():
+            self._restore_application()
         if state is s.State.LISTENING:
             actions, self._when_listening = self._when_listening, []
             for action in actions:

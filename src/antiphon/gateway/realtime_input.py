@@ -1,17 +1,11 @@
-"""What a Realtime client has put into a conversation and the session has not been given yet: audio and items."""
+"""The input audio buffer of a Realtime client."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import msgspec
-
-from antiphon.gateway.realtime_events import FunctionCallItem, MessageItem, RealtimeError
-from antiphon.gateway.realtime_items import Item, make_item, new_id
-from antiphon.gateway.realtime_settings import Codec
+from antiphon.gateway.realtime_events import RealtimeError
 from antiphon.gateway.session import audio_s
-from antiphon.protocol.limits import MAX_TEXT
 from antiphon.sound_format import SAMPLE_BYTES
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 
 MIN_COMMIT_MS: Final = 100
 MAX_BUFFER_S: Final = 300.0
@@ -19,8 +13,6 @@ MAX_BUFFER_S: Final = 300.0
 MAX_HELD_S: Final = 30.0
 """How much speech waits until the session listens: its voice is being connected, or a response may not be
 interrupted."""
-MAX_PENDING: Final = 500
-"""How many items may wait for a response."""
 PADDING_MS: Final = 400
 """The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
 FEED_MS: Final = 100
@@ -127,110 +119,3 @@ def padded(pcm: bytes, hz: int) -> Iterator[bytes]:
     whole = silence + pcm + silence
     step = SAMPLE_BYTES * hz * FEED_MS // 1000
     yield from (whole[at : at + step] for at in range(0, len(whole), step))
-
-
-class PendingInput:
-    """Items that wait for the next response, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._entries: list[tuple[Item, Message | None, bytes, int]] = []
-        """Each item with its message, or with its audio and the rate of that."""
-        self._calls: dict[str, str] = {}
-        """The names of earlier calls that the client has told of, by their ids."""
-
-    @property
-    def has_any(self) -> bool:
-        return bool(self._entries)
-
-    @property
-    def has_history(self) -> bool:
-        """Whether there is anything besides the user's newest messages."""
-        return any(not isinstance(message, UserMessage) and not pcm for _, message, pcm, _ in self._entries)
-
-    def add_message(self, given: MessageItem, item: Item, codec: Codec) -> None:
-        """Raises `RealtimeError`, as the other methods that add something do, if too much waits already."""
-        if len(given.text) > MAX_TEXT:
-            raise RealtimeError(
-                f"The item has more than {MAX_TEXT} characters. Split it.", "invalid_value", param="item.content"
-            )
-        if given.audio and given.role == "user":
-            self.add_audio(item, codec.decode(given.audio), codec.hz)
-            return
-        made = UserMessage if given.role == "user" else AssistantMessage
-        self._add(item, made(given.text))
-
-    def check_room(self, length_s: float) -> None:
-        """Raises `RealtimeError` if this much audio is too much beside what waits."""
-        waiting_s = sum(audio_s(pcm, hz) for _, _, pcm, hz in self._entries if pcm)
-        if waiting_s + length_s > MAX_BUFFER_S:
-            raise RealtimeError(
-                f"More than {MAX_BUFFER_S:.0f} s of audio wait for a response. Create one.", "input_audio_buffer_full"
-            )
-
-    def add_audio(self, item: Item, pcm: bytes, hz: int) -> None:
-        self.check_room(audio_s(pcm, hz))
-        self._add(item, None, pcm, hz)
-
-    def _add(self, item: Item, message: Message | None, pcm: bytes = b"", hz: int = 0) -> None:
-        if len(self._entries) >= MAX_PENDING:
-            raise RealtimeError(
-                f"{MAX_PENDING} items wait for a response. Create one before you add more.", "too_many_items"
-            )
-        self._entries.append((item, message, pcm, hz))
-
-    def add_call(self, given: FunctionCallItem) -> Item:
-        """Adds an earlier call, whose output the client is about to add, too."""
-        call_id = given.call_id or new_id("call")
-        try:
-            args = msgspec.json.decode(given.arguments or "{}")
-        except (msgspec.DecodeError, RecursionError):
-            raise RealtimeError("The arguments are not JSON.", "invalid_value", param="item.arguments") from None
-        item = make_item("function_call", id=given.id, name=given.name, call_id=call_id, arguments=given.arguments)
-        self._calls[call_id] = given.name
-        self._add(item, AssistantMessage("", (CallMade(call_id, given.name, args),)))
-        return item
-
-    def add_output(self, call_id: str, output: Any) -> bool:
-        """Adds the result of an earlier call. False if the client has not told of such a call."""
-        name = self._calls.pop(call_id, None)
-        if name is None:
-            return False
-        self._add(make_item("function_call_output"), ToolMessage(call_id, name, output))
-        return True
-
-    def remove(self, item_id: str) -> bool:
-        """False if the item does not wait."""
-        count = len(self._entries)
-        self._entries = [entry for entry in self._entries if entry[0].id != item_id]
-        return len(self._entries) < count
-
-    def take(self) -> tuple[Sequence[Message], tuple[Item | None, bytes, int, str]]:
-        """Takes everything: the history, and the turn that is to be answered, which is the newest of the user's."""
-        entries, self._entries = self._entries, []
-        spoken = [entry for entry in entries if entry[2]]
-        if spoken:
-            item, _, _, hz = spoken[-1]
-            pcm = b"".join(pcm for _, _, pcm, of in spoken if of == hz)
-            return _messages(entries), (item, pcm, hz, "")
-        if entries and isinstance(entries[-1][1], UserMessage):
-            return _messages(entries[:-1]), (None, b"", 0, entries[-1][1].text)
-        return _messages(entries), (None, b"", 0, "")
-
-    def take_history(self) -> Sequence[Message]:
-        """Takes everything but the user's newest messages."""
-        last = max(place for place, (_, message, pcm, _) in enumerate(self._entries) if not _is_turn(message, pcm))
-        taken, self._entries = self._entries[: last + 1], self._entries[last + 1 :]
-        return _messages(taken)
-
-    def take_all(self) -> Sequence[Message]:
-        """Takes everything as history."""
-        taken, self._entries = self._entries, []
-        return _messages(taken)
-
-
-def _is_turn(message: Message | None, pcm: bytes) -> bool:
-    return isinstance(message, UserMessage) or bool(pcm)
-
-
-def _messages(entries: Sequence[tuple[Item, Message | None, bytes, int]]) -> list[Message]:
-    return [message for _, message, _, _ in entries if message is not None]

@@ -39,6 +39,8 @@ class Item:
     shown: dict[str, Any]
     turn: int = 0
     """The number of the session's turn that it belongs to; 0 if it belongs to none."""
+    turn_id: str = ""
+    """The id under which an earlier message was brought into the conversation."""
     audio_ms: float = 0.0
     before_ms: float = 0.0
     """How much audio the turn's answer has in earlier items."""

@@ -66,14 +66,16 @@ class Responses:
     def is_interrupted_by_user(self) -> bool:
         return self.was_interrupted and not self.is_cancelled and self.failure is None
 
-    def rest(self) -> None:
-        """The session rests: the response is over if its turn has begun."""
-        if self.active is not None and self.active.turn:
+    def rest(self) -> bool:
+        """The session rests: the response is over if its turn has begun. Returns whether it is."""
+        is_over = self.active is not None and bool(self.active.turn)
+        if is_over:
             if self.was_interrupted and self.failure is None:
                 self.cancel(CLIENT_CANCELLED if self.is_cancelled else TURN_DETECTED)
             else:
                 self.complete()
         self.was_interrupted = self.is_cancelled = False
+        return is_over
 
     def complete(self) -> None:
         """The response is over. If something has gone wrong in it, it has failed."""

@@ -219,9 +219,13 @@ class GatewaySession:
         """Changes instructions and the client's tools, if they are given. Raises `ClientToolError`."""
         client_application.configure(self._active.runner, application, tools)
 
-    def bring(self, messages: Sequence[Message]) -> None:
-        """Adds earlier messages to the conversation."""
-        client_application.bring(self._active.runner, messages)
+    def bring(self, messages: Sequence[Message]) -> Sequence[str]:
+        """Adds earlier messages to the conversation, each as a turn. Returns the ids of these turns."""
+        return client_application.bring(self._active.runner, messages)
+
+    def forget(self, turn: str, *, of_user: bool) -> None:
+        """Removes the user's words in a turn, or the answer to it, from the conversation."""
+        self._active.runner.post(partial(client_application.forget, self._active.runner, turn, of_user=of_user))
 
     def say(self, text: str) -> None:
         """Sends what the user typed, at most `MAX_TEXT` characters. An answer that is complete is not cut by it."""

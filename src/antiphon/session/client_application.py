@@ -42,13 +42,21 @@ def configure(runner: "Runner", application: ClientApplication, tools: Sequence[
         runner.post(runner.follow_up)
 
 
-def bring(runner: "Runner", messages: Sequence[Message]) -> None:
-    """Adds what was said elsewhere to the conversation. It is stored with the next turn."""
-    for message in messages:
-        runner.writer.bring(message)
+def bring(runner: "Runner", messages: Sequence[Message]) -> Sequence[str]:
+    """Adds what was said elsewhere to the conversation, each message as a turn. Returns the ids of these turns. They
+    are stored with the next turn."""
+    turns = [runner.writer.bring(message) for message in messages]
     # A model that keeps its own context is given the conversation anew.
     runner.is_behind = True
     runner.post(runner.follow_up)
+    return turns
+
+
+async def forget(runner: "Runner", turn: str, *, of_user: bool) -> None:
+    """Removes the user's words in a turn, or the answer to it, from the conversation."""
+    if await runner.writer.forget(turn, of_user=of_user):
+        runner.is_behind = True
+        await runner.follow_up()
 
 
 async def respond(runner: "Runner") -> None:

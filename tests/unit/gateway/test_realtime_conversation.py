@@ -35,7 +35,6 @@ class Client:
 
     def __init__(self, server: Server) -> None:
         self.events: list[dict[str, Any]] = []
-        self.closed: Close | None = None
         deps = gateway_deps(server)
         settings = RealtimeSettings(model="m", modality=AUDIO if server.hub.has_voice else TEXT)
         self.conversation = RealtimeConversation(deps, settings, emit=self._emit, close=self._close)
@@ -55,7 +54,7 @@ class Client:
         self.events.append(json.loads(json.dumps({"type": type, **fields})))
 
     def _close(self, close: Close) -> None:
-        self.closed = close
+        raise AssertionError(f"the endpoint has failed: {close}")
 
     def send(self, type: str, **fields: Any) -> None:
         self.conversation.take(decode(json.dumps({"type": type, **fields})))
@@ -605,3 +604,49 @@ async def test_more_audio_than_a_turn_may_have_is_refused(servers: ScriptedServe
     client.send("input_audio_buffer.commit")
     client.append(bytes(48_000))
     assert refusal(client.send, "input_audio_buffer.commit").error_code == "input_audio_buffer_full"
+
+
+async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello Ann.", "I don't know."])
+    client = await Client.enter(server)
+    client.write("Earlier words.", role="assistant")
+    await client.ask("I am Ann.")
+    for item in [event["item"] for event in client.every("conversation.item.added")]:
+        client.send("conversation.item.delete", item_id=item["id"])
+    assert client.types.count("conversation.item.deleted") == 3
+    await client.ask("Who am I?")
+    assert servers.script.prompts[-1].messages == (UserMessage("Who am I?"),)
+    assert [text for text in await stored(server, client) if text] == ["Who am I?", "I don't know."]
+
+
+async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=["Yes."]))
+    client.write("Talk like a pirate.", role="system")
+    client.send("conversation.item.delete", item_id=client.last("conversation.item.added")["item"]["id"])
+    await client.ask("Hi")
+    assert "pirate" not in servers.script.prompts[-1].system
+
+
+async def test_a_model_with_its_own_context_forgets_what_is_deleted(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("Hello Ann.", audio_ms=300)])
+    client = await Client.enter(server)
+    await client.ask("I am Ann.")
+    servers.next_voice = [Say("I don't know.", audio_ms=300)]
+    client.send("conversation.item.delete", item_id=client.every("conversation.item.added")[0]["item"]["id"])
+    await client.ask("Who am I?")
+    assert client.transcript == "I don't know."
+    assert UserMessage("I am Ann.") not in servers.voice.messages
+
+
+async def test_a_message_without_a_response_is_known_in_the_next_spoken_turn(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Hear("Hello"), Say("Hi.", audio_ms=300), Hear("Who am I?"), Say("Ann.")], profile=WAITING
+    )
+    client = await Client.enter(server)
+    client.write("I am Ann.")
+    await client.speak(1.5)
+    await asyncio.sleep(3)
+    await client.speak(1.5)
+    await asyncio.sleep(3)
+    assert client.transcript == "Ann."
+    assert UserMessage("I am Ann.") in servers.voice.prompts[-1]
