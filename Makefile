@@ -55,8 +55,9 @@ check: $(INSTALLED) $(NODE_INSTALLED) ## check style, types, import rules and fi
 	cd web && npm run --silent typecheck
 	$(BIN)/pytest -q tests/gates
 
-models: $(INSTALLED) ## download the model files of the voice
+models: $(INSTALLED) ## download the model files
 	@$(BIN)/antiphon models pull
+	@$(BIN)/antiphon models pull minilm
 
 system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
 	@.ci/packages

@@ -437,7 +437,7 @@ class Runner:
         prompt = self.composer.compose(
             mode,
             tools_version=snapshot.version,
-            summaries=snapshot.summaries(),
+            summaries=snapshot.names() if profile.tools_per_turn else snapshot.summaries(),
             client_instructions=self.application.instructions,
             notes=self._client.notes or (),
         )

@@ -35,7 +35,7 @@ def explain_connect_error(error: BaseException, place: Place) -> UpstreamError |
         case InvalidStatus():
             return _explain_status(error, place)
         case TimeoutError():
-            message = f"{place.name} did not accept the connection in time. Check the network, or try again later."
+            message = f"{place.name} did not answer in time. Check the network, or try again later."
             return UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT)
         case ssl.SSLCertVerificationError():
             message = (

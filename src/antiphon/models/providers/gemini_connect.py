@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import Any, Final
 
 from google import genai
@@ -12,15 +13,18 @@ from google.genai.live import AsyncSession
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
 from antiphon.models.base import FailureKind
-from antiphon.models.live import CloseKind, LiveContext
+from antiphon.models.live import CloseKind, LiveContext, ToolAnswer
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.gemini_closes import explain_end
-from antiphon.models.providers.gemini_content import tell_history
-from antiphon.models.providers.gemini_profiles import gemini_profile, profile_for
+from antiphon.models.providers.gemini_content import function_response, tell_history, user_content
+from antiphon.models.providers.gemini_profiles import GeminiProfile, gemini_profile, profile_for
 from antiphon.models.providers.references import DEFAULT_URLS, KEY_VARIABLES, Provider
 from antiphon.models.providers.upstream import INPUT_HZ, UpstreamError
 from antiphon.security.addresses import leads_here
 from antiphon.telemetry.log import get_logger
+from antiphon.tools.call import ToolCall
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Transcript
 
 API_VERSION: Final = "v1beta"
 """Not the SDK's own `v1`: Google's reference of the Live API has only this one, and preview models are found here."""
@@ -30,8 +34,8 @@ REFUSAL_S: Final = 1.0
 """How long the reason is awaited after an answer to the setup that is not its completion."""
 CLOSE_S: Final = 1.0
 """How long the server may take to close a connection that is closed here."""
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-"""The limit of the WebSocket library, 1 MiB, is less than a long answer in one message."""
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""A minute of speech in one message. The WebSocket library's own limit, 1 MiB, is less than servers send at once."""
 INPUT_MIME: Final = f"audio/pcm;rate={INPUT_HZ}"
 BROKEN: Final = (errors.APIError, ConnectionClosed, InvalidHandshake, InvalidURI, OSError, EOFError)
 """What the SDK raises when there is no connection, or none any more."""
@@ -75,6 +79,7 @@ class GeminiClient:
         if leads_here(self.place.url):
             socket_options["proxy"] = None
         options = types.HttpOptions(base_url=self.place.url, api_version=API_VERSION, async_client_args=socket_options)
+        _warm_up()
         # The SDK insists on a key. A server of one's own may need none.
         self._sdk = genai.Client(vertexai=False, api_key=api_key or "none", http_options=options)
 
@@ -85,7 +90,7 @@ class GeminiClient:
         history: list[types.Content | types.ContentDict] = []
         if resume is None:
             history += tell_history(context.history, ends_with_user=not self.kind.declares_history)
-        config = self._make_config(context, resume=resume, voice=voice, has_history=bool(history))
+        config = _make_config(self.kind, context, resume=resume, voice=voice, has_history=bool(history))
         try:
             async with AsyncExitStack() as stack, asyncio.timeout(SETUP_S):
                 connecting = self._sdk.aio.live.connect(model=self.model, config=config)
@@ -109,40 +114,6 @@ class GeminiClient:
             message = f"{self.place.name} answered with something else than a session. Is {self.place.url} the address?"
             raise UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE) from error
 
-    def _make_config(
-        self, context: LiveContext, *, resume: str | None, voice: str | None, has_history: bool
-    ) -> types.LiveConnectConfig:
-        config = types.LiveConnectConfig(
-            response_modalities=[types.Modality.AUDIO],
-            session_resumption=types.SessionResumptionConfig(handle=resume),
-            input_audio_transcription=types.AudioTranscriptionConfig(),
-            output_audio_transcription=types.AudioTranscriptionConfig(),
-            context_window_compression=types.ContextWindowCompressionConfig(sliding_window=types.SlidingWindow()),
-        )
-        if context.system:
-            config.system_instruction = types.Content(role="user", parts=[types.Part(text=context.system)])
-        if context.tools:
-            config.tools = [types.Tool(function_declarations=[self._declare(tool) for tool in context.tools])]
-        if voice is not None:
-            chosen = types.PrebuiltVoiceConfig(voice_name=voice)
-            config.speech_config = types.SpeechConfig(voice_config=types.VoiceConfig(prebuilt_voice_config=chosen))
-        if self.kind.thinking_level is not None:
-            config.thinking_config = types.ThinkingConfig(thinking_level=types.ThinkingLevel(self.kind.thinking_level))
-        if has_history and self.kind.declares_history:
-            config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
-        return config
-
-    def _declare(self, tool: Mapping[str, Any]) -> types.FunctionDeclaration:
-        try:
-            declaration = types.FunctionDeclaration.model_validate(dict(tool))
-        except ValueError as error:
-            name = tool.get("name", "without a name")
-            message = f"The parameters of the tool {name} cannot be written for Gemini. Change or remove the tool."
-            raise UpstreamError(message, CloseKind.CONFIGURATION) from error
-        if self.kind.behavior is not None:
-            declaration.behavior = types.Behavior(self.kind.behavior)
-        return declaration
-
     async def _explain_refusal(self, session: AsyncSession) -> Exception:
         """The server answered the setup with something else. The SDK hides what it was, but a close may follow."""
         try:
@@ -155,3 +126,56 @@ class GeminiClient:
             log.debug("model_refusal_unreadable", model=self.place.name, error=type(error).__name__)
         message = f"{self.place.name} answered the setup with an error. Check the model's name and the tools."
         return UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE)
+
+
+def _make_config(
+    kind: GeminiProfile, context: LiveContext, *, resume: str | None, voice: str | None, has_history: bool
+) -> types.LiveConnectConfig:
+    config = types.LiveConnectConfig(
+        response_modalities=[types.Modality.AUDIO],
+        session_resumption=types.SessionResumptionConfig(handle=resume),
+        input_audio_transcription=types.AudioTranscriptionConfig(),
+        output_audio_transcription=types.AudioTranscriptionConfig(),
+        context_window_compression=types.ContextWindowCompressionConfig(sliding_window=types.SlidingWindow()),
+    )
+    if context.system:
+        config.system_instruction = types.Content(role="user", parts=[types.Part(text=context.system)])
+    if context.tools:
+        config.tools = [types.Tool(function_declarations=[_declare(kind, tool) for tool in context.tools])]
+    if voice is not None:
+        chosen = types.PrebuiltVoiceConfig(voice_name=voice)
+        config.speech_config = types.SpeechConfig(voice_config=types.VoiceConfig(prebuilt_voice_config=chosen))
+    if kind.thinking_level is not None:
+        config.thinking_config = types.ThinkingConfig(thinking_level=types.ThinkingLevel(kind.thinking_level))
+    if has_history and kind.declares_history:
+        config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
+    return config
+
+
+def _declare(kind: GeminiProfile, tool: Mapping[str, Any]) -> types.FunctionDeclaration:
+    try:
+        declaration = types.FunctionDeclaration.model_validate(dict(tool))
+    except ValueError as error:
+        name = tool.get("name", "without a name")
+        message = f"The parameters of the tool {name} cannot be written for Gemini. Change or remove the tool."
+        raise UpstreamError(message, CloseKind.CONFIGURATION) from error
+    if kind.behavior is not None:
+        declaration.behavior = types.Behavior(kind.behavior)
+    return declaration
+
+
+@cache
+def _warm_up() -> None:
+    """Has pydantic build its validators, a fifth of a second which no session should wait for at their first use."""
+    kind = GeminiProfile(behavior="NON_BLOCKING", thinking_level="LOW")
+    tool = {"name": "sample", "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}
+    context = LiveContext("Hello.", Transcript(), (), (tool,), Mode.VOICE)
+    config = _make_config(kind, context, resume="handle", voice="Puck", has_history=True)
+    types.LiveConnectParameters(model="sample", config=config).model_dump(exclude_none=True)
+    types.LiveClientContent(turns=[user_content("Hello.")]).model_dump(mode="json", exclude_none=True)
+    types.LiveSendRealtimeInputParameters.model_validate({"text": "Hello."})
+    call = ToolCall("sample", "sample", {})
+    types.LiveClientToolResponse(function_responses=[function_response(ToolAnswer(call, {}), None)]).model_dump()
+    part = {"inlineData": {"mimeType": INPUT_MIME, "data": "AAAA"}}
+    content = {"modelTurn": {"parts": [part]}, "outputTranscription": {"text": "Hello."}, "turnComplete": True}
+    types.LiveServerMessage.model_validate({"serverContent": content, "toolCall": {"functionCalls": [{"name": "a"}]}})

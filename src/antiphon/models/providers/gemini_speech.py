@@ -5,8 +5,8 @@ from typing import Final
 
 from antiphon.models.providers.upstream import MAX_TRANSCRIPT_CHARS, Turns
 
-QUIET_S: Final = 1.0
-"""A transcript is final if nothing was added for this long after its answer has begun. Gemini sends the words in pieces
+QUIET_S: Final = 0.8
+"""A transcript is final if its answer has begun and nothing was added for this long. Gemini sends the words in pieces,
 and may send the last ones while it already answers."""
 LATE_S: Final = 2.0
 """How long after the end of a turn its first words may still come. Later ones belong to the next turn."""
@@ -25,6 +25,8 @@ class HeardSpeech:
         """The heard turn that is or was answered, while its transcript is not final."""
         self._words = ""
         """The words of that turn."""
+        self._added_s = 0.0
+        """When words were last added."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -34,6 +36,7 @@ class HeardSpeech:
 
     def add(self, text: str, *, is_finished: bool = False) -> None:
         """Adds the next piece of a transcription."""
+        self._added_s = asyncio.get_running_loop().time()
         if self._answered is None:
             self._next, self._is_whole = (self._next + text)[:MAX_TRANSCRIPT_CHARS], is_finished
             self._turns.transcribe(self._turns.heard_turn, self._next, is_final=False)
@@ -54,10 +57,12 @@ class HeardSpeech:
         """The answer to what was heard begins."""
         self.finish()
         self._answered, self._words, self._next = turn, self._next, ""
-        if self._words.strip() and self._is_whole:
+        quiet_s = asyncio.get_running_loop().time() - self._added_s
+        if self._words.strip() and (self._is_whole or quiet_s >= QUIET_S):
+            # Before the answer: the words may approve a call that it repeats.
             self.finish()
         elif self._words.strip():
-            self._wait(QUIET_S)
+            self._wait(QUIET_S - quiet_s)
 
     def end_answer(self, turn: str) -> None:
         """The turn is over. Its transcript is final, or comes soon, or never."""

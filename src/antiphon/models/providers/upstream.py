@@ -254,6 +254,7 @@ class Turns:
             silence = bytes(2 * (REST_MS * self._output_hz // 1000))
             self._emit(OutputAudio(answer.turn, silence, answer.unvoiced, last=True))
         answer.is_generated = True
+        self.watch()
         self._emit(GenerationComplete(answer.turn))
 
     def complete(self, answer: Answer) -> None:
@@ -290,9 +291,11 @@ class Turns:
             self._watchdog.cancel()
             self._watchdog = None
         answer = self.answer
-        if answer is not None and not answer.open_calls and not answer.is_generated:
+        if answer is not None and not answer.open_calls:
+            # A provider may complete the turn only when the whole answer must have been played.
+            playback_s = answer.audio_ms / 1000 if answer.is_generated else 0.0
             loop = asyncio.get_running_loop()
-            self._watchdog = loop.call_later(self._answer_within_s, self._give_up, answer)
+            self._watchdog = loop.call_later(self._answer_within_s + playback_s, self._give_up, answer)
 
     # Parts of an answer.
 
@@ -390,6 +393,9 @@ class Turns:
         self._emit(TurnComplete(answer.turn))
 
     def _give_up(self, answer: Answer) -> None:
+        if answer.is_generated:
+            self.complete(answer)
+            return
         message = f"{self._name} did not answer within {self._answer_within_s:.0f} seconds. Please try again."
         self.fail(answer, ModelError(message, kind=FailureKind.TIMEOUT))
 

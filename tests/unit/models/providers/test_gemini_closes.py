@@ -242,7 +242,7 @@ async def test_an_error_with_a_code_ends_the_connection() -> None:
 
 async def test_a_message_beyond_the_limit_ends_the_connection() -> None:
     async with talking() as talk:
-        await talk.says('{"pad": "' + "x" * (17 * 1024 * 1024) + '"}')
+        await talk.says('{"pad": "' + "x" * (5 * 1024 * 1024) + '"}')
         await asyncio.wait_for(talk.reading, 5)
         (closed,) = talk.events
         assert isinstance(closed, Closed)

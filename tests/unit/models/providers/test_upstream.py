@@ -174,6 +174,18 @@ async def test_the_time_to_answer_does_not_pass_while_tools_run(turns: Turns, ev
     assert events[1].kind is FailureKind.TIMEOUT
 
 
+async def test_a_generated_answer_is_completed_once_it_must_have_been_played(
+    turns: Turns, events: list[LiveEvent]
+) -> None:
+    answer = turns.ask("a")
+    turns.play(answer, bytes(48_000 * 20))
+    turns.finish_generation(answer)
+    await asyncio.sleep(49)
+    assert events[1:] == [GenerationComplete("a")]
+    await asyncio.sleep(2)
+    assert events[1:] == [GenerationComplete("a"), TurnComplete("a")]
+
+
 async def test_results_are_awaited_late_or_repeated(turns: Turns) -> None:
     answer, call = turns.ask("a"), ToolCall("call-000001", "x", {})
     turns.call(answer, [call])
