@@ -48,6 +48,8 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     end: End = End.CLEAN
+    pause_s: float = 0.0
+    """How long the server waits after each piece."""
 
 
 HANG_UP = Answer(status=0)
@@ -152,7 +154,7 @@ class ChatServer:
         for piece in answer.pieces:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             await writer.drain()
-            await asyncio.sleep(0)
+            await asyncio.sleep(answer.pause_s)
         if answer.end is End.STALL:
             self.stalled.set()
             await reader.read()

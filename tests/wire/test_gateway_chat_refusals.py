@@ -1,7 +1,9 @@
 """What `/v1/chat/completions` refuses, what becomes of answers that fail, and of clients that leave."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -205,6 +207,19 @@ async def test_a_client_that_goes_away_cancels_its_answer(upstream: Upstream, is
         await asyncio.wait([asking])
     await asyncio.wait_for(upstream.model.left.wait(), 10)
     assert upstream.served.failures == []
+
+
+async def test_an_answer_under_way_is_completed_before_the_server_stops(upstream: Upstream) -> None:
+    counting = stream(delta(content="One "), delta(content="two "), delta(content="three."), delta("stop"))
+    upstream.model.will_answer(replace(counting, pause_s=0.3))
+    said = ""
+    async for chunk in await upstream.client.chat.completions.create(
+        model="antiphon", messages=[{"role": "user", "content": "count"}], stream=True
+    ):
+        if not said:
+            upstream.served.process.send_signal(signal.SIGTERM)
+        said += chunk.choices[0].delta.content or ""
+    assert said == "One two three."
 
 
 async def test_nothing_of_a_conversation_is_stored_or_logged(served: Served, client: AsyncOpenAI) -> None:
