@@ -22,6 +22,7 @@ class Request:
     headers: Mapping[str, str]
     """The names are in lower case."""
     body: Any
+    """None if there is none."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -155,8 +156,8 @@ async def _read(reader: asyncio.StreamReader) -> Request:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     first, *lines = head.strip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    body = await reader.readexactly(int(headers["content-length"]))
-    return Request(first.split(" ")[1], headers, json.loads(body))
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Request(first.split(" ")[1], headers, json.loads(body) if body else None)
 
 
 @asynccontextmanager
