@@ -85,6 +85,14 @@ TtsReference = Annotated[
         description='"piper", "wyoming:tcp://HOST:PORT", "openai:MODEL", "openai:URL#MODEL" or "none"',
     ),
 ]
+KeepAlive = Annotated[
+    str,
+    Field(
+        pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$",
+        description='a duration, such as "30m" or "24h"; "-1m" keeps the model loaded',
+    ),
+]
+ContextTokens = Annotated[int, Field(ge=2_048, le=1_048_576, description="a number of tokens from 2048 to 1048576")]
 VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "joe"')]
 Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
 Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
@@ -145,6 +153,21 @@ class Model(Section):
     text: ModelName = "builtin"
     voice: VoiceName = "cascade"
     think_ahead: When = "auto"
+    local_first: Switch = True
+    """Whether requests that the offline assistant knows for certain are not sent to another text model."""
+
+
+class Ollama(Section):
+    """What is asked of Ollama with every message."""
+
+    keep_alive: KeepAlive = "30m"
+    """How long the model stays in memory after an answer. Ollama's own default is 5 minutes, after which the next
+    answer waits until the model is loaded again."""
+    num_ctx: ContextTokens = 16_384
+    """The length of the context in tokens. Ollama's own default may be 4,096, and it drops what does not fit without a
+    word: prompt and tools alone take more than that."""
+    think: Switch = False
+    """Whether the model thinks before it answers. Thoughts are never spoken, so thinking is silence."""
 
 
 class Speech(Section):
@@ -187,6 +210,7 @@ class _Document(BaseSettings):
     server: Server
     assistant: Assistant
     model: Model
+    ollama: Ollama
     speech: Speech
     tools: Tools
     storage: Storage
@@ -229,6 +253,7 @@ class Settings:
     server: Server = field(default_factory=Server)
     assistant: Assistant = field(default_factory=Assistant)
     model: Model = field(default_factory=Model)
+    ollama: Ollama = field(default_factory=Ollama)
     speech: Speech = field(default_factory=Speech)
     tools: Tools = field(default_factory=Tools)
     storage: Storage = field(default_factory=Storage)

@@ -10,19 +10,25 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
+from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
+from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
-from antiphon.server.authenticator import Authenticator, Caller, end_revoked
+from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model, NamedHealth
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
@@ -115,7 +121,21 @@ async def run_server(
             quota=quota,
             lag=lag,
         )
-        asgi = make_app(hub, authenticator, routes(deps), origins={*own, *settings.server.origins}, quota=quota)
+        gateway = GatewayDeps(
+            hub=hub,
+            admission=Admission(authenticator, quota, SystemClock()),
+            quota=quota,
+            clock=SystemClock(),
+            adapters=ADAPTERS,
+            model_name=model.profile.name,
+        )
+        asgi = make_app(
+            hub,
+            authenticator,
+            [*routes(deps), *gateway_routes(gateway)],
+            origins={*own, *settings.server.origins},
+            quota=quota,
+        )
 
         def started() -> None:
             # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
@@ -181,7 +201,7 @@ async def _find_voice(
             raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
     announce("Loading the voice…")
-    assistant = model if isinstance(model, BuiltinModel) else await app.assistant()
+    assistant = await _assistant_of(app, model)
     for wait_s in (*VOICE_RETRY_S, None):
         try:
             return await stack.enter_async_context(
@@ -201,6 +221,17 @@ async def _find_voice(
             announce(f"{error} Trying again in {wait_s:g} s.")
             await asyncio.sleep(wait_s)
     return None
+
+
+async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
+    """Returns the offline assistant, which judges how complete a request is, whatever model answers it."""
+    match model:
+        case BuiltinModel():
+            return model
+        case LocalFirstModel():
+            return model.assistant
+        case _:
+            return await app.assistant()
 
 
 def _make_deps(

@@ -11,6 +11,7 @@ from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes import ollama_server as ollama
 from tests.fakes.chat_server import Answer, Request, call_delta, delta, serve_model, stream, words
 from tests.fakes.talking_tools import Box, talking_tools
 
@@ -29,13 +30,34 @@ def converse(request: Request) -> Answer:
     return stream(delta(content="Hello "), delta(content="there."))
 
 
-@pytest.fixture(params=["builtin", "bounded", pytest.param("openai_compatible", marks=pytest.mark.real_time)])
+def converse_with_ollama(request: Request) -> Answer:
+    """The same of a model behind Ollama."""
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        return ollama.chat(ollama.line(f"The tool {last['tool_name']} says {last['content']}."))
+    if last["content"] == ASKS_FOR_A_TOOL.text:
+        return ollama.chat(ollama.line(tool_calls=[ollama.call("get_time", {"timezone": "Tokyo"}, "call_ab12cd34")]))
+    return ollama.chat(ollama.line("Hello "), ollama.line("there."))
+
+
+@pytest.fixture(
+    params=[
+        "builtin",
+        "bounded",
+        pytest.param("openai_compatible", marks=pytest.mark.real_time),
+        pytest.param("ollama", marks=pytest.mark.real_time),
+    ]
+)
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
     if request.param == "builtin":
         yield BuiltinModel(Box(talking_tools()))
         return
     if request.param == "bounded":
         yield BoundedModel(BuiltinModel(Box(talking_tools())))
+        return
+    if request.param == "ollama":
+        async with ollama.serve_ollama(converse_with_ollama) as (_, native):
+            yield native
         return
     async with serve_model(converse) as (_, served):
         yield served

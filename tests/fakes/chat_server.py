@@ -23,6 +23,7 @@ class Request:
     """The names are in lower case."""
     body: Any
     """None if there is none."""
+    method: str = "POST"
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -72,8 +73,19 @@ def tokens(prompt: int, completion: int) -> dict[str, Any]:
     return {**delta(), "choices": [], "usage": counted}
 
 
-def stream(*chunks: Any, done: bool = True, end: End = End.CLEAN) -> Answer:
-    return Answer(tuple(event(chunk) for chunk in (*chunks, *(["[DONE]"] if done else []))), end=end)
+def stream(*chunks: Any, finish: str | None = "stop", done: bool = True, end: End = End.CLEAN) -> Answer:
+    """A stream with its end marks: `finish` is added if no chunk has a `finish_reason`. Without `done`, it has none."""
+    last: list[Any] = ["[DONE]"] if done else []
+    if done and finish and not any(_has_finish(chunk) for chunk in chunks):
+        last.insert(0, delta(finish))
+    return Answer(tuple(event(chunk) for chunk in (*chunks, *last)), end=end)
+
+
+def _has_finish(chunk: Any) -> bool:
+    match chunk:
+        case {"choices": [{"finish_reason": str()}, *_]}:
+            return True
+    return False
 
 
 def words(text: str) -> Answer:
@@ -157,7 +169,8 @@ async def _read(reader: asyncio.StreamReader) -> Request:
     first, *lines = head.strip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Request(first.split(" ")[1], headers, json.loads(body) if body else None)
+    method, path, _ = first.split(" ")
+    return Request(path, headers, json.loads(body or b"null"), method)
 
 
 @asynccontextmanager

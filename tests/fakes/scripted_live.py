@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, Final, Literal
 from uuid import uuid4
 
-from antiphon.models.base import ModelError
+from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import (
     Closed,
     CloseKind,
@@ -127,6 +127,7 @@ class Fail:
     retryable: bool = True
     rate_limited: bool = False
     retry_after_s: float | None = None
+    kind: FailureKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +462,7 @@ class ScriptedLive:
                     await asyncio.Event().wait()
                 case Fail():
                     failed = TurnFailed(
-                        answer.turn, step.message, step.retryable, step.rate_limited, step.retry_after_s
+                        answer.turn, step.message, step.retryable, step.rate_limited, step.retry_after_s, step.kind
                     )
                     self._end_answer(answer, failed)
                     return

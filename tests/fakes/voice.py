@@ -259,7 +259,7 @@ class FakeEngines:
         )
 
     def cascade(self, model: TextModel, synthesizer: Synthesizer | None, *, prepares_answers: bool = True) -> Cascade:
-        return Cascade(self.engines, model, synthesizer, "joe", prepares_answers=prepares_answers)
+        return Cascade(self.engines, model, synthesizer, "joe", may_prepare=lambda prompt: prepares_answers)
 
     def factory(self, model: TextModel, synthesizer: Synthesizer | None) -> ModelFactory:
         return ModelFactory(make_profile(model, synthesizer), lambda: self.cascade(model, synthesizer))

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from antiphon.models.text_live import text_factory
-from antiphon.server.authenticator import Caller
+from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
 from antiphon.server.http import routes
 from antiphon.tools.spec import Mode

@@ -195,11 +195,13 @@ def check_model(settings: "Settings") -> Findings:
     except (ModelReferenceError, ModelError) as error:
         yield Finding(False, f"model: {error}")
         return
-    if find_spec("openai") is None:
-        yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[openai]'")
+    is_ollama = reference.provider is Provider.OLLAMA
+    package, extra, path = ("httpx2", "ollama", "/api/version") if is_ollama else ("openai", "openai", "/models")
+    if find_spec(package) is None:
+        yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[{extra}]'")
     elif not endpoint.is_loopback:
         yield Finding(True, f"model: {reference} (on another machine, so it was not checked)")
-    elif ask(f"{endpoint.url}/models") is not None:
+    elif ask(f"{endpoint.url}{path}") is not None:
         yield Finding(True, f"model: {reference}; its server answers")
     else:
         yield Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")

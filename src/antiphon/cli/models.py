@@ -1,9 +1,9 @@
-"""`antiphon models …`: list, pull, verify and remove the model files for speech."""
+"""`antiphon models …`: list, pull, verify and remove the model files for speech, and pull models into Ollama."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -20,8 +20,12 @@ app = typer.Typer(no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `antiphon models list` shows it.")]
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Which models. Default: all that speech needs.")
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME", help='Which models, or "ollama:NAME" for one of Ollama\'s. Default: all that speech needs.'
+    ),
 ]
+OLLAMA_PREFIX: Final = "ollama:"
 
 
 @app.command("list")
@@ -51,8 +55,13 @@ def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
     from antiphon.weights.manifest import VOICE, find_model
     from antiphon.weights.puller import pull as pull_models
 
-    models = [find_model(name) for name in names] if names else VOICE
     models_dir = settings_for(config).models_dir
+    of_ollama = [name for name in names or () if name.startswith(OLLAMA_PREFIX)]
+    models = [find_model(name) for name in names if name not in of_ollama] if names else VOICE
+    for name in of_ollama:
+        _pull_into_ollama(name)
+    if not models:
+        return
     with _progress() as on_progress:
         pulled = pull_models(models, models_dir, on_progress)
     if pulled:
@@ -108,6 +117,21 @@ def remove(name: NameArgument, config: ConfigOption = None) -> None:
     typer.echo(f"Removed {name} from {models_dir}" if was_there else f"There is no {name} in {models_dir}")
 
 
+def _pull_into_ollama(name: str) -> None:
+    import asyncio
+    import os
+
+    from antiphon.models.providers import needing
+    from antiphon.models.providers.references import parse
+
+    reference = parse(name)
+    with needing(reference, package="httpx2", extra="ollama"):
+        from antiphon.models.providers.ollama_pull import pull_model
+    with _progress() as on_progress:
+        asyncio.run(pull_model(reference, os.environ, on_progress))
+    typer.echo(f'Ollama has {reference.model}. To use it, set model.text = "{reference}".')
+
+
 @contextmanager
 def _progress(only_bar: bool = False) -> "Iterator[Callable[[Progress], None]]":
     """Shows progress bars on a terminal's standard error; elsewhere it prints a line when each step begins."""
@@ -133,7 +157,8 @@ def _progress(only_bar: bool = False) -> "Iterator[Callable[[Progress], None]]":
         def show(progress: "Progress") -> None:
             if progress.what not in tasks:
                 tasks[progress.what] = bars.add_task(progress.what, total=progress.total_bytes or None)
-            bars.update(tasks[progress.what], completed=progress.done_bytes)
+            total = progress.total_bytes or None
+            bars.update(tasks[progress.what], completed=progress.done_bytes, total=total)
 
         yield show
 

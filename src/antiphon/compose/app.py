@@ -22,6 +22,7 @@ from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 from antiphon.models.text_live import text_factory
@@ -85,9 +86,13 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ)
+        model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
-            yield BoundedModel(model)
+            bounded = BoundedModel(model)
+            if self.settings.model.local_first:
+                yield LocalFirstModel(await self.assistant(), bounded)
+            else:
+                yield bounded
         finally:
             await model.aclose()
 

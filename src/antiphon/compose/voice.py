@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from typing import Final
 
 from antiphon.config import Settings
-from antiphon.models.base import TextModel
+from antiphon.models.base import Prompt, TextModel
 from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel, ModelFactory
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
@@ -118,7 +119,7 @@ async def open_voice(
         )
         usual_voice = settings.speech.voice
         when = settings.model.think_ahead
-        prepares_answers = _is_wanted(when, model.profile.needs_network)
+        may_prepare = _may_prepare(when, model)
         tts = parse_tts(settings.speech.tts)
         prepares_speech = tts is not None and _is_wanted(when, needs_network(tts))
 
@@ -128,7 +129,7 @@ async def open_voice(
                 model,
                 speech.synthesizer,
                 usual_voice,
-                prepares_answers=prepares_answers,
+                may_prepare=may_prepare,
                 prepares_speech=prepares_speech,
             )
 
@@ -211,6 +212,14 @@ def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str
     nearest = get_close_matches(chosen, ids, n=1, cutoff=0.0)[0]
     told = f'{synthesizer.name} has no voice "{chosen}", which speech.voice names. The nearest is "{nearest}"'
     raise SpeechError(f"{told}; {where}." if where else f"{told}.")
+
+
+def _may_prepare(when: str, model: TextModel) -> Callable[[Prompt], bool]:
+    """Decides which answers are prepared. Those of the offline assistant cost nothing, whatever the model costs."""
+    if when == "auto" and isinstance(model, LocalFirstModel) and model.profile.needs_network:
+        return model.answers_locally
+    is_wanted = _is_wanted(when, model.profile.needs_network)
+    return lambda prompt: is_wanted
 
 
 def _is_wanted(when: str, needs_network: bool) -> bool:

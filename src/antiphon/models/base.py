@@ -89,6 +89,8 @@ class MessageComplete(Struct, frozen=True):
     """The last event of every message."""
 
     reason: StopReason
+    is_local: bool = False
+    """Whether the offline assistant wrote it in place of the model, whose health it therefore does not show."""
 
 
 Event = TextDelta | CallRequested | TokensUsed | MessageComplete

@@ -96,6 +96,8 @@ class GenerationComplete(Struct, frozen=True):
     """The whole answer has been generated; it may still be playing."""
 
     turn: str
+    is_local: bool = False
+    """Whether the offline assistant answered in place of the model, whose health this therefore does not show."""
 
 
 class TurnComplete(Struct, frozen=True):

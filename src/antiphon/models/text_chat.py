@@ -11,6 +11,7 @@ from antiphon.models.base import (
     CallRequested,
     Event,
     FailureKind,
+    MessageComplete,
     ModelError,
     Prompt,
     TextDelta,
@@ -59,6 +60,8 @@ class _Answer:
     """Calls of the last message that have no result yet."""
     results: list[ToolAnswer] = field(default_factory=list)
     has_results: asyncio.Event = field(default_factory=asyncio.Event)
+    is_local: bool = True
+    """Whether all messages so far were the offline assistant's, in place of the model."""
     task: "asyncio.Task[None] | None" = None
 
     def add(self, said: str) -> None:
@@ -160,7 +163,7 @@ class TextChat:
             message = f"{self._name} failed unexpectedly. Please try again."
             end = TurnFailed(turn, message, kind=FailureKind.UNEXPECTED)
         else:
-            end = GenerationComplete(turn)
+            end = GenerationComplete(turn, is_local=answer.is_local)
         self._tell(answer, end)
         if self._answer is answer:
             self._answer = None
@@ -207,6 +210,8 @@ class TextChat:
                         calls.append(call)
                     case TokensUsed(input_tokens=input_tokens, output_tokens=output_tokens):
                         self._tell(answer, Usage(turn, input_tokens, output_tokens))
+                    case MessageComplete(is_local=is_local):
+                        answer.is_local = answer.is_local and is_local
         return "".join(pieces), number(calls)
 
     async def _wait_for_results(self, answer: _Answer, calls: list[ToolCall]) -> None:

@@ -14,6 +14,13 @@ CORE: Final = "core.md"
 VOICE: Final = "voice-behavior.md"
 LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
 NAME_PLACEHOLDER: Final = "{name}"
+CLIENT_HEADING: Final = (
+    "# Instructions of the client application\n\n"
+    "The application that the user talks through gives these instructions. Follow them where they do not contradict "
+    "anything above."
+)
+MAX_CLIENT_INSTRUCTIONS_CHARS: Final = 16_000
+"""The longest instructions that a client may give."""
 TIMEOUT_SETTLED: Final = (
     "This user was blocked for a while, and that time is over. The matter is settled: do not mention it unless the "
     "user does, and if there is a new offence, begin again with a warning."
@@ -37,18 +44,30 @@ class Composer:
         parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
         self._parts = parts
 
-    def compose(self, mode: Mode, *, tools_version: str, summaries: str, notes: Sequence[str] = ()) -> str:
+    def compose(
+        self,
+        mode: Mode,
+        *,
+        tools_version: str,
+        summaries: str,
+        client_instructions: str = "",
+        notes: Sequence[str] = (),
+    ) -> str:
         """Composes the prompt of a session.
 
-        `notes` are facts about this session alone, as `notes_about` collects them. They come last, so that a provider
-        can cache everything before them.
+        `client_instructions` are those of the application that the session's client is part of. `notes` are facts about
+        this session alone, as `notes_about` collects them. Both come last, so that a provider can cache everything
+        before them.
         """
         parts = [self._parts[CORE]]
         if instructions := self.assistant.instructions.strip():
             parts += ["# Instructions for this server", instructions]
         if mode is Mode.VOICE:
             parts.append(self._parts[VOICE])
-        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]], *notes]
+        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]]]
+        if instructions := client_instructions.strip():
+            parts += [CLIENT_HEADING, instructions]
+        parts += notes
         return "\n\n".join(part for part in parts if part)
 
 

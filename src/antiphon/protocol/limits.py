@@ -6,6 +6,9 @@ from antiphon import sound_format
 
 MAX_FRAME_BYTES: Final = 64 * 1024
 """The longest frame from a client, text or audio. A longer one closes the connection (`closing.TOO_LARGE`)."""
+FRAME_LIMIT_EXTENSION: Final = "antiphon.frame_limit"
+"""The extension of a WebSocket's scope whose `set` changes the longest frame of this connection, in bytes. Endpoints of
+other protocols need it: their clients send audio as base64 in JSON, in pieces of any length."""
 HELLO_LIMIT_S: Final = 10
 """How many seconds a client may take to send `hello` where the server requires a token."""
 AUDIO_BURST_S: Final = 30

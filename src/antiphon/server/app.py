@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from antiphon.security.quota import Quota
 from antiphon.server import page
+from antiphon.server.admission import Admission
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.guard import Guard
 from antiphon.server.refusals import Refusal, RefusalCode
@@ -34,7 +35,9 @@ def make_app(
         yield
         await hub.aclose()
 
-    socket = WebSocketRoute("/ws", Endpoint(hub, authenticator, quota or Quota()).talk)
+    quota = quota or Quota()
+    admission = Admission(authenticator, quota, hub.clock)
+    socket = WebSocketRoute("/ws", Endpoint(hub, admission, quota).talk)
     app = Starlette(
         routes=[socket, *page.routes(), *routes],
         exception_handlers={404: refuse_path, 405: refuse_method},

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from antiphon.clock import Clock
@@ -10,6 +9,7 @@ from antiphon.errors import AntiphonError
 from antiphon.protocol.closing import UNAUTHENTICATED
 from antiphon.protocol.errors import ErrorCode
 from antiphon.protocol.server_messages import Error
+from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import hash_token, is_token
 from antiphon.server.refusals import RefusalLog
@@ -22,13 +22,6 @@ LOCAL_USER: Final = "local"
 """The user of every caller where no token is required."""
 MAX_KNOWN: Final = 1_000
 """How many valid tokens are remembered, so that their owners get in while others at their address are slowed down."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    user: str
-    authenticated: bool
-    token_id: str | None = None
 
 
 class TooManyWrongTokens(AntiphonError):

@@ -7,9 +7,9 @@ from typing import Final
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import BLOCKED, TAKEN_OVER
+from antiphon.security.admission import Caller
 from antiphon.security.quota import Account
 from antiphon.server.answer import AnswerCollector, ChatAnswer, ChatRequest
-from antiphon.server.authenticator import Caller
 from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
 from antiphon.session.hub import ActiveSession

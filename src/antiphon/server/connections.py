@@ -15,6 +15,7 @@ from websockets import frames
 from websockets.protocol import OPEN
 
 from antiphon.protocol.closing import BAD_UTF8, RESTARTING, TOO_LARGE
+from antiphon.protocol.limits import FRAME_LIMIT_EXTENSION
 
 MAX_HEADER_BYTES: Final = 16 * 1024
 """The longest header of a request, including its first line."""
@@ -150,7 +151,11 @@ class WebSocketConnection(_WriteDeadline, WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         self.scope["extensions"][AUDIO] = {"tap": self._set_tap}
+        self.scope["extensions"][FRAME_LIMIT_EXTENSION] = {"set": self._set_frame_limit}
         await super().run_asgi()
+
+    def _set_frame_limit(self, max_bytes: int) -> None:
+        self.conn.max_message_size = max_bytes
 
     def _set_tap(self, tap: Tap | None) -> None:
         self._tap = tap

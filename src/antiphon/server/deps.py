@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from antiphon.clock import Clock
 from antiphon.models.health import ModelHealth
+from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
-from antiphon.server.authenticator import Caller
 from antiphon.session.hub import Hub
 from antiphon.speech.base import Voice
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore

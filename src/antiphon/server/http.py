@@ -16,10 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from antiphon import __version__
+from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
 from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
-from antiphon.server.authenticator import Caller, TooManyWrongTokens
+from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
 from antiphon.server.deps import HttpDeps, Model, ModelState, NamedHealth
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
-from antiphon.server.authenticator import Caller
+from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query

@@ -21,10 +21,11 @@ from antiphon.protocol.closing import (
     Close,
 )
 from antiphon.protocol.errors import ErrorCode, ProtocolError
-from antiphon.protocol.server_messages import Audio, Error, Timeout
+from antiphon.protocol.server_messages import Audio, Error, ServerMessage, Timeout
+from antiphon.security.admission import AdmissionRefused, RefusalKind
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import bearer
-from antiphon.server.authenticator import Authenticator, TooManyWrongTokens
+from antiphon.server.admission import Admission
 from antiphon.server.connections import AUDIO
 from antiphon.session.hub import STORE_CLOSE, STORE_ERROR, ActiveSession, Hub
 from antiphon.session.tool_runner import charge_to
@@ -118,16 +119,16 @@ class SocketLink:
 class Endpoint:
     """`/ws`."""
 
-    def __init__(self, hub: Hub, authenticator: Authenticator, quota: Quota) -> None:
+    def __init__(self, hub: Hub, admission: Admission, quota: Quota) -> None:
         self._hub = hub
-        self._authenticator = authenticator
+        self._admission = admission
         self._quota = quota
 
     async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
         link = SocketLink(socket)
         writer = asyncio.create_task(link.write())
-        reading = _Reader(socket, link, hub=self._hub, authenticator=self._authenticator, quota=self._quota)
+        reading = _Reader(socket, link, hub=self._hub, admission=self._admission, quota=self._quota)
         reader = asyncio.create_task(reading.read())
         try:
             await asyncio.wait([writer, reader], return_when=asyncio.FIRST_COMPLETED)
@@ -156,11 +157,9 @@ class _QuotaAdvance:
 class _Reader:
     """The receiving side: authenticates the client, and passes its messages to the session."""
 
-    def __init__(
-        self, socket: WebSocket, link: SocketLink, *, hub: Hub, authenticator: Authenticator, quota: Quota
-    ) -> None:
+    def __init__(self, socket: WebSocket, link: SocketLink, *, hub: Hub, admission: Admission, quota: Quota) -> None:
         self._hub = hub
-        self._authenticator = authenticator
+        self._admission = admission
         self._quota = quota
         self._socket = socket
         self._link = link
@@ -186,6 +185,8 @@ class _Reader:
                 self._take(await self._receive())
         except WebSocketDisconnect as gone:
             for_good = gone.code == NORMAL.code
+        except AdmissionRefused as refused:
+            self._turn_away(refused)
         except StoreUnavailable as error:
             log.error("socket_refused", error=str(error))
             self._refuse(STORE_ERROR, STORE_CLOSE)
@@ -198,9 +199,10 @@ class _Reader:
 
     async def _enter(self) -> str | bytes | None:
         """Authenticates the client and enters its session. Returns the first frame if it was not a hello."""
-        if not self._admit_connection(self._account):
-            return None
+        self._admission.count(self._account)
         frame = await self._first_frame()
+        if self._link.closing is not None:
+            return None
         hello = c.Hello()
         if isinstance(frame, str):
             try:
@@ -210,41 +212,28 @@ class _Reader:
             if isinstance(decoded, c.Hello):
                 hello, frame = decoded, None
         token = hello.token or _bearer_of(self._socket)
-        try:
-            caller = await self._authenticator.identify(
-                token, address=self._account.address, route=self._socket.url.path
-            )
-        except TooManyWrongTokens as error:
-            self._refuse(Error(str(error), ErrorCode.TOO_FAST, retryable=True), FULL)
-            return None
-        if caller is None:
-            self._refuse(Error(UNAUTHENTICATED.reason, ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
-            return None
-        if not self._admit_connection(Account(user=caller.user)):
-            return None
+        caller = await self._admission.identify(token, address=self._account.address, route=self._socket.url.path)
         self._account = replace(self._account, user=caller.user)
-        until_ms = await self._authenticator.blocked_until(caller.user)
-        if until_ms is not None:
-            left_s = max(0.0, (until_ms - self._hub.clock.now_ms()) / 1000)
-            self._link.send(codec.encode(Timeout(until_ms, left_s, BLOCKED.reason), 1))
-            self._link.close(BLOCKED)
-            return None
         self._active = await self._hub.attach(caller.user, hello, self._link, authenticated=caller.authenticated)
         self._active.token_id = caller.token_id
         self._account = replace(self._account, session=self._active.id)
         self._active.runner.charge(charge_to(self._quota, self._account, self._hub.clock))
         return frame
 
-    def _admit_connection(self, account: Account) -> bool:
-        """Counts a connection. The address is counted before the token is checked, so that guessing is limited."""
-        if self._quota.take(Kind.CONNECTION, account, 1, self._hub.clock.monotonic()) == 0:
-            return True
-        self._link.close(FULL)
-        return False
+    def _turn_away(self, refused: AdmissionRefused) -> None:
+        match refused.kind:
+            case RefusalKind.UNAUTHENTICATED:
+                self._refuse(Error(str(refused), ErrorCode.UNAUTHENTICATED), UNAUTHENTICATED)
+            case RefusalKind.WRONG_TOKENS:
+                self._refuse(Error(str(refused), ErrorCode.TOO_FAST, retryable=True), FULL)
+            case RefusalKind.BLOCKED:
+                self._refuse(Timeout(refused.until_ms or 0, refused.retry_after_s or 0.0, str(refused)), BLOCKED)
+            case RefusalKind.FULL:
+                self._link.close(FULL)
 
     async def _first_frame(self) -> str | bytes | None:
         """Waits for hello, which must come in time if a token is required and the header has none."""
-        must = self._authenticator.required and _bearer_of(self._socket) is None
+        must = self._admission.requires_token and _bearer_of(self._socket) is None
         try:
             async with asyncio.timeout(limits.HELLO_LIMIT_S if must else HELLO_GRACE_S):
                 return await self._receive()
@@ -318,8 +307,8 @@ class _Reader:
         log.exception("socket_reader_failed")
         self._link.close(INTERNAL)
 
-    def _refuse(self, error: Error, close: Close) -> None:
-        self._link.send(codec.encode(error, 1))
+    def _refuse(self, told: ServerMessage, close: Close) -> None:
+        self._link.send(codec.encode(told, 1))
         self._link.close(close)
 
 

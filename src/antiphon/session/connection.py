@@ -216,7 +216,7 @@ class ModelConnection:
                 for piece in self._resampler.push(event):
                     self._tell(piece)
             case live.GenerationComplete(turn=turn):
-                if turn != self._said_turn:
+                if turn != self._said_turn and not event.is_local:
                     self._health.note_success()
                 for piece in self._resampler.finish(turn):
                     self._tell(piece)

@@ -44,6 +44,11 @@ class ClientBack:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaybackAssumed:
+    """The answer counts as played, whatever time it takes: this client does not report playback."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnAbandoned:
     """The turn cannot go on because of a fault of the server."""
 
@@ -77,6 +82,7 @@ Event = (
     | QueueReady
     | TurnRestored
     | ClientBack
+    | PlaybackAssumed
     | TurnAbandoned
     | ModeChanged
     | SessionSpeaks

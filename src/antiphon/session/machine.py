@@ -47,6 +47,7 @@ from antiphon.session.events import (
     Event,
     ListeningStopped,
     ModeChanged,
+    PlaybackAssumed,
     QueueReady,
     SessionSpeaks,
     Tick,
@@ -112,6 +113,10 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             # A client that knows only the basic messages sends it after every clip.
             return _rest(state) if turn.was_played(now_ms) else (state, [])
         case Phase.SPEAKING, c.PlaybackDone():
+            return state, []
+        case Phase.SPEAKING, PlaybackAssumed() if turn and turn.complete:
+            return _rest(state)
+        case _, PlaybackAssumed():
             return state, []
         case _, c.Playback(turn=number, played_ms=played_ms):
             return _played(state, number, int(played_ms)), []

@@ -30,6 +30,11 @@ class Microphone:
     def has_heard_speech(self) -> bool:
         return self._heard_bytes >= MIN_SPEECH_MS * BYTES_PER_MS
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a model that listens is about to be there."""
+        return self._waiting is not None
+
     def begin_turn(self) -> None:
         self._heard_bytes = 0
 

@@ -17,6 +17,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.calls import CallLog
+from antiphon.session.client_application import ClientApplication
 from antiphon.session.commands import carry_out
 from antiphon.session.connection import ConnectFailed, FromModel, Opened
 from antiphon.session.history import history_of
@@ -78,6 +79,13 @@ class Runner:
         """Sends the client a new `session` message."""
         self.is_restoring = False
         """Whether a turn that another process has left is about to be answered."""
+        self.is_behind = False
+        """Whether the conversation has got turns, of other sessions, that the model has not been told."""
+        self.application = ClientApplication()
+        self.has_new_context = False
+        """Whether the model was connected with another prompt or with other tools."""
+        self.observe: Callable[[fx.Effect], None] = lambda effect: None
+        """Called with each effect before it is carried out, for a client of another protocol."""
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -123,8 +131,6 @@ class Runner:
         self._events: deque[e.Event] = deque()
         """Events that wait for the effects of the one before them."""
         self._is_stepping = False
-        self._is_behind = False
-        """Whether other sessions have added to the conversation what the model has not been told."""
         self._shown = ""
         """What the client was shown of the answer's text."""
         self._timer: asyncio.TimerHandle | None = None
@@ -319,6 +325,7 @@ class Runner:
             self._at_rest.set()
 
     async def _perform(self, effect: fx.Effect) -> None:
+        self.observe(effect)
         match effect:
             case fx.Send(message=s.ResponseChunk() as chunk):
                 self._stopwatch.say(self._clock.now_ms())
@@ -390,20 +397,24 @@ class Runner:
     async def _store_user(self, user: fx.StoreUser) -> None:
         if user.timings is not None:
             self._stopwatch.note(user.timings)
-        self._is_behind |= await self._recorder.store_user(user)
+        self.is_behind |= await self._recorder.store_user(user)
         self._note_move()
 
     async def _answer_speech(self, turn: str, text: str) -> None:
         connection = self.models.connection
         if connection is not None and connection.profile.waits_to_answer and self.state.is_current(turn):
-            await self.outcomes.respond(turn, text, ())
+            if self.application.holds_answers:
+                # The turn is over for now. What the user says next is another one.
+                connection.interrupt(turn, "")
+            else:
+                await self.outcomes.respond(turn, text, ())
         else:
             await self.outcomes.check_consent(turn, text)
 
     def _note_move(self) -> None:
         """If the conversation was deleted elsewhere, a model that knows it is not asked any more."""
         if self.writer.take_moved():
-            self._is_behind = True
+            self.is_behind = True
             self.calls.restore(None)
             self.outbox.send(s.Error(CONVERSATION_GONE, ErrorCode.CONVERSATION_GONE))
             self.introduce()
@@ -415,12 +426,16 @@ class Runner:
         snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
         return LiveContext(
             system=self.composer.compose(
-                mode, tools_version=snapshot.version, summaries=snapshot.summaries(mode), notes=self._client.notes or ()
+                mode,
+                tools_version=snapshot.version,
+                summaries=snapshot.summaries(mode),
+                client_instructions=self.application.instructions,
+                notes=self._client.notes or (),
             ),
             transcript=transcript,
             # The turn under way is given to the model by itself.
             history=transcript.before(None if turn is None else turn.id),
-            tools=snapshot.provider_schemas(profile.tool_schemas, mode),
+            tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
         )
@@ -433,14 +448,17 @@ class Runner:
             self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
 
     def _catch_up(self) -> None:
-        """A model with a context of its own that lacks turns of other sessions is replaced."""
+        """A model with a context of its own that lacks turns of other sessions is replaced, and any model that was
+        connected with another prompt or with other tools."""
         connection = self.models.connection
-        if self._is_behind and connection is not None and connection.profile.keeps_context:
+        is_behind = self.is_behind and connection is not None and connection.profile.keeps_context
+        if connection is not None and (is_behind or self.has_new_context):
             self.models.close()
-            # An upstream session that is resumed would lack the turns, too.
-            self.models.forget_handles()
+            if is_behind:
+                # An upstream session that is resumed would lack the turns, too.
+                self.models.forget_handles()
             self.voice.reopen()
-        self._is_behind = False
+        self.is_behind = self.has_new_context = False
 
     def reconnect(self, *, fresh: bool = False) -> None:
         """Replaces the model. If the next one must start `fresh`, the upstream session is not resumed."""

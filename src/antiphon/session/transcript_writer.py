@@ -116,8 +116,8 @@ class TranscriptWriter:
         if spoken and self.transcript.user_entry(turn) is None:
             self.transcript.set_user(turn, "", spoken=True, at_ms=self._clock.now_ms())
 
-    def bring(self, message: UserMessage | AssistantMessage) -> None:
-        """Adds what was said elsewhere before the first turn, with which it is stored."""
+    def bring(self, message: Message) -> None:
+        """Adds what was said elsewhere before the next turn, with which it is stored."""
         self.transcript.add(Entry(f"b{len(self.transcript.entries)}", message, at_ms=self._clock.now_ms()))
 
     async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:

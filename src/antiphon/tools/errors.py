@@ -56,3 +56,9 @@ class RegistryChanged(RegistryError):
     """A session's tools are no longer the process's tools; in development that is fatal."""
 
     code = "tools_changed"
+
+
+class ClientToolError(AntiphonError):
+    """A client has declared a tool that cannot be used. The message says why."""
+
+    code = "client_tool"

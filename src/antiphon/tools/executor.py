@@ -263,7 +263,7 @@ class Executor:
             if self._deps.environment != DEVELOPMENT:
                 log.warning("tools_changed", session=session.id, old=session.snapshot.version, new=version)
                 return False
-            session.snapshot = self.registry.snapshot()
+            session.pin(self.registry.snapshot())
         if session.pinned_version == version:
             return False
         log.info("session_repinned", session=session.id, old=session.pinned_version, new=version)

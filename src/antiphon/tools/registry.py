@@ -1,6 +1,6 @@
 """The tools of a process: read once at the start, locked, and given to each session as a snapshot."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,11 @@ class Snapshot:
     _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
         default_factory=dict, init=False, repr=False
     )
+
+    def with_tools(self, more: Iterable[Tool]) -> "Snapshot":
+        """Returns these tools and more. Of two with the same name, the one that was there first stays."""
+        added = {tool.id: tool for tool in more if tool.id not in self.tools}
+        return Snapshot(self.version, MappingProxyType({**self.tools, **added})) if added else self
 
     def tool_ids(self) -> list[str]:
         return list(self.tools)

@@ -1,5 +1,6 @@
 """A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -10,16 +11,18 @@ from antiphon.storage.base import CallRecord
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Messaging, SessionView
-from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.errors import ClientToolError, ErrorType, ToolError
 from antiphon.tools.messages import Message
 from antiphon.tools.policy import Ledger
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
 
 PREFETCH_TTL_S: Final = 2.0
 """How long a prefetched result stays valid."""
 MAX_PENDING_MESSAGE_CHARS: Final = 200
+MAX_CLIENT_TOOLS: Final = 64
 
 log = get_logger(__name__)
 
@@ -102,6 +105,8 @@ class ToolSession:
     """The user's turns. A redelivered or replayed message does not advance it."""
     pinned_version: str = ""
     """The version of the tools that the session knows; differs from the snapshot's if it began on another process."""
+    client_tools: tuple[Tool, ...] = ()
+    """Tools that this session's client has declared and runs itself."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     messaging: Messaging = field(default_factory=NoClient)
     state: StateController = field(default_factory=StateController)
@@ -114,9 +119,33 @@ class ToolSession:
     """Prefetched results, by the fingerprint of their call."""
 
     _view: SessionView | None = field(default=None, init=False, repr=False)
+    _server_tools: Snapshot = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.pinned_version = self.pinned_version or self.snapshot.version
+        self._server_tools = self.snapshot
+
+    def pin(self, snapshot: Snapshot) -> None:
+        """Gives the session other tools of the server. It keeps those of its client."""
+        self._server_tools = snapshot
+        self.snapshot = snapshot.with_tools(self.client_tools)
+
+    def set_client_tools(self, tools: Sequence[Tool]) -> None:
+        """Replaces the tools that this session's client runs itself.
+
+        Raises `ClientToolError` for a name that the server's own tools have: a client may not take the place of a tool
+        that the server's operator has chosen.
+        """
+        names = [tool.id for tool in tools]
+        if len(names) > MAX_CLIENT_TOOLS:
+            raise ClientToolError(f"There are {len(names)} tools. Declare at most {MAX_CLIENT_TOOLS}.")
+        for name in names:
+            if name in self._server_tools.tools:
+                raise ClientToolError(f"The server has a tool called {name} itself. Give yours another name.")
+            if names.count(name) > 1:
+                raise ClientToolError(f"{name} is declared twice. Declare each tool once.")
+        self.client_tools = tuple(tools)
+        self.pin(self._server_tools)
 
     def view(self, mode: Mode) -> SessionView:
         """Returns the session as a handler sees it; the calls of a turn share one."""

@@ -17,17 +17,22 @@ from antiphon.compose import voice as voice_module
 from antiphon.config import Model, Settings, Speech, Storage, load
 from antiphon.errors import AntiphonError
 from antiphon.models.background import BackgroundTasks
-from antiphon.models.base import TextProfile
+from antiphon.models.base import Event, Prompt, TextModel, TextProfile
+from antiphon.models.builtin import BuiltinModel
 from antiphon.models.cascade.cascade import Cascade
-from antiphon.models.cascade.speculative_chat import SpeculativeChat
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
+from antiphon.models.live import LiveContext
+from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.serve import run_server
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 from antiphon.speech.wyoming_server import serve_wyoming
+from antiphon.tools.spec import Mode
+from antiphon.transcript import Transcript
 from tests.fakes.scripted import ScriptedModel
+from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import PerfectRecognizer, Tones, Vocabulary
 
 pytestmark = pytest.mark.real_time
@@ -208,28 +213,51 @@ async def test_interim_captions_are_enabled_where_they_cost_nothing(
                 await speech.recognizer.recognize(b"", Urgency.IDLE)
 
 
+async def prepare(settings: Settings, model: TextModel, text: str) -> None:
+    """Lets a cascade guess that the user has said this."""
+    async with open_voice(settings, model, judge, ModelHealth()) as voice:
+        cascade = voice.factory.make()
+        assert isinstance(cascade, Cascade)
+        await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
+        assert voice.speech is not None
+        cascade.on_guess(Turn("m1", voice.speech.recognizer, BackgroundTasks()), text)
+        await asyncio.sleep(0.01)
+        await cascade.close()
+
+
 @pytest.mark.parametrize(
     ("when", "needs_network", "thinks_ahead"),
     [("auto", False, True), ("auto", True, False), ("always", True, True), ("never", False, False)],
 )
 async def test_answers_are_prepared_where_that_costs_nothing(
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    when: Literal["auto", "always", "never"],
-    needs_network: bool,
-    thinks_ahead: bool,
+    settings: Settings, when: Literal["auto", "always", "never"], needs_network: bool, thinks_ahead: bool
 ) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(SpeculativeChat, "prepare", lambda chat, turn, text: asked.append(text))
     settings = replace(settings, model=Model(think_ahead=when), speech=Speech(tts="none"))
     model = ScriptedModel([], profile=TextProfile("priced", needs_network=needs_network))
-    async with open_voice(settings, model, judge, ModelHealth()) as voice:
-        cascade = voice.factory.make()
-        assert isinstance(cascade, Cascade)
-        assert voice.speech is not None
-        turn = Turn("m1", voice.speech.recognizer, BackgroundTasks())
-        cascade.on_guess(turn, "what time is it")
-    assert asked == ["what time is it"] * thinks_ahead
+    await prepare(settings, model, "what time is it")
+    assert bool(model.prompts) == thinks_ahead
+
+
+class CountingAssistant(BuiltinModel):
+    """Counts the prompts that it answers."""
+
+    asked = 0
+
+    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        self.asked += 1
+        async for event in super().reply(prompt):
+            yield event
+
+
+@pytest.mark.parametrize(("text", "is_prepared"), [("what time is it in Tokyo", True), ("why is the sky blue", False)])
+async def test_answers_of_the_offline_assistant_are_prepared_beside_a_paid_model(
+    settings: Settings, text: str, is_prepared: bool
+) -> None:
+    settings = replace(settings, speech=Speech(tts="none"))
+    paid = ScriptedModel([], profile=TextProfile("priced", needs_network=True))
+    assistant = CountingAssistant(Box(talking_tools()))
+    await prepare(settings, LocalFirstModel(assistant, paid), text)
+    assert (bool(assistant.asked), paid.prompts) == (is_prepared, [])
 
 
 WITHOUT = """
@@ -246,7 +274,7 @@ from antiphon.models.builtin import BuiltinModel
 async def main() -> None:
     settings = Settings(Path(sys.argv[2]), Path(sys.argv[2]), speech=Speech(stt=sys.argv[3], tts=sys.argv[3]))
     try:
-        async with open_voice(settings, None, lambda text: False):
+        async with open_voice(settings, None, lambda text: False, None):
             pass
     except AntiphonError as error:
         print(error)

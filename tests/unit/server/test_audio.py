@@ -15,6 +15,7 @@ from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol.closing import INTERNAL, TAKEN_OVER, TOO_FAST
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.admission import Admission
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.connections import Deadlines, WebSocketConnection
 from antiphon.server.ws import MAX_REFUSED, Endpoint
@@ -49,7 +50,8 @@ class Socket:
 
     def __init__(self, server: Server, quota: Quota, *, has_extension: bool = True) -> None:
         stores = server.database
-        endpoint = Endpoint(server.hub, Authenticator(stores.tokens, stores.blocks, LoopClock(), required=False), quota)
+        authenticator = Authenticator(stores.tokens, stores.blocks, LoopClock(), required=False)
+        endpoint = Endpoint(server.hub, Admission(authenticator, quota, LoopClock()), quota)
         app: Any = Router([WebSocketRoute("/ws", endpoint.talk)])
         if not has_extension:
             app = without_extensions(app)

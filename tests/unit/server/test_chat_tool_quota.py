@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from antiphon.security.admission import Caller
 from antiphon.security.quota import Kind, Limit, Quota, Rate
 from antiphon.server.answer import ChatRequest, ToolRun
-from antiphon.server.authenticator import Caller
 from antiphon.server.chat import Chat
 from antiphon.tools.call import ToolCall
 from tests.fakes.gates import Counted, make_tool

@@ -28,7 +28,7 @@ from antiphon.session.connection import (
 )
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Transcript
-from tests.fakes.scripted_live import GoAwayIn, HangUp, Hear, Resumable, Say, ScriptedLive
+from tests.fakes.scripted_live import Fail, GoAwayIn, HangUp, Hear, Mishear, Resumable, Say, ScriptedLive, Use
 
 HELLO = Say("Hello.", audio_ms=0)
 
@@ -48,6 +48,7 @@ class Session:
 
         context = LiveContext("", Transcript(), (), (), Mode.VOICE)
         factory = ModelFactory(model.profile, lambda: model)
+        self.health = factory.health
         self.connection = ModelConnection(factory, context, post, resume=resume, voice=("amy", 1.5))
 
     @property
@@ -204,3 +205,71 @@ async def test_an_announced_close_is_known_in_advance() -> None:
         await asyncio.sleep(5)
         assert session.posted[-1] == Closed("the time was over", CloseKind.GO_AWAY)
         assert session.connection.resume_handle == "two"
+
+
+# The health of the model.
+
+
+async def test_an_answer_shows_that_the_model_is_well() -> None:
+    async with connecting(ScriptedLive([Fail("It is overloaded.", kind=FailureKind.SERVER_ERROR), HELLO])) as session:
+        session.connection.respond("t1", "hi")
+        await asyncio.sleep(1)
+        assert session.health.last_failure is not None
+        assert session.health.last_failure.kind is FailureKind.SERVER_ERROR
+        session.connection.respond("t2", "hi")
+        await asyncio.sleep(1)
+        assert session.health.last_failure is None
+        assert session.health.answers == 1
+        assert session.health.failures == {FailureKind.SERVER_ERROR: 1}
+
+
+async def test_words_that_the_session_gave_do_not_show_that_the_model_is_well() -> None:
+    async with connecting(ScriptedLive([Fail("It is overloaded.", kind=FailureKind.SERVER_ERROR)])) as session:
+        session.connection.respond("t1", "hi")
+        await asyncio.sleep(1)
+        session.connection.say("t2", "Good morning.")
+        await asyncio.sleep(3)
+        assert session.text == "Good morning."
+        assert session.health.last_failure is not None
+
+
+async def test_a_turn_that_was_not_understood_is_no_failure_of_the_model() -> None:
+    async with connecting(ScriptedLive([Mishear()])) as session:
+        await asyncio.sleep(0.1)
+        session.connection.send_audio(bytes(32_000), playing=False)
+        await asyncio.sleep(1)
+        assert [type(event) for event in session.posted] == [Opened, TurnFailed]
+        assert session.health.last_failure is None
+
+
+async def test_a_refused_connection_is_a_failure_of_the_model() -> None:
+    refusal = ModelError("The key is wrong.", kind=FailureKind.REFUSED, status=401)
+    async with connecting(ScriptedLive(refuses=refusal)) as session:
+        await asyncio.sleep(1)
+        assert session.health.last_failure is not None
+        assert session.health.last_failure.status == 401
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure"),
+    [
+        (CloseKind.TRANSIENT, FailureKind.UNREACHABLE),
+        (CloseKind.QUOTA, FailureKind.RATE_LIMITED),
+        (CloseKind.CONFIGURATION, FailureKind.REFUSED),
+        (CloseKind.GO_AWAY, None),
+        (CloseKind.INTENDED, None),
+        (CloseKind.DEAD_HANDLE, None),
+    ],
+)
+async def test_a_close_is_a_failure_unless_it_was_to_be_expected(kind: CloseKind, failure: FailureKind | None) -> None:
+    async with connecting(ScriptedLive([HangUp(kind=kind)])) as session:
+        await asyncio.sleep(1)
+        assert (session.health.last_failure and session.health.last_failure.kind) == failure
+
+
+async def test_tokens_are_counted() -> None:
+    async with connecting(ScriptedLive([HELLO, Use(12, 3), HELLO, Use(20, 4)])) as session:
+        for turn in ("t1", "t2"):
+            session.connection.respond(turn, "hi")
+            await asyncio.sleep(1)
+        assert (session.health.input_tokens, session.health.output_tokens) == (32, 7)

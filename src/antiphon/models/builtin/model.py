@@ -56,6 +56,10 @@ class BuiltinModel:
         """Judges how complete a request the text is."""
         return self._understanding.completeness(text, mode)
 
+    def knows(self, text: str, mode: Mode) -> bool:
+        """Whether the whole text is a request in the sentences of the tools. Guesses and small talk do not count."""
+        return self._understanding.find_request(text, mode) is not None
+
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         said = max((n for n, m in enumerate(prompt.messages) if isinstance(m, UserMessage)), default=0)
         understood = self._understand(prompt.messages[: said + 1], prompt.mode)

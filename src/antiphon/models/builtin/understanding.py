@@ -125,9 +125,10 @@ class Understanding:
             return Completeness.EXTENDABLE
         return Completeness.PARTIAL if is_open else Completeness.UNKNOWN
 
-    def _understand(self, text: str, mode: Mode) -> Understood:
+    def find_request(self, text: str, mode: Mode) -> Run | None:
+        """Returns the calls if the whole text is a sentence of a tool, or several of them; None otherwise."""
         if _is_long(text):
-            return Say(replies.TOO_LONG)
+            return None
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
         # A wildcard takes whatever follows, but "what time is it in Tokyo and tell me a joke" is two requests. Calls
@@ -136,8 +137,13 @@ class Understanding:
             clauses = self._several_calls(text, allowed)
             if clauses:
                 return Run(clauses)
-        if whole is not None:
-            return Run((_planned_call(whole),))
+        return None if whole is None else Run((_planned_call(whole),))
+
+    def _understand(self, text: str, mode: Mode) -> Understood:
+        if _is_long(text):
+            return Say(replies.TOO_LONG)
+        if (request := self.find_request(text, mode)) is not None:
+            return request
         words = _words(text)
         if replies.asks_for_help(words):
             return Say(replies.offers(text, self._examples[mode]))

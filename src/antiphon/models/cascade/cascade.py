@@ -1,9 +1,9 @@
 """The local voice as a `LiveModel`: it recognises turns, has a text model answer them, and speaks the answers."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
-from antiphon.models.base import TextModel
+from antiphon.models.base import Prompt, TextModel
 from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.cascade.speculative_chat import SpeculativeChat
 from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
@@ -67,24 +67,20 @@ class Cascade:
         synthesizer: Synthesizer | None,
         default_voice: str | None = None,
         *,
-        prepares_answers: bool = True,
+        may_prepare: Callable[[Prompt], bool] = lambda prompt: True,
         prepares_speech: bool = True,
     ) -> None:
         """Without a synthesizer the answers are text only. The default voice is used until another is chosen.
 
-        If it prepares answers, the model is asked about what the user has probably said, sometimes in vain. If it
-        prepares speech, the same is true of the synthesizer.
+        For prompts that it may prepare, the model is asked about what the user has probably said, sometimes in vain. If
+        it prepares speech, the same is true of the synthesizer.
         """
         self.profile = make_profile(model, synthesizer)
         self._engines = engines
-        self._prepares_answers = prepares_answers
         self._queue = EventQueue()
         self._output = None if synthesizer is None else SpeechOutput(synthesizer, default_voice)
-        self._chat = (
-            SpeculativeChat(model, self._pass_on, self._output.prepare)
-            if self._output is not None and prepares_speech
-            else SpeculativeChat(model, self._pass_on)
-        )
+        prepare_speech = self._output.prepare if self._output is not None and prepares_speech else _ignore
+        self._chat = SpeculativeChat(model, self._pass_on, prepare_speech, may_prepare=may_prepare)
         self._recognizer: TurnRecognizer | None = None
         self._answer: _Answer | None = None
         """The last answer that was asked for."""
@@ -165,8 +161,7 @@ class Cascade:
         self._queue.put(InputTranscript(turn.id, turn.caption, is_final=False))
 
     def on_guess(self, turn: Turn, text: str) -> None:
-        if self._prepares_answers:
-            self._chat.prepare(turn.continues or turn.id, text)
+        self._chat.prepare(turn.continues or turn.id, text)
 
     def on_resumed(self) -> None:
         self._chat.drop()
@@ -253,3 +248,7 @@ class Cascade:
     def _complete_without_answer(self, turn: str) -> None:
         self._void.add(turn)
         self._queue.put(TurnComplete(turn))
+
+
+def _ignore(clause: str) -> None:
+    """Prepares no speech."""

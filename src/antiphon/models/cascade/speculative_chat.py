@@ -43,9 +43,13 @@ class SpeculativeChat(TextChat):
         model: TextModel,
         emit: Callable[[LiveEvent], None],
         on_first_clause: Callable[[str], None] = lambda clause: None,
+        *,
+        may_prepare: Callable[[Prompt], bool] = lambda prompt: True,
     ) -> None:
-        """`on_first_clause` is called with the first clause of a prepared answer, as soon as that is known."""
+        """`on_first_clause` is called with the first clause of a prepared answer, as soon as that is known.
+        `may_prepare` decides for which prompts the model is asked, perhaps in vain."""
         super().__init__(model, emit)
+        self._may_prepare = may_prepare
         self._on_first_clause = on_first_clause
         self._speculation: _Speculation | None = None
 
@@ -56,6 +60,8 @@ class SpeculativeChat(TextChat):
         prompt = Prompt(context.system, messages, context.tools, context.mode)
         if self._speculation is None or self._speculation.prompt != prompt:
             self.drop()
+            if not self._may_prepare(prompt):
+                return
             speculation = self._speculation = _Speculation(prompt)
             speculation.task = self._tasks.start(self._speculate(speculation, context.prefetch))
 
@@ -81,7 +87,9 @@ class SpeculativeChat(TextChat):
         answers = await prefetch(number(calls))
         if answers is not None:
             messages = (*prompt.messages, *messages_of(said, answers, key=step_key(0)))
-            await self._prepare_message(speculation, replace(prompt, messages=messages), is_first=not said)
+            following = replace(prompt, messages=messages)
+            if self._may_prepare(following):
+                await self._prepare_message(speculation, following, is_first=not said)
 
     async def _prepare_message(
         self, speculation: _Speculation, prompt: Prompt, *, is_first: bool

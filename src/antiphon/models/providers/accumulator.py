@@ -16,6 +16,7 @@ from antiphon.security.surrogates import repair, repair_json
 from antiphon.tools.call import ToolCall
 
 NO_ARGUMENTS: Final = "{}"
+TOO_LONG_CALLS: Final = f"sent tool calls with more than {MAX_CALL_CHARS >> 10} KB of arguments"
 
 
 class FunctionFragment(Struct, frozen=True):
@@ -53,8 +54,10 @@ class Calls:
         self._by_index: dict[int, _Slot] = {}
         self._chars = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._slots)
+    @property
+    def are_whole(self) -> bool:
+        """Whether there are calls, and the arguments of each are a whole JSON object."""
+        return bool(self._slots) and all(_is_whole("".join(slot.arguments)) for slot in self._slots)
 
     def add(self, fragment: Fragment) -> None:
         """Raises `LimitExceeded`: until a message ends, all of its calls are held in memory."""
@@ -69,12 +72,11 @@ class Calls:
             slot.extra = repair_json(fragment.extra_content)
 
     def finish(self) -> list[ToolCall]:
-        """Returns the calls. A call without an id from the server gets none, because the gate must know.
-
-        Arguments that are not JSON stay a string, so that the gate can refuse them.
-        """
+        """Returns the calls. A call without an id from the server gets none, because the gate must know."""
         return [
-            ToolCall(repair(slot.id) or None, repair(slot.name), _decode("".join(slot.arguments)), extra=slot.extra)
+            ToolCall(
+                repair(slot.id) or None, repair(slot.name), decode_arguments("".join(slot.arguments)), extra=slot.extra
+            )
             for slot in self._slots
         ]
 
@@ -83,7 +85,7 @@ class Calls:
         if fragment.extra_content is not None:
             self._chars += len(json.dumps(fragment.extra_content))
         if self._chars > MAX_CALL_CHARS:
-            raise LimitExceeded(f"sent tool calls with more than {MAX_CALL_CHARS >> 10} KB of arguments")
+            raise LimitExceeded(TOO_LONG_CALLS)
 
     def _find(self, fragment: Fragment, function: FunctionFragment) -> _Slot | None:
         """Finds the call that the fragment continues; None if it begins one."""
@@ -109,7 +111,8 @@ class Calls:
         return slot
 
 
-def _decode(arguments: str) -> Any:
+def decode_arguments(arguments: str) -> Any:
+    """Decodes the arguments of a call. If they are not JSON, they stay a string, so that the gate can refuse them."""
     arguments = repair(arguments)
     try:
         return msgspec.json.decode(arguments.strip() or NO_ARGUMENTS)
@@ -130,4 +133,4 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _is_whole(arguments: str) -> bool:
-    return arguments.rstrip().endswith("}") and isinstance(_decode(arguments), dict)
+    return arguments.rstrip().endswith("}") and isinstance(decode_arguments(arguments), dict)

@@ -1,6 +1,6 @@
-"""Decodes server-sent events from the bytes of a model's server, with a limit on the size of an event.
+"""Decodes server-sent events, or lines of JSON, from the bytes of a model's server, with a limit on the size of each.
 
-The SDK's own decoder has no such limit: a line that never ends would fill the memory.
+Decoders of SDKs and HTTP clients have no such limit: a line that never ends would fill the memory.
 """
 
 import re
@@ -11,6 +11,7 @@ from antiphon.models.bounded import LimitExceeded
 
 MAX_EVENT_BYTES: Final = 1 << 20
 """The largest event. One chunk may hold a whole answer, or several whole calls."""
+TOO_LONG: Final = f"sent a line of more than {MAX_EVENT_BYTES >> 20} MB"
 
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
@@ -49,5 +50,28 @@ class EventDecoder:
     def _append(self, more: bytes) -> None:
         self._size += len(more)
         if self._size > MAX_EVENT_BYTES:
-            raise LimitExceeded(f"sent a line of more than {MAX_EVENT_BYTES >> 20} MB")
+            raise LimitExceeded(TOO_LONG)
+        self._line += more
+
+
+class LineDecoder:
+    """Decodes a stream of one JSON value per line: bytes in, whole lines out. A line without its end is dropped."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Raises `LimitExceeded`."""
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            self._append(end)
+            line = bytes(self._line).strip()
+            self._line.clear()
+            if line:
+                yield line
+        self._append(rest)
+
+    def _append(self, more: bytes) -> None:
+        if len(self._line) + len(more) > MAX_EVENT_BYTES:
+            raise LimitExceeded(TOO_LONG)
         self._line += more

@@ -1,4 +1,4 @@
-"""Explains what went wrong with a chat completion, as a `ModelError` with a sentence for people."""
+"""What can go wrong with the server of a model, and the `ModelError` for it, with a sentence for people."""
 
 import math
 import re
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Final
-
-import openai
 
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.bounded import LimitExceeded, explain_limit
@@ -18,6 +16,28 @@ _RATE_WORDS: Final = re.compile(r"rate.?limit|quota|resource.?exhausted|too many
 _WAIT_A_WHILE: Final = frozenset({408, 409, 425})
 
 
+class ConnectionLost(Exception):
+    """The connection failed, or broke."""
+
+    def __init__(self, *, has_connected: bool) -> None:
+        super().__init__("the connection was lost")
+        self.has_connected = has_connected
+
+
+class TimedOut(Exception):
+    """The server was silent for too long."""
+
+
+class Refusal(Exception):
+    """The server answered with an HTTP status other than success; its body is decoded if it was JSON."""
+
+    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.body = body
+        self.headers = headers
+
+
 class StreamedError(Exception):
     """An error that came in the middle of a stream; its body is as the server sent it."""
 
@@ -26,18 +46,21 @@ class StreamedError(Exception):
         self.body = body
 
 
+FAILURES: Final = (ConnectionLost, TimedOut, Refusal, StreamedError, LimitExceeded, ValueError, RecursionError)
+"""What may be raised while a server is asked and its answer is read: what `explain` takes."""
+
+
 def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
-    """Explains an error of the SDK, or one raised while the server's bytes were read."""
     match error:
         case LimitExceeded():
             return explain_limit(name, error)
-        case openai.APITimeoutError():
+        case TimedOut():
             return ModelError(f"{name} did not answer in time.", kind=FailureKind.TIMEOUT)
-        case openai.APIConnectionError():
+        case ConnectionLost():
             message = f"{name} cannot be reached, or broke off. Check that a server is running at {endpoint.url}."
             return ModelError(message, kind=FailureKind.UNREACHABLE)
-        case openai.APIStatusError():
-            return _refusal(error, name, endpoint)
+        case Refusal():
+            return _explain_refusal(error, name, endpoint)
         case StreamedError():
             said = quote(error.body, endpoint.api_key)
             code = error.body.get("code") if isinstance(error.body, dict) else None
@@ -49,9 +72,13 @@ def explain(error: Exception, name: str, endpoint: Endpoint) -> ModelError:
             return ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
 
 
-def _refusal(error: openai.APIStatusError, name: str, endpoint: Endpoint) -> ModelError:
-    status, said = error.status_code, quote(error.body, endpoint.api_key)
-    retry_after_s = read_retry_after(error.response.headers)
+def cut_off(name: str) -> ModelError:
+    return ModelError(f"The answer of {name} was cut off before its end. Please try again.", kind=FailureKind.CUT_OFF)
+
+
+def _explain_refusal(error: Refusal, name: str, endpoint: Endpoint) -> ModelError:
+    status, said = error.status, quote(error.body, endpoint.api_key)
+    retry_after_s = read_retry_after(error.headers)
     refused = partial(ModelError, status=status)
     if status < 400:
         message = (

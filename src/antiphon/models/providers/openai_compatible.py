@@ -1,18 +1,22 @@
 """Chat completions over HTTP: OpenAI, and the servers that imitate it (Ollama, vLLM, llama.cpp, one of Gemini's).
 
 The SDK sends the request, and `chunks.py` reads the answer. The SDK's `.stream()` helper puts tool calls together as
-OpenAI sends them, and fails or mixes them up with everyone else's (`accumulator.py`). Reasoning is skipped.
+OpenAI sends them, and fails or mixes them up with everyone else's (`accumulator.py`). Reasoning is skipped, both in
+fields of its own and within the text (`spoken_text.py`).
 
-An answer is whole if the server gave a `finish_reason` or `[DONE]`. Several send only one of them, and "stop" with tool
-calls, so neither alone is required.
+An answer is whole if the server gave a `finish_reason`, whatever it says: several say "stop" with tool calls. `[DONE]`
+alone proves nothing, because proxies send it also after a server that died in mid-answer. There is one exception: a
+message with tool calls whose arguments are all whole objects, because vLLM has sent such messages with `[DONE]` and no
+reason, and a call that was cut off is not among them.
 
 This module needs the package `openai`; `open_text_model` says so if it is missing.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
+import httpx2
 import msgspec
 import openai
 
@@ -28,12 +32,12 @@ from antiphon.models.base import (
     TextProfile,
     TokensUsed,
 )
-from antiphon.models.bounded import LimitExceeded
 from antiphon.models.providers.accumulator import Calls
-from antiphon.models.providers.chunks import DONE, Choice, Chunk, limit_refusal, read_chunks
-from antiphon.models.providers.failures import StreamedError, explain
+from antiphon.models.providers.chunks import DONE, Choice, Chunk, read_chunks
+from antiphon.models.providers.failures import FAILURES, ConnectionLost, Refusal, TimedOut, cut_off, explain
 from antiphon.models.providers.references import ModelReference, Provider
-from antiphon.security.surrogates import StreamRepairer
+from antiphon.models.providers.spoken_text import SpokenText
+from antiphon.models.providers.streams import limit_refusal, retry_once
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
@@ -78,13 +82,13 @@ class OpenAICompatibleModel:
         await self._client.close()
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        calls, text, usage = Calls(), StreamRepairer(), None
-        is_empty, finish_reason = True, None
+        calls, text, usage = Calls(), SpokenText(), None
+        is_empty, is_done, finish_reason = True, False, None
         try:
-            async with aclosing(self._chunks(prompt)) as chunks:
+            async with aclosing(retry_once(lambda: self._chunks(prompt))) as chunks:
                 async for chunk in chunks:
                     if chunk is DONE:
-                        finish_reason = finish_reason or "done"
+                        is_done = True
                         break
                     is_empty = False
                     usage = chunk.usage or usage
@@ -96,14 +100,16 @@ class OpenAICompatibleModel:
                         calls.add(fragment)
                     if choice.delta.content and (piece := text.push(choice.delta.content)):
                         yield TextDelta(piece)
-        except (openai.OpenAIError, LimitExceeded, StreamedError, ValueError, RecursionError) as error:
+        except FAILURES as error:
             # After its finish, a server has nothing more to say that is needed.
-            if finish_reason is None or not isinstance(error, openai.APIConnectionError):
+            if finish_reason is None or not isinstance(error, ConnectionLost):
                 raise explain(error, self.profile.name, self._endpoint) from error
         if piece := text.finish():
             yield TextDelta(piece)
-        self._check_end(finish_reason, is_empty=is_empty, has_calls=bool(calls))
+        if finish_reason is None and is_done and calls.are_whole:
+            finish_reason = "tool_calls"
         requested = calls.finish()
+        self._check_end(finish_reason, is_empty=is_empty, has_calls=bool(requested))
         for call in requested:
             yield CallRequested(self._mark(call))
         if usage is not None:
@@ -118,38 +124,38 @@ class OpenAICompatibleModel:
             raise ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
         # A call that ran into the server's limit of tokens lacks arguments, or has half of them.
         if finish_reason is None or (finish_reason == "length" and has_calls):
-            message = f"The answer of {self.profile.name} was cut off before its end. Please try again."
-            raise ModelError(message, kind=FailureKind.CUT_OFF)
+            raise cut_off(self.profile.name)
 
     async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """Retries once if the connection breaks before the first chunk: a pooled connection may have died unnoticed."""
-        may_retry = True
-        while True:
-            try:
-                async with self._open(prompt) as response, aclosing(read_chunks(response.http_response)) as chunks:
-                    async for chunk in chunks:
-                        may_retry = False
-                        yield chunk
-                    return
-            except openai.APIConnectionError as error:
-                if not may_retry or isinstance(error, openai.APITimeoutError):
-                    raise
-                may_retry = False
+        async with self._open(prompt) as response, aclosing(read_chunks(response)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
-    def _open(self, prompt: Prompt) -> Any:
+    @asynccontextmanager
+    async def _open(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
         # The SDK would walk through every field of `messages` and `tools`: 60 ms of the event loop for a long
         # conversation. What is in `extra_body` it sends as it is.
         body: dict[str, Any] = {"messages": self._messages(prompt)}
         if prompt.tools:
             body["tools"] = list(prompt.tools)
-        return self._client.chat.completions.with_streaming_response.create(
-            model=self._reference.model,
-            messages=[],
-            extra_body=body,
-            stream=True,
-            stream_options={"include_usage": True},
-            extra_headers=self._headers,
-        )
+        try:
+            async with self._client.chat.completions.with_streaming_response.create(
+                model=self._reference.model,
+                messages=[],
+                extra_body=body,
+                stream=True,
+                stream_options={"include_usage": True},
+                extra_headers=self._headers,
+            ) as response:
+                yield response.http_response
+        except openai.APIStatusError as error:
+            raise Refusal(error.status_code, error.body, error.response.headers) from error
+        except openai.APITimeoutError as error:
+            raise TimedOut from error
+        except openai.APIConnectionError as error:
+            raise ConnectionLost(has_connected=not isinstance(error.__cause__, httpx2.ConnectError)) from error
+        except openai.OpenAIError as error:
+            raise ValueError("the SDK could not read the answer") from error
 
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = [{"role": "system", "content": prompt.system}] if prompt.system else []
@@ -177,7 +183,7 @@ class OpenAICompatibleModel:
                 case {"model": self.profile.name, "extra_content": extra_content}:
                     entry["extra_content"] = extra_content
             entries.append(entry)
-        if self._reference.provider is Provider.GEMINI and not any("extra_content" in entry for entry in entries):
+        if self._reference.provider is Provider.GEMINI and "extra_content" not in entries[0]:
             entries[0]["extra_content"] = UNSIGNED
         return entries
 

@@ -1,6 +1,7 @@
 """How a model is named in the settings, and where its server is.
 
-Text models: `builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`, `gemini:gemini-3-pro`.
+Text models: `builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`,
+`ollama:http://box:11434#qwen3`, `gemini:gemini-3-flash`.
 Voice models: `gemini-live:gemini-3.8-live`, `openai-realtime:gpt-realtime-2`, `azure-realtime:https://….azure.com#mine`.
 """
 
@@ -19,8 +20,8 @@ GEMINI_URL: Final = f"{GEMINI_HOST}/v1beta/openai"
 OLLAMA_HOST_VARIABLE: Final = "OLLAMA_HOST"
 OLLAMA_PORT: Final = 11434
 FORMS: Final = (
-    '"builtin", "openai:NAME", "openai:URL#NAME", "ollama:NAME" or "gemini:NAME", such as "openai:gpt-5", '
-    '"openai:http://127.0.0.1:8080/v1#qwen3" or "ollama:qwen3"'
+    '"builtin", "openai:NAME", "openai:URL#NAME", "ollama:NAME", "ollama:URL#NAME" or "gemini:NAME", such as '
+    '"openai:gpt-5", "openai:http://127.0.0.1:8080/v1#qwen3" or "ollama:qwen3"'
 )
 VOICE_FORMS: Final = (
     '"cascade", "gemini-live:NAME", "openai-realtime:NAME", "azure-realtime:URL#DEPLOYMENT" or "none", such as '
@@ -57,7 +58,6 @@ KEY_VARIABLES: Final[Mapping[Provider, str]] = {
     Provider.OPENAI_REALTIME: OPENAI_KEY,
     Provider.AZURE_REALTIME: "AZURE_OPENAI_API_KEY",
 }
-NO_ADDRESS: Final = (Provider.OLLAMA, Provider.GEMINI)
 DEFAULT_URLS: Final[Mapping[Provider, str]] = {
     Provider.OPENAI: OPENAI_URL,
     Provider.GEMINI: GEMINI_URL,
@@ -71,7 +71,7 @@ class Endpoint:
     """The address of a model's server, and its key."""
 
     url: str
-    """The address without the path of a method, such as `/chat/completions` or `/realtime`."""
+    """The address without the path of a method, such as `/chat/completions`, `/realtime` or Ollama's `/api`."""
     key_variable: str
     """Where the key comes from, for messages."""
     api_key: str | None = field(repr=False)
@@ -144,7 +144,7 @@ def _parse(text: str, providers: Collection[Provider], forms: str) -> ModelRefer
     if not separator or name not in providers:
         raise ModelReferenceError(f'there is no model "{text}". Write {forms}.')
     provider = Provider(name)
-    if "://" in rest and provider in NO_ADDRESS:
+    if "://" in rest and provider is Provider.GEMINI:
         raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
     try:
         url, model = parse_place(rest)
@@ -155,6 +155,9 @@ def _parse(text: str, providers: Collection[Provider], forms: str) -> ModelRefer
         raise ModelReferenceError(f'"{text}" does not say which model. Write "{reference}".')
     if url is None and provider is Provider.AZURE_REALTIME:
         raise ModelReferenceError(f'"{text}" does not say where. Write "azure-realtime:https://RESOURCE#{model}".')
+    if provider is Provider.OLLAMA and url is not None and url.endswith(("/v1", "/api")):
+        shorter = ModelReference(provider, model, url.rpartition("/")[0])
+        raise ModelReferenceError(f'"{text}" has more than the address of the server. Write "{shorter}".')
     return reference
 
 
@@ -177,4 +180,4 @@ def _ollama_url(host: str) -> str:
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
     bracketed = f"[{name}]" if ":" in name else name
     default_port = f":{OLLAMA_PORT}" if "://" not in host else ""
-    return f"{parts.scheme}://{bracketed}{f':{port}' if port else default_port}{parts.path}/v1"
+    return f"{parts.scheme}://{bracketed}{f':{port}' if port else default_port}{parts.path}"

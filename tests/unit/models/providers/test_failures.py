@@ -54,7 +54,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (stream(call_delta(WEATHER), delta("length")), "was cut off before its end", True),
         (refusal(307, location="http://127.0.0.1:1/v1"), "redirect to another address", False),
         (refusal(500, error("\ud83d")), "HTTP 500\\): \ufffd", True),
-        (stream(), "did not stream its answer", False),
+        (stream(finish=None), "did not stream its answer", False),
         (Answer((b"<html>Welcome</html>\n\n",)), "did not stream its answer", False),
         (Answer((b"data: {no json\n\n",)), "with a chat completion", False),
         (

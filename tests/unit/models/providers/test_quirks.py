@@ -1,5 +1,6 @@
-"""How different servers stream one message, as bytes from a real socket."""
+"""How different servers stream one message, as bytes from a real socket through the SDK's HTTP client."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from antiphon.models.base import (
     CallRequested,
     Event,
+    FailureKind,
     MessageComplete,
     ModelError,
     Prompt,
@@ -26,6 +28,7 @@ OSLO = {"city": "Oslo"}
 OSLO_JSON = '{"city":"Oslo"}'
 WEATHER = ToolCall("call_A", "get_weather", OSLO)
 LIGHT = ToolCall("call_B", "set_light", {})
+NO_ID = ToolCall(None, "get_weather", OSLO)
 
 
 def function(name: str | None = None, arguments: str | None = None) -> dict[str, Any]:
@@ -37,9 +40,19 @@ def whole(id: str | None, name: str = "get_weather", arguments: str | None = OSL
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}, **more}
 
 
+def begun(name: str = "get_weather", arguments: str | None = "", id: str = "call_A", index: int = 0) -> dict[str, Any]:
+    """The first fragment of a call."""
+    return call_delta({"index": index, "id": id, "type": "function", **function(name, arguments)})
+
+
+def more(arguments: str, index: int = 0) -> dict[str, Any]:
+    """A later fragment of a call."""
+    return call_delta({"index": index, **function(arguments=arguments)})
+
+
 def in_fragments(text: str, count: int) -> list[dict[str, Any]]:
     size = len(text) // count + 1
-    return [call_delta({"index": 0, **function(arguments=text[n : n + size])}) for n in range(0, len(text), size)]
+    return [more(text[n : n + size]) for n in range(0, len(text), size)]
 
 
 def in_bytes(answer: Answer) -> Answer:
@@ -47,68 +60,174 @@ def in_bytes(answer: Answer) -> Answer:
     return Answer(tuple(bytes([byte]) for byte in b"".join(answer.pieces)))
 
 
+def ended_by(end: bytes, answer: Answer) -> Answer:
+    return Answer(tuple(piece.replace(b"\n", end) for piece in answer.pieces))
+
+
 LONG = {"text": "e\u0301té " * 40}
 LONG_JSON = '{"text":"' + LONG["text"] + '"}'
+GREETING = "Grüße."
+SAID = delta(content=GREETING)
 
-CALLS: dict[str, tuple[Answer, list[ToolCall]]] = {
-    "OpenAI, two calls at once": (
+
+@dataclass(frozen=True)
+class Quirk:
+    """A server's answer, and what is made of it: text and calls, or a failure after the text."""
+
+    answer: Answer
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    fails: FailureKind | None = None
+
+
+def says(answer: Answer) -> Quirk:
+    return Quirk(answer, GREETING)
+
+
+def calls(answer: Answer, *made: ToolCall, text: str = "") -> Quirk:
+    return Quirk(answer, text, made)
+
+
+def fails(answer: Answer, kind: FailureKind, text: str = "") -> Quirk:
+    return Quirk(answer, text, fails=kind)
+
+
+QUIRKS: dict[str, Quirk] = {
+    # Tool calls.
+    "OpenAI: two calls in fragments, then usage": calls(
         stream(
-            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather", "")}, content=None),
-            call_delta({"index": 0, **function(arguments='{"ci')}),
-            call_delta({"index": 0, **function(arguments='ty":"Oslo"}')}),
-            call_delta({"index": 1, "id": "call_B", "type": "function", **function("set_light", "")}),
-            call_delta({"index": 1, **function(arguments="{}")}),
+            begun(),
+            more('{"ci'),
+            more('ty":"Oslo"}'),
+            begun("set_light", id="call_B", index=1),
+            more("{}", index=1),
             delta("tool_calls"),
+            tokens(5, 4),
         ),
-        [WEATHER, LIGHT],
+        WEATHER,
+        LIGHT,
     ),
-    "Gemini, no index": (
+    "Gemini: no index, one whole call per chunk": calls(
         stream(call_delta(whole("call_A")), call_delta(whole("call_B", "set_light", "{}")), delta("stop")),
-        [WEATHER, LIGHT],
+        WEATHER,
+        LIGHT,
     ),
-    "old Ollama, every index 0": (
+    "old Ollama: index 0 for every call": calls(
         stream(
             call_delta(whole("call_A", index=0), content=""),
             call_delta(whole("call_B", "set_light", "{}", index=0), content=""),
             delta("tool_calls"),
         ),
-        [WEATHER, LIGHT],
+        WEATHER,
+        LIGHT,
     ),
-    "vLLM, id and name said again with the end": (
+    "old Ollama: no index, and no id": calls(stream(call_delta(whole(None)), call_delta(whole(None))), NO_ID, NO_ID),
+    "Ollama: whole calls with rising indexes, then usage": calls(
         stream(
-            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather", '{"city":')}),
-            delta("tool_calls", tool_calls=[whole("call_A", arguments='"Oslo"}', index=0)]),
-        ),
-        [WEATHER],
-    ),
-    "llama.cpp, no arguments key": (
-        stream(
-            call_delta({"index": 0, "id": "call_A", "type": "function", **function("get_weather")}),
-            call_delta({"index": 0, **function(arguments=OSLO_JSON)}),
+            call_delta(whole("call_A", index=0), role="assistant", content=""),
+            call_delta(whole("call_B", "set_light", "{}", index=1), role="assistant", content=""),
             delta("tool_calls"),
+            tokens(5, 4),
         ),
-        [WEATHER],
+        WEATHER,
+        LIGHT,
     ),
-    "no id": (stream(call_delta(whole(None, index=0)), delta("tool_calls")), [ToolCall(None, "get_weather", OSLO)]),
-    "an empty id": (stream(call_delta(whole("", index=0)), delta("stop")), [ToolCall(None, "get_weather", OSLO)]),
-    "arguments null": (stream(call_delta(whole("call_B", "set_light", None, index=0)), delta("stop")), [LIGHT]),
-    "arguments empty": (stream(call_delta(whole("call_B", "set_light", "", index=0)), delta("stop")), [LIGHT]),
-    "finish_reason stop": (stream(call_delta(whole("call_A", index=0)), delta("stop")), [WEATHER]),
-    "no finish_reason": (stream(call_delta(whole("call_A", index=0))), [WEATHER]),
-    "no [DONE]": (stream(call_delta(whole("call_A", index=0)), delta("tool_calls"), done=False), [WEATHER]),
-    "words and a call in the first chunk": (
-        stream(call_delta(whole("call_A", index=0), content="One moment.")),
-        [WEATHER],
+    "vLLM: id and name repeated with the end": calls(
+        stream(
+            begun(arguments='{"city":'), delta("tool_calls", tool_calls=[whole("call_A", arguments='"Oslo"}', index=0)])
+        ),
+        WEATHER,
     ),
-    "a hundred fragments": (
-        stream(call_delta({"index": 0, "id": "call_A", **function("note", "")}), *in_fragments(LONG_JSON, 100)),
-        [ToolCall("call_A", "note", LONG)],
+    "vLLM: id missing": calls(
+        stream(call_delta({"index": 0, **function("get_weather", "")}), more(OSLO_JSON), delta("tool_calls")), NO_ID
     ),
-    "one byte at a time": (in_bytes(stream(call_delta(whole("call_A", index=0)))), [WEATHER]),
-    "arguments that are no JSON": (
+    "vLLM: no finish_reason after whole calls": calls(stream(begun(), more(OSLO_JSON), finish=None), WEATHER),
+    "vLLM: finish_reason stop after calls, and a stop_reason": calls(
+        stream(
+            call_delta(whole("call_A", index=0)),
+            {"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "stop", "stop_reason": None}]},
+        ),
+        WEATHER,
+    ),
+    "llama.cpp: no arguments key at first, timings at the end": calls(
+        stream(begun(arguments=None), more(OSLO_JSON), {**delta("tool_calls"), "timings": {"prompt_n": 1}}), WEATHER
+    ),
+    "id null": calls(stream(call_delta(whole(None, index=0))), NO_ID),
+    "id empty": calls(stream(call_delta(whole("", index=0))), NO_ID),
+    "arguments null": calls(stream(call_delta(whole("call_B", "set_light", None, index=0))), LIGHT),
+    "arguments empty": calls(stream(call_delta(whole("call_B", "set_light", "", index=0))), LIGHT),
+    "no [DONE]": calls(stream(call_delta(whole("call_A", index=0)), delta("tool_calls"), done=False), WEATHER),
+    "words and a call in one chunk": calls(
+        stream(call_delta(whole("call_A", index=0), content="One moment.")), WEATHER, text="One moment."
+    ),
+    "a hundred fragments": calls(
+        stream(begun("note"), *in_fragments(LONG_JSON, 100)), ToolCall("call_A", "note", LONG)
+    ),
+    "a call, one byte at a time": calls(in_bytes(stream(call_delta(whole("call_A", index=0)))), WEATHER),
+    "arguments that are not JSON": calls(
         stream(call_delta(whole("call_A", arguments="{city: Oslo}", index=0))),
-        [ToolCall("call_A", "get_weather", "{city: Oslo}")],
+        ToolCall("call_A", "get_weather", "{city: Oslo}"),
     ),
+    # Text.
+    "text in pieces": says(stream(delta(role="assistant", content=""), delta(content="Grü"), delta(content="ße."))),
+    "characters cut in two": says(in_bytes(stream(SAID))),
+    "raw UTF-8, cut in two": says(
+        Answer(
+            (
+                event('{"choices":[{"delta":{"content":"Grü').rstrip()[:-1],
+                b'\xbc\xc3\x9fe."},"finish_reason":"stop"}]}\n\n',
+            )
+        )
+    ),
+    "reasoning in a field of its own (Ollama)": says(stream(delta(reasoning="Hm."), SAID)),
+    "reasoning in a field of its own (llama.cpp, vLLM)": says(
+        stream(delta(reasoning_content="Hm."), delta(content=GREETING, reasoning_content=None))
+    ),
+    "reasoning within the text": says(stream(delta(content=f"<think>\nHm.\n</think>\n\n{GREETING}"))),
+    "reasoning within the text, one character at a time": says(
+        stream(*(delta(content=char) for char in f"<think>Hm. < </thin</think>\n{GREETING}"))
+    ),
+    "reasoning before a call": calls(
+        stream(delta(content="<think>Hm.</think>\n\n"), call_delta(whole("call_A", index=0))), WEATHER
+    ),
+    "comments that keep the line open": says(
+        Answer(
+            (b": ping\n\n", event(delta(content="Grü")), b": ping\n\n: ping\n\n", event(delta("stop", content="ße.")))
+        )
+    ),
+    "lines that end with CRLF": says(ended_by(b"\r\n", stream(SAID))),
+    "lines that end with CR": says(ended_by(b"\r", stream(SAID))),
+    "CRLF, one byte at a time": says(in_bytes(ended_by(b"\r\n", stream(SAID)))),
+    "data in two lines": says(
+        Answer(('data: {"choices":[{"finish_reason":"stop",\ndata: "delta":{"content":"Grüße."}}]}\n\n'.encode(),))
+    ),
+    "cut after the finish": says(stream(delta("stop", content=GREETING), done=False, end=End.CUT)),
+    "chunks without choices": says(stream({"choices": []}, {"object": "x"}, {"choices": None}, SAID)),
+    "a finish without a delta": says(stream(SAID, {"choices": [{"index": 0, "finish_reason": "stop"}]})),
+    "text without [DONE]": says(stream(delta("stop", content=GREETING), done=False)),
+    "tool_calls null": says(stream(delta(content=GREETING, tool_calls=None))),
+    "finish_reason tool_calls without calls": says(stream(SAID, delta("tool_calls"))),
+    # Failures.
+    "an error in mid-stream": fails(
+        stream(SAID, {"error": {"message": "boom"}}), FailureKind.SERVER_ERROR, text=GREETING
+    ),
+    "an error in an array (Gemini)": fails(
+        stream(SAID, [{"error": {"code": 503, "message": "overloaded"}}]), FailureKind.SERVER_ERROR, text=GREETING
+    ),
+    "a quota in mid-stream (Gemini)": fails(
+        stream([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}]), FailureKind.RATE_LIMITED
+    ),
+    "the connection cut in mid-stream": fails(
+        stream(SAID, done=False, end=End.CUT), FailureKind.UNREACHABLE, text=GREETING
+    ),
+    "the end of the stream in mid-answer": fails(stream(SAID, done=False), FailureKind.CUT_OFF, text=GREETING),
+    "[DONE] in mid-answer": fails(stream(SAID, finish=None), FailureKind.CUT_OFF, text=GREETING),
+    "[DONE] before the arguments of a call": fails(stream(begun(), finish=None), FailureKind.CUT_OFF),
+    "[DONE] within the arguments of a call": fails(stream(begun(), more('{"ci'), finish=None), FailureKind.CUT_OFF),
+    "[DONE] within the second of two calls": fails(
+        stream(call_delta(whole("call_A", index=0)), begun(id="call_B", index=1), finish=None), FailureKind.CUT_OFF
+    ),
+    "the limit of tokens within a call": fails(stream(begun(), more('{"ci'), delta("length")), FailureKind.CUT_OFF),
 }
 
 
@@ -121,62 +240,24 @@ def text_of(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-@pytest.mark.parametrize("quirk", CALLS)
-async def test_calls_are_parsed(quirk: str) -> None:
-    answer, calls = CALLS[quirk]
-    assert [event.call for event in await reply(answer) if isinstance(event, CallRequested)] == calls
-
-
-@pytest.mark.parametrize("quirk", CALLS)
-async def test_a_message_with_calls_waits_for_them_whatever_the_server_says(quirk: str) -> None:
-    assert (await reply(CALLS[quirk][0]))[-1] == MessageComplete(StopReason.CALLS)
-
-
-TEXTS = {
-    "in pieces": stream(delta(role="assistant", content=""), delta(content="Grü"), delta(content="ße."), delta("stop")),
-    "characters cut in two": in_bytes(stream(delta(content="Grüße."))),
-    "raw UTF-8, cut in two": Answer(
-        (event('{"choices":[{"delta":{"content":"Grü').rstrip()[:-1], b'\xbc\xc3\x9fe."}}]}\n\n', event("[DONE]"))
-    ),
-    "reasoning of Ollama": stream(delta(reasoning="Hm."), delta(content="Grüße.")),
-    "reasoning of llama.cpp": stream(delta(reasoning_content="Hm."), delta(content="Grüße.", reasoning_content=None)),
-    "comments that keep the line open": Answer(
-        (
-            b": ping\n\n",
-            event(delta(content="Grü")),
-            b": ping\n\n: ping\n\n",
-            event(delta(content="ße.")),
-            event("[DONE]"),
-        )
-    ),
-    "lines that end with CRLF": Answer(
-        (event(delta(content="Grüße.")).replace(b"\n", b"\r\n"), event("[DONE]").replace(b"\n", b"\r\n"))
-    ),
-    "lines that end with CR": Answer((event(delta("stop", content="Grüße.")).replace(b"\n", b"\r"),)),
-    "CRLF, one byte at a time": in_bytes(
-        Answer((event(delta("stop", content="Grüße.")).replace(b"\n", b"\r\n"),)),
-    ),
-    "data in two lines": Answer(
-        ('data: {"choices":[{"finish_reason":"stop",\ndata: "delta":{"content":"Grüße."}}]}\n\n'.encode(),)
-    ),
-    "cut after the finish": stream(delta("stop", content="Grüße."), done=False, end=End.CUT),
-    "chunks without choices": stream({"choices": []}, {"object": "x"}, {"choices": None}, delta(content="Grüße.")),
-    "a finish without a delta": stream(delta(content="Grüße."), {"choices": [{"index": 0, "finish_reason": "stop"}]}),
-    "no [DONE]": stream(delta("stop", content="Grüße."), done=False),
-    "tool_calls null": stream(delta(content="Grüße.", tool_calls=None)),
-    "finish_reason tool_calls without calls": stream(delta(content="Grüße."), delta("tool_calls")),
-}
-
-
-@pytest.mark.parametrize("quirk", TEXTS)
-async def test_text_is_parsed(quirk: str) -> None:
-    events = await reply(TEXTS[quirk])
-    assert text_of(events) == "Grüße."
-    assert events[-1] == MessageComplete(StopReason.DONE)
+@pytest.mark.parametrize("quirk", QUIRKS.values(), ids=QUIRKS.keys())
+async def test_every_server_is_understood(quirk: Quirk) -> None:
+    events, failed = list[Event](), None
+    async with serve_model([quirk.answer]) as (_, model):
+        try:
+            async for event in model.reply(PROMPT):
+                events.append(event)
+        except ModelError as error:
+            failed = error.kind
+    made = [event.call for event in events if isinstance(event, CallRequested)]
+    assert (text_of(events), made, failed) == (quirk.text, list(quirk.calls), quirk.fails)
+    ends = [event for event in events if isinstance(event, MessageComplete)]
+    reason = StopReason.CALLS if made else StopReason.DONE
+    assert ends == ([] if quirk.fails else [MessageComplete(reason)])
 
 
 async def test_text_beside_a_call_comes_before_it() -> None:
-    events = await reply(CALLS["words and a call in the first chunk"][0])
+    events = await reply(QUIRKS["words and a call in one chunk"].answer)
     assert events[:2] == [TextDelta("One moment."), CallRequested(WEATHER)]
 
 

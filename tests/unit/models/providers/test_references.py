@@ -26,6 +26,7 @@ LOCAL = "openai:http://127.0.0.1:11434/v1#qwen3"
             ModelReference(Provider.OPENAI, "org/m:8b", "https://llm.example/v1"),
         ),
         ("ollama:qwen3:8b", ModelReference(Provider.OLLAMA, "qwen3:8b")),
+        ("ollama:http://box:11434#qwen3:8b", ModelReference(Provider.OLLAMA, "qwen3:8b", "http://box:11434")),
         ("ollama:hf.co/org/model:Q4", ModelReference(Provider.OLLAMA, "hf.co/org/model:Q4")),
         ("gemini:gemini-3-flash", ModelReference(Provider.GEMINI, "gemini-3-flash")),
     ],
@@ -57,7 +58,10 @@ def test_a_trailing_slash_makes_no_difference() -> None:
         ("openai:http://box:port/v1#m", "not the address"),
         ("openai:http://box:99999/v1#m", "not the address"),
         ("openai:http://a b/v1#m", "not the address"),
-        ("ollama:http://box:11434#m", "openai:URL#NAME"),
+        ("gemini:http://box:11434#m", "openai:URL#NAME"),
+        ("ollama:http://box:11434", 'Write "ollama:http://box:11434#NAME"'),
+        ("ollama:http://box:11434/v1#m", 'Write "ollama:http://box:11434#m"'),
+        ("ollama:http://box:11434/api/#m", 'Write "ollama:http://box:11434#m"'),
     ],
 )
 def test_an_invalid_reference_is_refused_with_a_suggestion(text: str, says: str) -> None:
@@ -110,15 +114,15 @@ def test_a_key_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        (None, "http://127.0.0.1:11434/v1"),
-        ("", "http://127.0.0.1:11434/v1"),
-        ("box", "http://box:11434/v1"),
-        ("box:8080", "http://box:8080/v1"),
-        (":8080", "http://127.0.0.1:8080/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        ("[::]:11435", "http://[::1]:11435/v1"),
-        ("http://box", "http://box/v1"),
-        ("https://box.example/ollama/", "https://box.example/ollama/v1"),
+        (None, "http://127.0.0.1:11434"),
+        ("", "http://127.0.0.1:11434"),
+        ("box", "http://box:11434"),
+        ("box:8080", "http://box:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("[::]:11435", "http://[::1]:11435"),
+        ("http://box", "http://box"),
+        ("https://box.example/ollama/", "https://box.example/ollama"),
     ],
 )
 def test_ollamas_address_comes_from_its_own_variable(host: str | None, url: str) -> None:

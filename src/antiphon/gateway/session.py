@@ -1,0 +1,239 @@
+"""One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from antiphon.audio.resample import Resampler
+from antiphon.gateway.deps import GatewayDeps
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import codec
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import Close
+from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
+from antiphon.security.admission import Caller
+from antiphon.security.quota import Account, Kind
+from antiphon.session import client_application
+from antiphon.session import effects as fx
+from antiphon.session.client_application import ClientApplication
+from antiphon.session.hub import ActiveSession
+from antiphon.session.state import Phase, SessionState
+from antiphon.session.tool_runner import charge_to
+from antiphon.sound_format import SAMPLE_BYTES
+from antiphon.tools.spec import Mode
+from antiphon.tools.tool import Tool
+from antiphon.transcript import Message
+
+OUTPUT_HZ: Final = 24_000
+"""The rate at which both OpenAI and Gemini send speech."""
+
+
+class Listener(Protocol):
+    """What a session tells the endpoint. No method waits, and none raises."""
+
+    def on_message(self, message: s.ServerMessage) -> None: ...
+
+    def on_audio(self, turn: int, pcm: bytes) -> None:
+        """Speech: PCM16, 24 kHz, mono."""
+        ...
+
+    def on_effect(self, effect: fx.Effect) -> None:
+        """Something is about to be done. Messages do not tell of everything, such as who began a turn."""
+        ...
+
+    def on_close(self, close: Close) -> None:
+        """The session is over for this client."""
+        ...
+
+
+class _Link:
+    """Decodes what the session sends, and brings its speech to the rate of the other protocol."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._turn = 0
+        self._resampler: Resampler | None = None
+
+    def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
+        if isinstance(frame, bytes):
+            speech = codec.decode_audio(frame)
+            if speech.turn != self._turn or self._resampler is None:
+                self._turn, self._resampler = speech.turn, Resampler(SPEECH_HZ, OUTPUT_HZ)
+            self._tell_audio(self._resampler.push(speech.pcm))
+            return
+        message = codec.decode_server(frame)
+        match message:
+            case s.GenerationComplete(turn=turn) if turn == self._turn and self._resampler is not None:
+                rest, self._resampler = self._resampler.push(b"", last=True), None
+                self._tell_audio(rest)
+            case s.StateChanged(state=s.State.INTERRUPTED | s.State.IDLE | s.State.LISTENING):
+                self._resampler = None
+        self._listener.on_message(message)
+
+    def close(self, close: Close) -> None:
+        self._listener.on_close(close)
+
+    def _tell_audio(self, pcm: bytes) -> None:
+        if pcm:
+            self._listener.on_audio(self._turn, pcm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a client begins its session with."""
+
+    mode: Mode = Mode.TEXT
+    resume: str | None = None
+    """The handle of the session to resume."""
+    conversation_id: str | None = None
+    history: Sequence[Message] = ()
+    application: ClientApplication = field(default_factory=ClientApplication)
+    tools: Sequence[Tool] = ()
+    """Tools that the client runs itself."""
+    client: str = ""
+    """The client's protocol, for the log."""
+
+
+class GatewaySession:
+    """A session of ours and its client. Everything is counted against the quotas that `/ws` has."""
+
+    def __init__(self, deps: GatewayDeps, active: ActiveSession, link: _Link, account: Account) -> None:
+        self._deps = deps
+        self._active = active
+        self._link = link
+        self._account = account
+        self._resampler: Resampler | None = None
+        self._input_hz = 0
+
+    @classmethod
+    async def open(
+        cls,
+        deps: GatewayDeps,
+        caller: Caller,
+        opening: Opening,
+        listener: Listener,
+        *,
+        address: str | None = None,
+    ) -> "GatewaySession":
+        """Attaches a client. Raises `ClientToolError`, and `StoreUnavailable` if the database cannot be reached."""
+        link = _Link(listener)
+        hello = c.Hello(
+            resume=opening.resume,
+            conversation_id=opening.conversation_id,
+            mode=c.Mode(opening.mode),
+            audio=c.AudioForm.BINARY,
+            client=opening.client or None,
+        )
+        active = await deps.hub.attach(caller.user, hello, link, authenticated=caller.authenticated)
+        active.token_id = caller.token_id
+        account = Account(session=active.id, user=caller.user, address=address)
+        runner = active.runner
+        runner.charge(charge_to(deps.quota, account, deps.clock))
+        runner.observe = listener.on_effect
+        session = cls(deps, active, link, account)
+        try:
+            if opening.history:
+                client_application.bring(runner, opening.history)
+            session.configure(opening.application, opening.tools)
+        except BaseException:
+            session.close(for_good=True)
+            raise
+        return session
+
+    @property
+    def id(self) -> str:
+        return self._active.id
+
+    @property
+    def conversation_id(self) -> str:
+        return self._active.runner.conversation_id
+
+    @property
+    def handle(self) -> str:
+        """The newest handle to resume the session with."""
+        return self._active.handle
+
+    @property
+    def state(self) -> SessionState:
+        return self._active.runner.state
+
+    @property
+    def application(self) -> ClientApplication:
+        return self._active.runner.application
+
+    @property
+    def can_hold_answers(self) -> bool:
+        """Whether the server's voice waits to be asked for its answers."""
+        factory = self._deps.hub.factories.get(Mode.VOICE)
+        return factory is not None and factory.profile.waits_to_answer
+
+    # Quotas.
+
+    def wait_s(self, kind: Kind, amount: float = 1) -> float:
+        """Counts something for the client. Returns the seconds to wait if it is too much; then nothing is counted."""
+        return self._deps.quota.take(kind, self._account, amount, self._deps.clock.monotonic())
+
+    # What the client does.
+
+    def note_message(self) -> None:
+        """The client has sent something, so it has received the newest handle."""
+        self._active.settle_handle()
+
+    def configure(self, application: ClientApplication, tools: Sequence[Tool] | None = None) -> None:
+        """Changes instructions and the client's tools, if they are given. Raises `ClientToolError`."""
+        client_application.configure(self._active.runner, application, tools)
+
+    def bring(self, messages: Sequence[Message]) -> None:
+        """Adds earlier messages to the conversation."""
+        client_application.bring(self._active.runner, messages)
+
+    def say(self, text: str) -> None:
+        """Sends what the user typed, at most `MAX_TEXT` characters. An answer that is complete is not cut by it."""
+        self.assume_played()
+        self._active.runner.post(c.TextMessage(text))
+
+    def respond(self) -> None:
+        """Asks for an answer to the conversation as it is."""
+        self.assume_played()
+        self._active.runner.post(partial(client_application.respond, self._active.runner))
+
+    def assume_played(self) -> None:
+        """Counts a complete answer as played."""
+        self._active.runner.post(partial(client_application.assume_played, self._active.runner))
+
+    def interrupt(self, played_ms: float | None = None) -> None:
+        """Stops the answer under way."""
+        self._active.runner.post(c.Interrupt(played_ms))
+
+    def cut_answer(self, turn: int, heard: str) -> None:
+        """Forgets what the user has not heard of an answer that is over."""
+        self._active.runner.post(partial(client_application.cut_answer, self._active.runner, turn, heard))
+
+    def post(self, message: c.ClientMessage) -> None:
+        """Sends one of our own messages."""
+        self._active.runner.post(message)
+
+    def listen(self) -> None:
+        """Opens the microphone, unless it is open or about to be."""
+        runner = self._active.runner
+        if runner.state.resting is not Phase.LISTENING and not runner.microphone.is_waiting:
+            runner.post(c.StartListening())
+
+    def hear(self, pcm: bytes, hz: int, *, playing: bool = False) -> None:
+        """Takes microphone audio: PCM16, mono, at any rate."""
+        if hz != self._input_hz or self._resampler is None:
+            self._input_hz, self._resampler = hz, Resampler(hz, MICROPHONE_HZ)
+        resampled = self._resampler.push(pcm)
+        if resampled:
+            self._active.runner.hear(resampled, playing=playing)
+
+    def close(self, *, for_good: bool) -> None:
+        """The client has left. Unless it left for good, its session waits for it to resume."""
+        self._active.runner.observe = lambda effect: None
+        self._deps.hub.detach(self._active, self._link, for_good=for_good)
+
+
+def audio_s(pcm: bytes, hz: int) -> float:
+    """How long a piece of PCM16 mono lasts."""
+    return len(pcm) / (SAMPLE_BYTES * hz)

@@ -1,0 +1,70 @@
+"""What the application behind a client of another protocol may ask of a session, beyond the messages of our wire."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from antiphon.session import events as e
+from antiphon.tools.tool import Tool
+from antiphon.transcript import Message, UserMessage
+
+if TYPE_CHECKING:
+    from antiphon.session.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class ClientApplication:
+    """How a client has set its session up."""
+
+    instructions: str = ""
+    """Instructions of its own, which become part of the prompt."""
+    uses_tools: bool = True
+    """Whether the model is offered tools."""
+    holds_answers: bool = False
+    """Whether the words of a spoken turn are only stored, and the client asks for the answer by `respond`. Only models
+    that wait to answer can do that."""
+
+
+def configure(runner: "Runner", application: ClientApplication, tools: Sequence[Tool] | None = None) -> None:
+    """Changes how the session is set up; `tools` are those that the client runs, if they change.
+
+    A model that was connected with something else is replaced as soon as no turn is under way. Raises
+    `ClientToolError`.
+    """
+    if tools is not None:
+        runner.tools.set_client_tools(tools)
+    before, runner.application = runner.application, application
+    is_same_prompt = (before.instructions, before.uses_tools) == (application.instructions, application.uses_tools)
+    if tools is not None or not is_same_prompt:
+        runner.has_new_context = True
+        runner.post(runner.follow_up)
+
+
+def bring(runner: "Runner", messages: Sequence[Message]) -> None:
+    """Adds what was said elsewhere to the conversation. It is stored with the next turn."""
+    for message in messages:
+        runner.writer.bring(message)
+    # A model that keeps its own context is given the conversation anew.
+    runner.is_behind = True
+
+
+async def respond(runner: "Runner") -> None:
+    """Has the model answer the conversation as it is, in a turn of its own."""
+    last = runner.writer.transcript.messages[-1:]
+    words = last[0].text if last and isinstance(last[0], UserMessage) else ""
+    await runner.outcomes.respond(await runner.voice.begin_turn(), words, ())
+
+
+async def assume_played(runner: "Runner") -> None:
+    """The answer counts as played, since the client does not report playback."""
+    await runner.step(e.PlaybackAssumed())
+
+
+async def cut_answer(runner: "Runner", number: int, heard: str) -> None:
+    """The user has heard only this of the answer to a turn, which is over: the rest is forgotten."""
+    turn = next((id for id, of in runner.state.recent if of == number), None)
+    if turn is None or runner.state.is_current(turn):
+        return
+    await runner.writer.store_answer(turn, heard, spoken=True)
+    if runner.models.connection is not None:
+        runner.models.connection.interrupt(turn, heard)
