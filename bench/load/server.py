@@ -1,4 +1,4 @@
-"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES] [--profile FILE]`: the server under load.
+"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES | --voice MODEL] [--profile FILE]`: the server under load.
 
 It prints its address when it is ready. For each line of input it collects garbage, so that its memory is what it needs,
 and reports that.
@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from antiphon.config import Settings, Storage, load
+from antiphon.config import Model, Settings, Storage, load
+from antiphon.models.providers.references import CASCADE
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
 from antiphon.server.serving import run_loop
@@ -38,13 +39,18 @@ def collect() -> None:
     print("collected", flush=True)
 
 
-async def main(folder: Path, storage: str, phrases: Path | None) -> None:
+async def main(folder: Path, storage: str, phrases: Path | None, voice: str | None) -> None:
     asyncio.get_running_loop().add_reader(sys.stdin, collect)
     settings = Settings(
-        project_dir=folder, data_dir=folder, shared_models_dir=load(None).models_dir, storage=Storage(url=storage)
+        project_dir=folder,
+        data_dir=folder,
+        shared_models_dir=load(None).models_dir,
+        storage=Storage(url=storage),
+        model=Model(voice=voice or CASCADE),
     )
     async with AsyncExitStack() as stack:
-        voice_model = LOAD_MODEL
+        # A voice of the settings is opened by the server itself.
+        voice_model = LOAD_MODEL if voice is None else None
         if phrases is not None:
             # Imported only here: the scripted voice does not need the libraries behind it.
             from bench.load.ears import open_ears
@@ -64,10 +70,11 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("storage", choices=("sqlite", "memory"))
     parser.add_argument("--ears", type=Path, metavar="PHRASES")
+    parser.add_argument("--voice", metavar="MODEL", help="the live model of a provider, as in the settings")
     parser.add_argument("--profile", type=Path, metavar="FILE")
     options = parser.parse_args()
     log.configure(json=True, level="warning")
-    run = main(options.folder, options.storage, options.ears)
+    run = main(options.folder, options.storage, options.ears, options.voice)
     if options.profile is None:
         run_loop(run)
     else:
