@@ -33,17 +33,24 @@ from antiphon.models.live import (
     OutputText,
     TurnComplete,
     TurnStarted,
+    Usage,
 )
+from antiphon.models.providers.gemini_live import GeminiLive
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes import paced
+from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
+from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
+from tests.fakes.with_server import WithServer
 
 ANSWER: Final = [OutputText, GenerationComplete, TurnComplete]
+BESIDE: Final = (OutputAudio, Usage)
+"""Parts of an answer that have no fixed place among the others."""
 CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
 """20 ms of microphone audio."""
@@ -114,12 +121,43 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
+def gemini(
+    name: str,
+    transcribes: Transcribes = "before",
+    *,
+    waits_for_tools: bool,
+    answer: str = "Hello there, my friend.",
+) -> Make:
+    def make(*turns: Turn) -> Subject:
+        server = ConversingServer(
+            hears=turns,
+            asks_for=Turn.CALL,
+            call=CALL,
+            answer=answer,
+            transcribes=transcribes,
+            waits_for_tools=waits_for_tools,
+        )
+        model = WithServer(GeminiLive(gemini_client(name)), server)
+        return Subject(model, lambda: server.given, lambda text: speech())
+
+    return make
+
+
+GEMINI_38: Final = "gemini-3.8-live"
+GEMINI_THINKING: Final = "gemini-3.8-live-extended-thinking"
+GEMINI_31: Final = "gemini-3.1-flash-live-preview"
+GEMINI_25: Final = "gemini-2.5-flash-native-audio-preview-12-2025"
+
 MODELS: Final[dict[str, Make]] = {
     "text": make_text,
     "builtin": make_builtin,
     "cascade": make_cascade,
     "scripted": scripted(WAITING, "before"),
     "native": scripted(PROFILE, "late"),
+    "gemini 3.8": gemini(GEMINI_38, waits_for_tools=False),
+    "gemini extended thinking": gemini(GEMINI_THINKING, waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, waits_for_tools=True),
+    "gemini 2.5": gemini(GEMINI_25, waits_for_tools=False),
 }
 HEARING: Final[dict[str, Make]] = {
     "cascade": make_cascade,
@@ -128,6 +166,10 @@ HEARING: Final[dict[str, Make]] = {
     "native, transcript late": scripted(PROFILE, "late"),
     "native, transcript after": scripted(PROFILE, "after"),
     "native, no transcript": scripted(PROFILE, "never"),
+    "gemini 3.8, transcript before": gemini(GEMINI_38, "before", waits_for_tools=False),
+    "gemini 3.8, transcript late": gemini(GEMINI_38, "late", waits_for_tools=False),
+    "gemini 3.1, transcript after": gemini(GEMINI_31, "after", waits_for_tools=True),
+    "gemini 2.5, no transcript": gemini(GEMINI_25, "never", waits_for_tools=False),
 }
 
 

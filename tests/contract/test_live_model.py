@@ -9,7 +9,6 @@ from antiphon.models.live import (
     GenerationComplete,
     LiveContext,
     LiveModel,
-    OutputAudio,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
@@ -18,7 +17,18 @@ from antiphon.models.live import (
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Entry, ToolMessage, Transcript, UserMessage
-from tests.contract.live_models import ANSWER, CALL, FRAME, MODELS, Make, Turn, answers_among, ask_for_a_tool, listening
+from tests.contract.live_models import (
+    ANSWER,
+    BESIDE,
+    CALL,
+    FRAME,
+    MODELS,
+    Make,
+    Turn,
+    answers_among,
+    ask_for_a_tool,
+    listening,
+)
 from tests.fakes.paced import Listener, results_of
 
 
@@ -33,7 +43,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 async def test_an_answer_is_text_then_generation_complete_then_turn_complete(make: Make) -> None:
     async with listening(make(Turn.WORDS).model) as talk:
         await talk.ask(Turn.WORDS)
-        assert [kind for kind in talk.kinds if kind is not OutputAudio][-3:] == ANSWER
+        assert [kind for kind in talk.kinds if kind not in BESIDE][-3:] == ANSWER
         assert talk.text
 
 
@@ -94,7 +104,7 @@ async def test_say_produces_an_answer_in_exactly_the_given_words(make: Make) -> 
     async with listening(subject.model) as talk:
         turn = await talk.say("Good morning, Ada.")
         assert talk.of(turn) == talk.events
-        assert [kind for kind in talk.kinds if kind is not OutputAudio][-3:] == ANSWER
+        assert [kind for kind in talk.kinds if kind not in BESIDE][-3:] == ANSWER
         assert talk.text == "Good morning, Ada."
         await talk.ask(Turn.WORDS)
         assert answers_among(subject.given()) == ["Good morning, Ada."]
@@ -437,7 +447,9 @@ async def test_late_commands_to_a_closed_model_are_dropped(make: Make) -> None:
 async def test_close_during_an_answer_leaves_no_task_behind(make: Make, turn: Turn) -> None:
     before = asyncio.all_tasks()
     async with listening(make(turn).model) as talk:
+        # A provider's connection has tasks of its own, and its server runs on the same loop.
+        connected = asyncio.all_tasks()
         talk.respond(turn)
         await asyncio.sleep(0.12)
-        assert len(asyncio.all_tasks() - before - {talk.reading}) <= 1
+        assert len(asyncio.all_tasks() - connected) <= 1
     assert asyncio.all_tasks() == before

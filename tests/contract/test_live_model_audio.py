@@ -19,7 +19,19 @@ from antiphon.models.live import (
     TurnStarted,
 )
 from antiphon.transcript import AssistantMessage, UserMessage
-from tests.contract.live_models import FRAME, HEARING, MODELS, SECOND, Make, Subject, Turn, listening
+from tests.contract.live_models import (
+    FRAME,
+    GEMINI_31,
+    GEMINI_38,
+    HEARING,
+    MODELS,
+    SECOND,
+    Make,
+    Subject,
+    Turn,
+    gemini,
+    listening,
+)
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
@@ -163,7 +175,7 @@ async def test_words_typed_after_a_spoken_turn_come_after_it(make_hearing: Make)
 def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
     """Models that hear the user speak twice: scripted models get a script, the others get answers."""
 
-    def cascade() -> Subject:
+    def cascade(*turns: Turn) -> Subject:
         fakes = FakeEngines()
         paced = Paced(ScriptedModel(list(answers)))
         # A prepared answer is heard at once, and a turn can only be continued before the first audio of the answer.
@@ -174,7 +186,7 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
         model = ScriptedLive(steps, profile=profile)
         return Subject(model, lambda: model.prompts[-1])
 
-    return {"cascade": cascade, "scripted": lambda: scripted(WAITING), "native": lambda: scripted(PROFILE)}
+    return {"cascade": cascade, "scripted": lambda *_: scripted(WAITING), "native": lambda *_: scripted(PROFILE)}
 
 
 async def sound(talk: Listener, pcm: bytes) -> None:
@@ -195,9 +207,11 @@ GOES_ON: Final = speaking_user(
     [Hear("what time", after_ms=800), GoOn(40), Hear("what time is it", after_ms=300, continues=True), Say("Noon.")],
     *["It's noon."] * 4,
 )
-BARGES_IN: Final = speaking_user(
-    [Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER
-)
+BARGES_IN: Final = {
+    **speaking_user([Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER),
+    "gemini 3.8": gemini(GEMINI_38, answer=LONG_ANSWER, waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, answer=LONG_ANSWER, waits_for_tools=True),
+}
 
 
 @pytest.mark.parametrize("name", GOES_ON)
@@ -222,7 +236,7 @@ async def test_a_continued_turn_names_the_turn_it_replaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", BARGES_IN)
 async def test_speech_over_the_answer_cancels_it(name: str) -> None:
-    subject = BARGES_IN[name]()
+    subject = BARGES_IN[name](Turn.WORDS)
     async with listening(subject.model) as talk:
         await sound(talk, SECOND + subject.speech("count"))
         await sound_until(talk, OutputAudio)

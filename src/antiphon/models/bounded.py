@@ -30,6 +30,10 @@ class LimitExceeded(Exception):
     """A model exceeded a limit. The text continues a sentence that begins with the model's name."""
 
 
+class Repetition(LimitExceeded):
+    """The model repeats the same passage."""
+
+
 class BoundedModel:
     """Any text model, kept within the limits. What it said before it exceeded one has been passed on."""
 
@@ -38,7 +42,7 @@ class BoundedModel:
         self._model = model
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        text, calls = _Text(), 0
+        text, calls = AnswerText(), 0
         try:
             async with aclosing(cast(AsyncGenerator[Event, None], self._model.reply(prompt))) as events:
                 async for event in events:
@@ -52,9 +56,6 @@ class BoundedModel:
                     yield event
         except LimitExceeded as error:
             raise explain_limit(self.profile.name, error) from None
-        except _Repetition:
-            message = f"{self.profile.name} repeated itself over and over, so I stopped it."
-            raise ModelError(message, kind=FailureKind.LOOPED) from None
 
 
 class TurnTimer:
@@ -82,7 +83,8 @@ class TurnTimer:
 
 
 def explain_limit(name: str, error: LimitExceeded) -> ModelError:
-    return ModelError(f"{name} {error}, so I stopped it.", kind=FailureKind.TOO_LONG)
+    kind = FailureKind.LOOPED if isinstance(error, Repetition) else FailureKind.TOO_LONG
+    return ModelError(f"{name} {error}, so I stopped it.", kind=kind)
 
 
 def is_repetitive(text: str) -> bool:
@@ -93,12 +95,8 @@ def is_repetitive(text: str) -> bool:
     return len(text) == REPEATED_CHARS and is_short and text[period:] == text[:-period]
 
 
-class _Repetition(Exception):
-    """The model repeats the same passage."""
-
-
-class _Text:
-    """The text of one message, measured as it comes."""
+class AnswerText:
+    """Measures the text of one message as it comes. It keeps no more of it than is searched for repetitions."""
 
     def __init__(self) -> None:
         self._chars = 0
@@ -108,6 +106,7 @@ class _Text:
         self._tail = ""
 
     def add(self, piece: str) -> None:
+        """Raises `LimitExceeded`."""
         self._chars += len(piece)
         if self._chars > MAX_ANSWER_CHARS:
             raise LimitExceeded(f"gave an answer of more than {MAX_ANSWER_CHARS:,} characters")
@@ -117,4 +116,4 @@ class _Text:
             self._tail = "".join((self._tail, *self._recent))[-REPEATED_CHARS:]
             self._recent, self._recent_chars = [], 0
             if is_repetitive(self._tail):
-                raise _Repetition
+                raise Repetition("repeated itself over and over")

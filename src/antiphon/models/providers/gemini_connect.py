@@ -1,0 +1,134 @@
+"""Opens sessions of Gemini Live: the SDK's client, the setup, and the history that a new session is given."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+from google import genai
+from google.genai import errors, types
+from google.genai.live import AsyncSession
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+from antiphon.models.base import FailureKind
+from antiphon.models.live import CloseKind, LiveContext
+from antiphon.models.providers.connect_errors import Place
+from antiphon.models.providers.gemini_closes import explain_end
+from antiphon.models.providers.gemini_content import tell_history
+from antiphon.models.providers.gemini_profiles import gemini_profile, profile_for
+from antiphon.models.providers.references import DEFAULT_URLS, KEY_VARIABLES, Provider
+from antiphon.models.providers.upstream import UpstreamError
+from antiphon.security.addresses import leads_here
+
+API_VERSION: Final = "v1beta"
+"""Not the SDK's own `v1`: Google's reference of the Live API has only this one, and preview models are found here."""
+SETUP_S: Final = 8.0
+"""How long connecting and the setup may take. It is less than a session waits, so that the sentence is ours."""
+REFUSAL_S: Final = 1.0
+"""How long the reason is awaited after an answer to the setup that is not its completion."""
+CLOSE_S: Final = 1.0
+"""How long the server may take to close a connection that is closed here."""
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+"""The limit of the WebSocket library, 1 MiB, is less than a long answer in one message."""
+BROKEN: Final = (errors.APIError, ConnectionClosed, InvalidHandshake, InvalidURI, OSError, EOFError)
+"""What the SDK raises when there is no connection, or none any more."""
+
+
+class GeminiClient:
+    """The SDK's client, which all sessions of a model share."""
+
+    def __init__(self, model: str, url: str | None, api_key: str | None) -> None:
+        """`url` is the address of another server than Google's. The SDK always uses TLS with it."""
+        self.model = model
+        self.kind = gemini_profile(model)
+        self.profile = profile_for(model)
+        self.place = Place(
+            name=self.profile.name,
+            url=url or DEFAULT_URLS[Provider.GEMINI_LIVE],
+            key_variable=KEY_VARIABLES[Provider.GEMINI_LIVE],
+            api_key=api_key,
+        )
+        socket_options: dict[str, Any] = {
+            "max_size": MAX_MESSAGE_BYTES,
+            # Gemini answers pings after 8 to 30 s, and the library would close the connection before.
+            "ping_interval": None,
+            "open_timeout": SETUP_S,
+            "close_timeout": CLOSE_S,
+        }
+        if leads_here(self.place.url):
+            socket_options["proxy"] = None
+        options = types.HttpOptions(base_url=self.place.url, api_version=API_VERSION, async_client_args=socket_options)
+        # The SDK insists on a key. A server of one's own may need none.
+        self._sdk = genai.Client(vertexai=False, api_key=api_key or "none", http_options=options)
+
+    async def open(
+        self, context: LiveContext, *, resume: str | None, voice: str | None
+    ) -> tuple[AsyncSession, AsyncExitStack]:
+        """Returns a session that is set up, and what closes it. Raises `UpstreamError`."""
+        history: list[types.Content | types.ContentDict] = []
+        if resume is None:
+            history += tell_history(context.history, ends_with_user=not self.kind.declares_history)
+        config = self._make_config(context, resume=resume, voice=voice, has_history=bool(history))
+        try:
+            async with AsyncExitStack() as stack, asyncio.timeout(SETUP_S):
+                connecting = self._sdk.aio.live.connect(model=self.model, config=config)
+                session = await stack.enter_async_context(connecting)
+                if session.setup_complete is None:
+                    raise await self._explain_refusal(session)
+                if history:
+                    await session.send_client_content(turns=history, turn_complete=self.kind.declares_history)
+                return session, stack.pop_all()
+        except TimeoutError as error:
+            message = f"{self.place.name} did not answer within {SETUP_S:.0f} seconds. Check the network, or try again."
+            raise UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT) from error
+        except (*BROKEN, ValueError, TypeError) as error:
+            raise explain_end(
+                error, self.place, is_open=False, was_resumed=resume is not None, goes_away=False
+            ) from error
+
+    def _make_config(
+        self, context: LiveContext, *, resume: str | None, voice: str | None, has_history: bool
+    ) -> types.LiveConnectConfig:
+        config = types.LiveConnectConfig(
+            response_modalities=[types.Modality.AUDIO],
+            session_resumption=types.SessionResumptionConfig(handle=resume),
+            input_audio_transcription=types.AudioTranscriptionConfig(),
+            output_audio_transcription=types.AudioTranscriptionConfig(),
+            context_window_compression=types.ContextWindowCompressionConfig(sliding_window=types.SlidingWindow()),
+        )
+        if context.system:
+            config.system_instruction = types.Content(role="user", parts=[types.Part(text=context.system)])
+        if context.tools:
+            config.tools = [types.Tool(function_declarations=[self._declare(tool) for tool in context.tools])]
+        if voice is not None:
+            chosen = types.PrebuiltVoiceConfig(voice_name=voice)
+            config.speech_config = types.SpeechConfig(voice_config=types.VoiceConfig(prebuilt_voice_config=chosen))
+        if self.kind.thinking_level is not None:
+            config.thinking_config = types.ThinkingConfig(thinking_level=types.ThinkingLevel(self.kind.thinking_level))
+        if has_history and self.kind.declares_history:
+            config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
+        return config
+
+    def _declare(self, tool: Mapping[str, Any]) -> types.FunctionDeclaration:
+        try:
+            declaration = types.FunctionDeclaration.model_validate(dict(tool))
+        except ValueError as error:
+            name = tool.get("name", "without a name")
+            message = f"The parameters of the tool {name} cannot be written for Gemini. Change or remove the tool."
+            raise UpstreamError(message, CloseKind.CONFIGURATION) from error
+        if self.kind.behavior is not None:
+            declaration.behavior = types.Behavior(self.kind.behavior)
+        return declaration
+
+    async def _explain_refusal(self, session: AsyncSession) -> Exception:
+        """The server answered the setup with something else. The SDK hides what it was, but a close may follow."""
+        try:
+            async with asyncio.timeout(REFUSAL_S):
+                async for _ in session.receive():
+                    pass
+        except errors.APIError as error:
+            return error
+        except (TimeoutError, TypeError, ValueError):
+            pass
+        message = f"{self.place.name} answered the setup with an error. Check the model's name and the tools."
+        return UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE)
