@@ -59,7 +59,12 @@ CARRIED: Final = 50
 
 
 async def measure(
-    name: str, command: Sequence[str] | None, sessions: int, seconds: float, core: int
+    name: str,
+    command: Sequence[str] | None,
+    sessions: int,
+    seconds: float,
+    core: int,
+    profile: Path | None = None,
 ) -> LiveFigures:
     """Measures one contender with so many sessions. Ours has no command. Raises `Crashed`."""
     ledger = Ledger()
@@ -71,7 +76,7 @@ async def measure(
         )
         env = {**os.environ, "SSL_CERT_FILE": str(certificates.ca), "GEMINI_API_KEY": "local"}
         run = await stack.enter_async_context(
-            run_ours(simulator, ledger, sessions, core, env, folder)
+            run_ours(simulator, ledger, sessions, core, env, folder, profile)
             if command is None
             else run_peer(command, simulator, ledger, sessions, core, env)
         )

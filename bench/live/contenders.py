@@ -90,10 +90,16 @@ class PeerRun:
 
 @asynccontextmanager
 async def run_ours(
-    simulator: Simulator, ledger: Ledger, sessions: int, core: int, env: Mapping[str, str], folder: Path
+    simulator: Simulator,
+    ledger: Ledger,
+    sessions: int,
+    core: int,
+    env: Mapping[str, str],
+    folder: Path,
+    profile: Path | None = None,
 ) -> AsyncIterator[Run]:
     """Starts our server, which connects to the simulator, and its clients in this process."""
-    command = load_server(folder, "sqlite", None, None, f"gemini-live:{simulator.url}#{MODEL}")
+    command = load_server(folder, "sqlite", None, profile, f"gemini-live:{simulator.url}#{MODEL}")
     with started(command, core, env) as server:
         crowd = make_crowd(server.address, simulator, ledger, TURN_S)
         await crowd.gather(sessions)
