@@ -13,10 +13,16 @@ from starlette.requests import Request
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
+from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
+from antiphon.gateway import transcription
+from antiphon.gateway.chat_answer import ChatDeps
 from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.http import HttpGateway
 from antiphon.gateway.routes import routes as gateway_routes
+from antiphon.gateway.speech import SpeechApi
+from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.base import TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
@@ -127,14 +133,17 @@ async def run_server(
             quota=quota,
             clock=SystemClock(),
             adapters=ADAPTERS,
-            model_name=model.profile.name,
+            voices=lambda: tuple(each.id for each in deps.voices()),
+            model_name=parse(settings.model.text).public_name,
         )
+        http_gateway = _make_http_gateway(app, gateway, deps, model, voice)
         asgi = make_app(
             hub,
             authenticator,
-            [*routes(deps), *gateway_routes(gateway)],
+            [*routes(deps), *gateway_routes(gateway), *http_gateway.routes()],
             origins={*own, *settings.server.origins},
             quota=quota,
+            body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
         )
 
         def started() -> None:
@@ -154,6 +163,8 @@ async def run_server(
             for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
+            warmer = Warmer(model, app.model_health, app.composer, app.registry)
+            tasks.append(asyncio.create_task(warmer.run()))
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
@@ -274,6 +285,31 @@ def _make_deps(
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
         model_healths=healths,
+    )
+
+
+def _make_http_gateway(
+    app: App, gateway: GatewayDeps, deps: HttpDeps, model: TextModel, voice: Voice | None
+) -> HttpGateway:
+    """Makes the HTTP endpoints that stock clients of OpenAI use."""
+    speech, clock, quota = None if voice is None else voice.speech, deps.clock, deps.quota
+    return HttpGateway(
+        gateway,
+        chat=ChatDeps(
+            model=model,
+            health=app.model_health,
+            composer=app.composer,
+            executor=app.executor,
+            blocks=app.database.blocks,
+            zone=deps.hub.zone,
+            clock=clock,
+        ),
+        transcription=TranscriptionApi(None if speech is None else speech.recognizer, quota, clock),
+        speech=SpeechApi(
+            None if speech is None else speech.synthesizer, app.settings.speech.voice, quota=quota, clock=clock
+        ),
+        stopping=deps.stopping,
+        must_end=deps.must_end,
     )
 
 

@@ -36,13 +36,20 @@ from antiphon.models.live import (
     Usage,
 )
 from antiphon.models.providers.gemini_live import GeminiLive
+from antiphon.models.providers.openai_realtime import (
+    OpenAIRealtime,
+    RealtimeEndpoint,
+    azure_endpoint,
+    openai_endpoint,
+)
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.fakes import paced
+from tests.fakes import paced, realtime_answers
 from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
 from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
+from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
@@ -55,6 +62,8 @@ CALL: Final = ToolCall("call_0123456789", "get_time", {"timezone": "Tokyo"})
 FRAME: Final = bytes(640)
 """20 ms of microphone audio."""
 SECOND: Final = 50 * FRAME
+LOUD_SECOND: Final = 400 * (20 * b"\x00\x40" + 20 * b"\x00\xc0")
+"""A tone, which counts as speech."""
 
 
 class Turn(StrEnum):
@@ -143,10 +152,40 @@ def gemini(
     return make
 
 
+def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_answers.Output]:
+    """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
+    if instructions := asked.get("instructions"):
+        return [realtime_answers.Say(instructions.partition(realtime_answers.VERBATIM)[2])]
+    if messages[-1] == UserMessage(Turn.CALL):
+        return [realtime_answers.Call(CALL.name, CALL.args, CALL.id or "")]
+    return [realtime_answers.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
+
+
+def make_realtime(
+    endpoint: Callable[[RealtimeServer], RealtimeEndpoint],
+    transcript: Literal["before", "late", "after", "never"] = "late",
+) -> Make:
+    def make(*turns: Turn) -> Subject:
+        server = RealtimeServer(answer_realtime, hears=turns, transcript=transcript)
+        model = WithServer(OpenAIRealtime(endpoint(server)), server)
+        return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
+
+    return make
+
+
 GEMINI_38: Final = "gemini-3.8-live"
 GEMINI_THINKING: Final = "gemini-3.8-live-extended-thinking"
 GEMINI_31: Final = "gemini-3.1-flash-live-preview"
 GEMINI_25: Final = "gemini-2.5-flash-native-audio-preview-12-2025"
+
+
+def openai_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return openai_endpoint("gpt-realtime-2", server.url, "sk-local")
+
+
+def azure_at(server: RealtimeServer) -> RealtimeEndpoint:
+    return azure_endpoint("my-deployment", server.origin, "az-local")
+
 
 MODELS: Final[dict[str, Make]] = {
     "text": make_text,
@@ -158,6 +197,8 @@ MODELS: Final[dict[str, Make]] = {
     "gemini extended thinking": gemini(GEMINI_THINKING, waits_for_tools=False),
     "gemini 3.1": gemini(GEMINI_31, waits_for_tools=True),
     "gemini 2.5": gemini(GEMINI_25, waits_for_tools=False),
+    "openai": make_realtime(openai_at),
+    "azure": make_realtime(azure_at),
 }
 HEARING: Final[dict[str, Make]] = {
     "cascade": make_cascade,
@@ -170,6 +211,11 @@ HEARING: Final[dict[str, Make]] = {
     "gemini 3.8, transcript late": gemini(GEMINI_38, "late", waits_for_tools=False),
     "gemini 3.1, transcript after": gemini(GEMINI_31, "after", waits_for_tools=True),
     "gemini 2.5, no transcript": gemini(GEMINI_25, "never", waits_for_tools=False),
+    "openai, transcript before": make_realtime(openai_at, "before"),
+    "openai, transcript late": make_realtime(openai_at, "late"),
+    "openai, transcript after": make_realtime(openai_at, "after"),
+    "openai, no transcript": make_realtime(openai_at, "never"),
+    "azure": make_realtime(azure_at),
 }
 
 

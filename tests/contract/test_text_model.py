@@ -9,6 +9,7 @@ from antiphon.authoring.adapters import adapt_for_openai_chat as adapt
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from tests.fakes import ollama_server as ollama
@@ -40,12 +41,20 @@ def converse_with_ollama(request: Request) -> Answer:
     return ollama.chat(ollama.line("Hello "), ollama.line("there."))
 
 
+def converse_in_text(request: Request) -> Answer:
+    """The same of a model that writes its calls as text."""
+    if request.messages[-1]["content"] == ASKS_FOR_A_TOOL.text:
+        return words('<tool_call> {"name": "get_time", "arguments": {"timezone": "Tokyo"}} </tool_call>')
+    return converse(request)
+
+
 @pytest.fixture(
     params=[
         "builtin",
         "bounded",
         pytest.param("openai_compatible", marks=pytest.mark.real_time),
         pytest.param("ollama", marks=pytest.mark.real_time),
+        pytest.param("written_calls", marks=pytest.mark.real_time),
     ]
 )
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
@@ -58,6 +67,10 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
     if request.param == "ollama":
         async with ollama.serve_ollama(converse_with_ollama) as (_, native):
             yield native
+        return
+    if request.param == "written_calls":
+        async with serve_model(converse_in_text) as (_, small):
+            yield WrittenCallsModel(BoundedModel(small))
         return
     async with serve_model(converse) as (_, served):
         yield served

@@ -177,10 +177,10 @@ def test_an_unknown_setting_prints_the_nearest_known_one(terminal: Terminal) -> 
 def test_a_missing_prompt_file_stops_the_server_at_its_start(terminal: Terminal) -> None:
     installed = terminal.folder / "installed"
     shutil.copytree(Path(antiphon.__file__).parent, installed / "antiphon", ignore=shutil.ignore_patterns("static"))
-    (installed / "antiphon" / "prompts" / "loop-voice.md").unlink()
+    (installed / "antiphon" / "prompts" / "call.md").unlink()
     shown = terminal.run_process("serve", "--port", "0", PYTHONPATH=str(installed), ANTIPHON_MODEL__VOICE="none")
     assert (shown.code, shown.out) == (1, "")
-    assert re.fullmatch(r"antiphon: the prompt file .*loop-voice\.md cannot be read: .*\n", shown.err)
+    assert re.fullmatch(r"antiphon: the prompt file .*call\.md cannot be read: .*\n", shown.err)
 
 
 def test_a_missing_instructions_file_stops_the_server_at_its_start(terminal: Terminal) -> None:

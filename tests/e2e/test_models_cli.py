@@ -1,5 +1,6 @@
 """`antiphon models …`, as people use it."""
 
+import asyncio
 import os
 import re
 import signal
@@ -12,6 +13,8 @@ import pytest
 from antiphon.weights.folder import path_of
 from antiphon.weights.manifest import MODELS, find_model
 from tests.e2e.terminal import Shown, Terminal, heed_ctrl_c
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.ollama_server import Rules, ndjson
 from tests.unit.weights.local_index import make_wheel, open_index, pip_variables
 
 pytestmark = pytest.mark.real_time
@@ -52,6 +55,29 @@ def one_line(shown: Shown) -> str:
 
 
 # pull
+
+
+async def pull_into_ollama(terminal: Terminal, name: str) -> Shown:
+    async with ChatServer(Rules(lambda _: ndjson()).answer) as server:
+        host = server.url.removesuffix("/v1")
+        return await asyncio.to_thread(terminal.run, "models", "pull", f"ollama:{name}", OLLAMA_HOST=host)
+
+
+async def test_a_model_is_pulled_into_ollama(terminal: Terminal) -> None:
+    shown = await pull_into_ollama(terminal, "qwen3")
+    assert shown.out == 'Ollama has qwen3. To use it, set model.text = "ollama:qwen3".\n'
+    assert shown.err.splitlines()[:2] == ["pulling manifest", "pulling 8934d96d3f08 (5.2 GB)"]
+
+
+async def test_a_model_that_ollama_does_not_know_is_named(terminal: Terminal) -> None:
+    shown = await pull_into_ollama(terminal, "qwen33")
+    assert shown.code == 1
+    assert shown.err.splitlines()[-1].startswith("antiphon: there is no model qwen33 to pull.")
+
+
+def test_an_ollama_that_is_not_running_is_named(terminal: Terminal) -> None:
+    shown = terminal.run("models", "pull", "ollama:qwen3", OLLAMA_HOST="127.0.0.1:9")
+    assert "Failed to connect to Ollama at http://127.0.0.1:9. Is it running?" in one_line(shown)
 
 
 def test_a_model_is_pulled_once(terminal: Terminal, shelf: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.session import GatewaySession, Opening
+from antiphon.models.live import Usage
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.security.admission import Caller
@@ -40,7 +41,7 @@ class Recorded:
 
     messages: list[s.ServerMessage] = field(default_factory=list)
     audio: list[tuple[int, bytes]] = field(default_factory=list)
-    effects: list[fx.Effect] = field(default_factory=list)
+    effects: list[fx.Effect | Usage] = field(default_factory=list)
     closed: Close | None = None
 
     def on_message(self, message: s.ServerMessage) -> None:
@@ -49,7 +50,7 @@ class Recorded:
     def on_audio(self, turn: int, pcm: bytes) -> None:
         self.audio.append((turn, pcm))
 
-    def on_effect(self, effect: fx.Effect) -> None:
+    def on_effect(self, effect: fx.Effect | Usage) -> None:
         self.effects.append(effect)
 
     def on_close(self, close: Close) -> None:

@@ -15,6 +15,7 @@ from functools import cache
 from itertools import count
 from typing import Any, Final
 
+from antiphon.compose.warming import WARM_UP
 from tests.fakes.chat_server import call_delta, delta, event
 from tests.fakes.tree import ROOT
 
@@ -174,7 +175,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         messages = json.loads(await reader.readexactly(size))["messages"]
         asked = next(message["content"] for message in reversed(messages) if message["role"] == "user")
         # A client that follows the redirect is answered well.
-        mode = Mode.GOOD if "/elsewhere/" in head else Mode(asked)
+        mode = Mode.GOOD if "/elsewhere/" in head or asked == WARM_UP else Mode(asked)
         if mode is not Mode.HANG_UP:
             status, more = HEADS.get(mode, (200, ""))
             writer.write(f"HTTP/1.1 {status} Said\r\ncontent-type: text/event-stream\r\n{more}".encode())

@@ -274,6 +274,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "model.text": "default",
         "model.voice": "default",
         "model.think_ahead": "default",
+        "model.local_first": "default",
         "ollama.keep_alive": "default",
         "ollama.num_ctx": "default",
         "ollama.think": "default",

@@ -97,15 +97,17 @@ def serve(
     turn_s: float | None = None,
     write_s: float | None = None,
     child: str = "tests.wire.served_child",
+    models_dir: Path | None = None,
     **sections: Any,
 ) -> Iterator[Served]:
     """Runs a server whose data is in `folder`, and whose own tools, if any, are in `folder/tools`.
 
-    `sections` are tables of the settings: `server={"auth": "required"}`. Several servers may use the same folder.
+    `sections` are tables of the settings: `server={"auth": "required"}`. Several servers may use the same folder. A
+    server with its real voice needs `models_dir`.
     """
     tables = {**sections, "model": {"voice": "none", **sections.get("model", {})}}
     made = {name: getattr(config, name.capitalize())(**table) for name, table in tables.items()}
-    settings = Settings(project_dir=folder, data_dir=folder / "data", **made)
+    settings = Settings(project_dir=folder, data_dir=folder / "data", shared_models_dir=models_dir, **made)
     plan = Plan(settings, voice, limits, max_file_bytes=max_file_bytes, turn_s=turn_s, write_s=write_s)
     log_path = folder / "log"
     with log_path.open("ab") as log:
@@ -113,9 +115,11 @@ def serve(
     try:
         process.stdin.write(pickle.dumps(plan))
         process.stdin.close()
-        announced = process.stdout.readline().decode()
-        found = re.search(r"ws://\S+/ws", announced)
-        assert found is not None, f"the server did not start:\n{announced}{log_path.read_text()}"
+        found = None
+        while found is None:
+            announced = process.stdout.readline().decode()
+            found = re.search(r"ws://\S+/ws", announced)
+            assert announced, f"the server did not start:\n{log_path.read_text()}"
         yield Served(found[0], process, log_path)
     finally:
         if process.poll() is None:

@@ -1,19 +1,43 @@
 """Converts a tool's contract to each provider's format, at build time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from antiphon.authoring import gemini
 from antiphon.tools.spec import ToolSpec
 
+_FOR_THE_GATE: Final = frozenset({"$schema", "minLength", "maxLength", "minItems", "maxItems", "pattern"})
+_SAYING_NOTHING: Final[Sequence[tuple[str, Any]]] = (("additionalProperties", False), ("required", []))
+_OF_NAMES: Final = frozenset({"properties", "$defs", "patternProperties"})
+"""Keywords whose objects have names as keys, which are not keywords."""
+_OF_VALUES: Final = frozenset({"default", "enum", "const", "examples"})
+
 
 def adapt_for_openai_chat(spec: ToolSpec) -> dict[str, Any]:
     """Makes the `tools` entry of a chat completion, also for compatible servers (Ollama, vLLM, llama.cpp)."""
     # Without `strict`: strict mode refuses most of JSON Schema, and the gate validates the arguments anyway.
+    parameters = _shorten(spec.parameters)
     return {
         "type": "function",
-        "function": {"name": spec.tool_id, "description": spec.description, "parameters": spec.parameters},
+        "function": {"name": spec.tool_id, "description": spec.description, "parameters": parameters},
     }
+
+
+def _shorten(schema: Any) -> Any:
+    """Leaves out limits that only the gate needs: a small model on a CPU takes seconds to read those of all tools."""
+    if isinstance(schema, list):
+        return [_shorten(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    short: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _FOR_THE_GATE or (keyword, value) in _SAYING_NOTHING:
+            continue
+        if keyword in _OF_NAMES:
+            short[keyword] = {name: _shorten(each) for name, each in value.items()}
+        else:
+            short[keyword] = value if keyword in _OF_VALUES else _shorten(value)
+    return short
 
 
 def adapt_for_openai_realtime(spec: ToolSpec) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import access, commands, config, data, doctor, models, speech, tools
+from antiphon.cli import access, commands, config, data, doctor, models, sim, speech, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command(name="talk")(commands.talk)
 app.command(name="doctor")(doctor.doctor)
 app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
 app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")
+app.add_typer(sim.app, name="sim", help="Simulate providers that misbehave on command, to test clients.")
 app.add_typer(config.app, name="config", help="Show the settings, and where each came from.")
 app.add_typer(access.token_app, name="token", help="Create, list and revoke access tokens.")
 app.add_typer(access.users_app, name="users", help="List blocked users, and unblock them.")

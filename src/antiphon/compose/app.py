@@ -25,7 +25,9 @@ from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
+from antiphon.models.shared_prefix import SharedPrefixModel
 from antiphon.models.text_live import text_factory
+from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
@@ -88,11 +90,10 @@ class App:
             return
         model = open_text_model(reference, os.environ, self.settings.ollama)
         try:
-            bounded = BoundedModel(model)
+            wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
             if self.settings.model.local_first:
-                yield LocalFirstModel(await self.assistant(), bounded)
-            else:
-                yield bounded
+                wrapped = LocalFirstModel(await self.assistant(), wrapped)
+            yield wrapped
         finally:
             await model.aclose()
 

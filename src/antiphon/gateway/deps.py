@@ -1,6 +1,6 @@
 """What the endpoints of the gateway work with."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,7 +29,9 @@ class GatewayDeps:
     clock: Clock
     adapters: Mapping[str, Adapter]
     """Make the schema of a client's tool in the format of each provider."""
-    model_name: str
+    voices: Callable[[], Sequence[str]] = tuple
+    """The names of the voices that a client can choose."""
+    model_name: str = "antiphon"
     """The name of the server's model, for clients that do not name one."""
 
 

@@ -1,12 +1,13 @@
 """One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
 from antiphon.audio.resample import Resampler
 from antiphon.gateway.deps import GatewayDeps
+from antiphon.models.live import Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
@@ -35,11 +36,12 @@ class Listener(Protocol):
     def on_message(self, message: s.ServerMessage) -> None: ...
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
-        """Speech: PCM16, 24 kHz, mono."""
+        """Speech: PCM16, mono, at the session's output rate."""
         ...
 
-    def on_effect(self, effect: fx.Effect) -> None:
-        """Something is about to be done. Messages do not tell of everything, such as who began a turn."""
+    def on_effect(self, effect: fx.Effect | Usage) -> None:
+        """Something is about to be done, or an answer has cost this much. Messages do not tell of everything, such as
+        who began a turn."""
         ...
 
     def on_close(self, close: Close) -> None:
@@ -51,6 +53,7 @@ class _Link:
     """Decodes what the session sends, and brings its speech to the rate of the other protocol."""
 
     def __init__(self, listener: Listener) -> None:
+        self.output_hz = OUTPUT_HZ
         self._listener = listener
         self._turn = 0
         self._resampler: Resampler | None = None
@@ -59,7 +62,7 @@ class _Link:
         if isinstance(frame, bytes):
             speech = codec.decode_audio(frame)
             if speech.turn != self._turn or self._resampler is None:
-                self._turn, self._resampler = speech.turn, Resampler(SPEECH_HZ, OUTPUT_HZ)
+                self._turn, self._resampler = speech.turn, Resampler(SPEECH_HZ, self.output_hz)
             self._tell_audio(self._resampler.push(speech.pcm))
             return
         message = codec.decode_server(frame)
@@ -174,6 +177,10 @@ class GatewaySession:
         """Counts something for the client. Returns the seconds to wait if it is too much; then nothing is counted."""
         return self._deps.quota.take(kind, self._account, amount, self._deps.clock.monotonic())
 
+    def set_output_hz(self, hz: int) -> None:
+        """Sets the rate of the next answer's speech; it is 24 kHz otherwise."""
+        self._link.output_hz = hz
+
     # What the client does.
 
     def note_message(self) -> None:
@@ -210,14 +217,22 @@ class GatewaySession:
         """Forgets what the user has not heard of an answer that is over."""
         self._active.runner.post(partial(client_application.cut_answer, self._active.runner, turn, heard))
 
+    def run(self, action: Callable[[], None]) -> None:
+        """Does something after everything that the client has asked for before."""
+
+        async def work() -> None:
+            action()
+
+        self._active.runner.post(work)
+
     def post(self, message: c.ClientMessage) -> None:
         """Sends one of our own messages."""
         self._active.runner.post(message)
 
     def listen(self) -> None:
-        """Opens the microphone, unless it is open or about to be."""
+        """Opens the microphone if the session is idle. While an answer is under way, it does nothing."""
         runner = self._active.runner
-        if runner.state.resting is not Phase.LISTENING and not runner.microphone.is_waiting:
+        if runner.state.phase is Phase.IDLE and not runner.microphone.is_waiting:
             runner.post(c.StartListening())
 
     def hear(self, pcm: bytes, hz: int, *, playing: bool = False) -> None:
@@ -234,6 +249,6 @@ class GatewaySession:
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 
-def audio_s(pcm: bytes, hz: int) -> float:
+def audio_s(pcm: bytes | bytearray, hz: int) -> float:
     """How long a piece of PCM16 mono lasts."""
     return len(pcm) / (SAMPLE_BYTES * hz)

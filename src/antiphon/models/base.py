@@ -7,7 +7,7 @@ a message has no calls.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -104,6 +104,8 @@ class Prompt:
     tools: Sequence[Mapping[str, Any]]
     """The tools that may be called, each as this provider's schema."""
     mode: Mode
+    mode_note: str = ""
+    """The end of `system`, which is all that differs between voice and text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +125,18 @@ class TextModel(Protocol):
     def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         """Streams one message. Closing the iterator stops it."""
         ...
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """A text model whose server can read a prompt ahead of time, or a wrapper of any text model."""
+
+    async def warm(self, prompt: Prompt) -> bool:
+        """Has the server load the model and read the prompt, so that later prompts which begin alike are answered
+        sooner. Returns False, and does nothing, if that costs money or is of no use. Raises `ModelError`."""
+        ...
+
+
+async def warm(model: TextModel, prompt: Prompt) -> bool:
+    """Warms a model if it can be warmed, and returns whether it was."""
+    return isinstance(model, Warmable) and await model.warm(prompt)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, cast
 
-from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta, TextModel
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta, TextModel, warm
 
 MAX_TURN_S: Final = 110.0
 """How long a model may take for its messages of one turn. `POST /api/chat` gives up a little later than this, so that
@@ -40,6 +40,9 @@ class BoundedModel:
     def __init__(self, model: TextModel) -> None:
         self.profile = model.profile
         self._model = model
+
+    async def warm(self, prompt: Prompt) -> bool:
+        return await warm(self._model, prompt)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         text, calls = AnswerText(), 0

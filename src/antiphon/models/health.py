@@ -25,6 +25,8 @@ class ModelHealth:
         self._clock = clock or SystemClock()
         self.last_failure: LastFailure | None = None
         """None if the last answer succeeded, or if there was none yet."""
+        self.is_warming = False
+        """Whether the model's server is reading the prompt ahead of time, so that answers may have to wait for that."""
         self.answers = 0
         """How many answers were generated to their end."""
         self.failures: Counter[FailureKind] = Counter()

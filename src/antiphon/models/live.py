@@ -240,6 +240,8 @@ class LiveContext:
     mode: Mode
     prefetch: Prefetch | None = None
     """For a model that prepares its answer while the user may still continue."""
+    mode_note: str = ""
+    """The end of `system`, which is all that differs between voice and text."""
 
 
 class ToolAnswer(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import msgspec
 
-from antiphon.models.base import CallRequested, Event, MessageComplete, ModelError, Prompt, TextModel
+from antiphon.models.base import CallRequested, Event, MessageComplete, ModelError, Prompt, TextModel, warm
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.builtin.replies import is_question
 from antiphon.tools.affirmation import verdict
@@ -52,6 +52,9 @@ class LocalFirstModel:
             case [ToolMessage()]:
                 return _are_local(prompt.messages) and not _needs_model(prompt.messages)
         return False
+
+    async def warm(self, prompt: Prompt) -> bool:
+        return await warm(self._model, prompt)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         if self.answers_locally(prompt):

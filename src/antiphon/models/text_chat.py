@@ -47,6 +47,10 @@ def step_key(step: int) -> str:
     return f"step{step}"
 
 
+def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
+    return Prompt(context.system, tuple(messages), context.tools, context.mode, context.mode_note)
+
+
 @dataclass(eq=False, slots=True)
 class _Answer:
     """The answer to one turn, while it is being generated."""
@@ -199,7 +203,7 @@ class TextChat:
         """Passes on the words of one message, and returns them and its calls."""
         turn = answer.turn
         pieces, calls = list[str](), list[ToolCall]()
-        prompt = Prompt(context.system, tuple(answer.messages), context.tools, context.mode)
+        prompt = make_prompt(context, answer.messages)
         async with timer.running(), aclosing(cast(AsyncGenerator[Event, None], self._reply(prompt))) as events:
             async for event in events:
                 match event:

@@ -1,6 +1,7 @@
 """Composes the system prompt: who the assistant is, which tools it has, and how it works."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
@@ -11,8 +12,10 @@ from antiphon.storage.people import BlockStore
 from antiphon.tools.spec import Mode
 
 CORE: Final = "core.md"
-VOICE: Final = "voice-behavior.md"
-LOOPS: Final[Mapping[Mode, str]] = {mode: f"loop-{mode}.md" for mode in Mode}
+LOOP: Final = "loop.md"
+CALL: Final = "call.md"
+CALL_NOTE: Final = "This is a call: your words are heard."
+"""All that differs between text and voice. A server that has read the prompt in one mode has read it in the other."""
 NAME_PLACEHOLDER: Final = "{name}"
 CLIENT_HEADING: Final = (
     "# Instructions of the client application\n\n"
@@ -33,6 +36,19 @@ class PromptError(AntiphonError):
     code = "prompt"
 
 
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    shared: str
+    """The same in every mode and from turn to turn, so that servers can keep what they have computed for it."""
+    mode_note: str
+    """Empty in text."""
+
+    @property
+    def text(self) -> str:
+        """The whole prompt, which ends with the note about the mode."""
+        return f"{self.shared}\n\n{self.mode_note}" if self.mode_note else self.shared
+
+
 class Composer:
     """Reads the parts of the prompt once. Raises `PromptError` if one of them cannot be read."""
 
@@ -40,7 +56,7 @@ class Composer:
         """`assistant` is the persona of the settings. `folder` has the parts; the default is this package."""
         self.assistant = assistant or Assistant()
         folder = folder or files(__package__)
-        parts = {name: _read(folder / name) for name in (CORE, VOICE, *LOOPS.values())}
+        parts = {name: _read(folder / name) for name in (CORE, LOOP, CALL)}
         parts[CORE] = parts[CORE].replace(NAME_PLACEHOLDER, self.assistant.name)
         self._parts = parts
 
@@ -52,23 +68,20 @@ class Composer:
         summaries: str,
         client_instructions: str = "",
         notes: Sequence[str] = (),
-    ) -> str:
+    ) -> SystemPrompt:
         """Composes the prompt of a session.
 
         `client_instructions` are those of the application that the session's client is part of. `notes` are facts about
-        this session alone, as `notes_about` collects them. Both come last, so that a provider can cache everything
-        before them.
+        this session alone, as `notes_about` collects them. Both come after everything that sessions share.
         """
-        parts = [self._parts[CORE]]
+        parts = [self._parts[CORE], self._parts[LOOP], self._parts[CALL]]
         if instructions := self.assistant.instructions.strip():
             parts += ["# Instructions for this server", instructions]
-        if mode is Mode.VOICE:
-            parts.append(self._parts[VOICE])
-        parts += [f"# Available tools (v{tools_version})", summaries.strip(), self._parts[LOOPS[mode]]]
+        parts += [f"# Available tools (v{tools_version})", summaries.strip()]
         if instructions := client_instructions.strip():
             parts += [CLIENT_HEADING, instructions]
         parts += notes
-        return "\n\n".join(part for part in parts if part)
+        return SystemPrompt("\n\n".join(part for part in parts if part), CALL_NOTE if mode is Mode.VOICE else "")
 
 
 async def notes_about(user: str, blocks: BlockStore, now_ms: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -11,6 +12,9 @@ from antiphon.security.origin import is_loopback
 OPENAI_URL: Final = "https://api.openai.com/v1"
 OPENAI_KEY: Final = "OPENAI_API_KEY"
 """The environment variable for the API key of OpenAI, or of a compatible server."""
+
+
+_OWN_DOMAINS: Final = (".local", ".lan", ".internal", ".home.arpa")
 
 
 class AddressError(AntiphonError):
@@ -48,6 +52,15 @@ def leads_here(url: str) -> bool:
     """Returns whether the server is on this machine."""
     host = urlsplit(url).hostname or ""
     return is_loopback(host) or host.endswith(".localhost")
+
+
+def is_own(url: str) -> bool:
+    """Returns whether the server is on this machine or in its own network, where requests cost nothing."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return leads_here(url) or ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith(_OWN_DOMAINS)
 
 
 def read_key(env: Mapping[str, str], variable: str) -> str | None:

@@ -1,6 +1,6 @@
 """The application: routes behind the guard, over the sessions of this process."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -27,8 +27,9 @@ def make_app(
     *,
     origins: Collection[str],
     quota: Quota | None = None,
+    body_limits: Mapping[str, int] | None = None,
 ) -> ASGIApp:
-    """Makes the application. `quota` replaces the default limits."""
+    """Makes the application. `quota` replaces the default limits, and `body_limits` those of bodies, by their path."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -43,7 +44,7 @@ def make_app(
         exception_handlers={404: refuse_path, 405: refuse_method},
         lifespan=lifespan,
     )
-    return Guard(app, origins=origins)
+    return Guard(app, origins=origins, body_limits=body_limits)
 
 
 MAX_PATH_CHARS: Final = 200

@@ -42,6 +42,8 @@ class ModelState(Struct, frozen=True):
     """The name without the address of its server."""
     last_failure: ModelFailure | None = None
     """Null if the last answer was complete, or if there was none yet."""
+    warming: bool = False
+    """Whether its server is loading the model and reading the prompt, so that the first answer may take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class NamedHealth:
     def state(self) -> ModelState:
         failure = self.health.last_failure
         told = None if failure is None else ModelFailure(failure.kind, failure.at_ms, failure.status)
-        return ModelState(self.name, told)
+        return ModelState(self.name, told, self.health.is_warming)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

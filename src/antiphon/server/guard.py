@@ -4,7 +4,7 @@ It does not check tokens. A request without an Origin comes from a program, whic
 header or in `hello`; the routes and the socket check that.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,18 +22,18 @@ _WRONG_HOST: Final = Refusal(
 _WRONG_ORIGIN: Final = Refusal(
     RefusalCode.WRONG_ORIGIN, "Pages of this origin may not use this server. Add the origin to server.origins."
 )
-_TOO_LARGE: Final = Refusal(RefusalCode.TOO_LARGE, f"A request may have a body of at most {MAX_BODY_BYTES} bytes.")
 
 
 class Guard:
     """ASGI middleware. `origins` are the pages that may use the server, and their hosts are the names it answers to.
 
     What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also in a WebSocket
-    handshake, and 413 for a body of more than `MAX_BODY_BYTES`.
+    handshake, and 413 for a body of more than `MAX_BODY_BYTES`, or what `body_limits` has for its path.
     """
 
-    def __init__(self, app: ASGIApp, *, origins: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, *, origins: Collection[str], body_limits: Mapping[str, int] | None = None) -> None:
         self._app = app
+        self._body_limits = body_limits or {}
         self._origins = frozenset(origins)
         self._hosts = frozenset(origin.host for origin in map(parse_origin, origins) if origin is not None)
         self._refusals = RefusalLog()
@@ -51,10 +51,15 @@ class Guard:
             await self._refuse(_WRONG_ORIGIN, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
-        elif _declared_bytes(scope) > MAX_BODY_BYTES:
-            await self._refuse(_TOO_LARGE, scope, receive, send)
         else:
-            await _Metered(self._app)(scope, receive, send)
+            await self._admit_body(scope, receive, send)
+
+    async def _admit_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        max_bytes = self._body_limits.get(scope["path"], MAX_BODY_BYTES)
+        if _declared_bytes(scope) > max_bytes:
+            await self._refuse(_too_large(max_bytes), scope, receive, send)
+        else:
+            await _Metered(self._app, max_bytes)(scope, receive, send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the reason, a WebSocket handshake too; a server without that extension sends a bare 403."""
@@ -76,9 +81,9 @@ class Guard:
 class _Metered:
     """Counts the bytes of one request as they come in, and answers with 413 once there are too many."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app = app
-        self._bytes_left = MAX_BODY_BYTES
+        self._max_bytes = self._bytes_left = max_bytes
         self._started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +95,7 @@ class _Metered:
             if self._bytes_left >= 0:
                 return message
             if not self._started:
-                await _TOO_LARGE.response()(scope, receive, send)
+                await _too_large(self._max_bytes).response()(scope, receive, send)
             return {"type": "http.disconnect"}
 
         async def send_unless_refused(message: Message) -> None:
@@ -104,6 +109,10 @@ class _Metered:
             # The application saw its client disconnect, and may raise an error. The client has its response.
             if self._bytes_left >= 0:
                 raise
+
+
+def _too_large(max_bytes: int) -> Refusal:
+    return Refusal(RefusalCode.TOO_LARGE, f"A request may have a body of at most {max_bytes} bytes.")
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

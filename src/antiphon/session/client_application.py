@@ -46,6 +46,7 @@ def bring(runner: "Runner", messages: Sequence[Message]) -> None:
         runner.writer.bring(message)
     # A model that keeps its own context is given the conversation anew.
     runner.is_behind = True
+    runner.post(runner.follow_up)
 
 
 async def respond(runner: "Runner") -> None:

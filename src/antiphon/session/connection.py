@@ -209,6 +209,7 @@ class ModelConnection:
                 log.info("model_goes_away", model=self.profile.name, time_left_ms=event.time_left_ms)
             case live.Usage():
                 self._health.note_usage(event.input_tokens, event.output_tokens)
+                self._tell(event)
             case live.TurnFailed(kind=FailureKind() as kind):
                 self._health.note_failure(self.profile.name, kind, event.status)
                 self._tell(event)

@@ -84,8 +84,9 @@ class Runner:
         self.application = ClientApplication()
         self.has_new_context = False
         """Whether the model was connected with another prompt or with other tools."""
-        self.observe: Callable[[fx.Effect], None] = lambda effect: None
-        """Called with each effect before it is carried out, for a client of another protocol."""
+        self.observe: Callable[[fx.Effect | live.Usage], None] = lambda seen: None
+        """Called with each effect before it is carried out, and with what an answer cost, for a client of another
+        protocol."""
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -265,6 +266,8 @@ class Runner:
                 await self.voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
                 pass
+            case live.Usage():
+                self.observe(event)
             case _:
                 await self.step(event)
 
@@ -424,20 +427,22 @@ class Runner:
     def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
         """What a model is connected with."""
         snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
+        prompt = self.composer.compose(
+            mode,
+            tools_version=snapshot.version,
+            summaries=snapshot.summaries(),
+            client_instructions=self.application.instructions,
+            notes=self._client.notes or (),
+        )
         return LiveContext(
-            system=self.composer.compose(
-                mode,
-                tools_version=snapshot.version,
-                summaries=snapshot.summaries(mode),
-                client_instructions=self.application.instructions,
-                notes=self._client.notes or (),
-            ),
+            system=prompt.text,
             transcript=transcript,
             # The turn under way is given to the model by itself.
             history=transcript.before(None if turn is None else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
+            mode_note=prompt.mode_note,
         )
 
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:

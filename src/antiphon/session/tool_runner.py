@@ -133,7 +133,7 @@ class ToolRunner:
             result = await self._executor.prefetch(call, self._session)
             if result is None:
                 return None
-            answers.append(_answer(call, result))
+            answers.append(answer_of(call, result))
         return answers
 
     def cancel(self) -> None:
@@ -205,7 +205,7 @@ class ToolRunner:
         # The model's own id has its answer already, that the person must be asked. This run gets another.
         call = msgspec.structs.replace(decision.call, id=None)
         if not decision.approved:
-            return _answer(call, result)
+            return answer_of(call, result)
         self.approved[decision.shown_id] = call.args
         return self._tell(call, result, decision.shown_id)
 
@@ -257,8 +257,7 @@ class ToolRunner:
         return shown_id
 
     async def _run(self, call: tool_call.ToolCall, shown_id: str) -> ToolAnswer:
-        wait_s = 0.0 if call.name in NEVER_REFUSED else self.charge()
-        result = _over_quota(wait_s) if wait_s else await self._executor.execute(call, self._session)
+        result = await run_charged(self._executor, call, self._session, self.charge)
         if any(intent.type == IntentType.END_VOICE_SESSION for intent in result.intents):
             self._note_goodbye(result.data)
         return self._tell(call, result, shown_id)
@@ -268,7 +267,7 @@ class ToolRunner:
         if shown_id is None:
             turn = self._session.turn if result.meta is None else result.meta.turn
             shown_id = tool_call.shown_id(call, turn)
-        answer = _answer(call, result)
+        answer = answer_of(call, result)
         self._cite(result.citations)
         if result.flyout is not None:
             flyout = result.flyout
@@ -299,8 +298,17 @@ async def _fail(error: BaseException) -> None:
     raise error
 
 
-def _answer(call: tool_call.ToolCall, result: Result) -> ToolAnswer:
+def answer_of(call: tool_call.ToolCall, result: Result) -> ToolAnswer:
+    """Returns the result of a call for the model that made it."""
     return ToolAnswer(call, result.for_model(), result.spoken, result.ok)
+
+
+async def run_charged(
+    executor: Executor, call: tool_call.ToolCall, session: ToolSession, charge: QuotaCharge
+) -> Result:
+    """Passes a call through the gate, unless the caller's quota is used up."""
+    wait_s = 0.0 if call.name in NEVER_REFUSED else charge()
+    return _over_quota(wait_s) if wait_s else await executor.execute(call, session)
 
 
 def _over_quota(wait_s: float) -> Result:

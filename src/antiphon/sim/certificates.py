@@ -12,17 +12,12 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Final
 
-from antiphon.errors import AntiphonError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-try:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-except ImportError as missing:
-    raise AntiphonError(
-        "TLS certificates need the library cryptography. Install it with `pip install 'antiphon[sim]'`."
-    ) from missing
+from antiphon.errors import AntiphonError
 
 VALIDITY: Final = timedelta(days=30)
 RENEWAL: Final = timedelta(days=1)

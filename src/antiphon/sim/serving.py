@@ -5,13 +5,15 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from antiphon.sim.certificates import Certificates
 from antiphon.sim.wire import SimHttp, SimWebSocket, Wires
+
+if TYPE_CHECKING:
+    from antiphon.sim.certificates import Certificates
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """The providers accept large messages: OpenAI's limit for audio is 15 MiB."""
@@ -35,7 +37,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, sockets: Sequence[socket.socket], *, wires: Wires, certificates: Certificates | None = None
+    app: ASGIApp, sockets: Sequence[socket.socket], *, wires: Wires, certificates: "Certificates | None" = None
 ) -> AsyncIterator[None]:
     """Serves the app on these sockets for the duration of the block."""
     http: Any = partial(SimHttp, wires=wires)
@@ -47,7 +49,7 @@ async def serving(
             ws=ws,
             lifespan="off",
             log_config=None,
-            log_level="critical",
+            log_level="error",
             access_log=False,
             server_header=False,
             proxy_headers=False,

@@ -102,6 +102,17 @@ class Confirmations:
         recent = {(c.tool, c.args): c for c in waiting if c.turn == turn - 1}
         return next(iter(recent.values())) if len(recent) == 1 else None
 
+    async def take_only(self, session: ToolSession) -> Confirmation | None:
+        """Takes the call that a plain yes or no refers to if the session has asked about no other, however often."""
+        waiting = await self.pending(session)
+        if len({(each.tool, each.args) for each in waiting}) != 1:
+            return None
+        *repeats, newest = waiting
+        # The newest comes last: of two answers at the same time, only the one that gets it is carried out.
+        for each in repeats:
+            await self.take(each.token_hash, session)
+        return await self.take(newest.token_hash, session)
+
     async def take_repeats(self, taken: Confirmation, session: ToolSession, turn: int) -> tuple[str, ...]:
         """Uses up questions about the same call that were asked after this one, up to this turn.
 

@@ -106,6 +106,17 @@ class Executor:
             return None
         return Decision(taken, answer, await confirmations.take_repeats(taken, session, turn))
 
+    async def hear_any(self, text: str, session: ToolSession) -> Decision | None:
+        """Takes the user's words as an answer to the only question that the session has asked, in whichever turn.
+
+        For a session whose turns are not counted. None if the words are not a plain yes or no to one question.
+        """
+        answer = verdict(text)
+        if answer is None:
+            return None
+        taken = await self._deps.confirmations.take_only(session)
+        return None if taken is None else Decision(taken, answer)
+
     async def carry_out(self, decision: Decision, session: ToolSession) -> ToolResult:
         """Runs an approved call as it was shown. A declined one is not run."""
         if decision.approved:

@@ -12,7 +12,7 @@ from antiphon.tools import artifact, loader
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.loader import collector_paused
 from antiphon.tools.source import Source, read
-from antiphon.tools.spec import Category, Mode
+from antiphon.tools.spec import Category, Mode, ToolSpec
 from antiphon.tools.tool import Tool
 
 DEVELOPMENT: Final = "development"
@@ -38,16 +38,21 @@ class Snapshot:
         return list(self.tools)
 
     def allowed(self, mode: Mode) -> list[Tool]:
-        return [tool for tool in self.tools.values() if mode in tool.spec.allowed_modes]
+        """Returns the tools that are allowed in the mode. Those of every mode come first, so that prompts for different
+        modes begin alike."""
+        return [tool for tool in self._ordered() if mode in tool.spec.allowed_modes]
 
     def by_category(self, category: Category) -> list[Tool]:
         return [tool for tool in self.tools.values() if tool.spec.category is category]
 
-    def summaries(self, mode: Mode) -> str:
-        """Returns what the prompt says about each tool that is allowed in the mode, one line each."""
+    def summaries(self) -> str:
+        """Returns what the prompt says about each tool, one line each, the same in every mode."""
         return "\n".join(
-            f"**{tool.id}** ({tool.spec.category}): {' '.join(tool.summary.split())}" for tool in self.allowed(mode)
+            f"**{tool.id}** ({_describe(tool.spec)}): {' '.join(tool.summary.split())}" for tool in self._ordered()
         )
+
+    def _ordered(self) -> list[Tool]:
+        return sorted(self.tools.values(), key=lambda tool: not _is_in_all_modes(tool.spec))
 
     def documentation(self, tool_id: str) -> str | None:
         tool = self.tools.get(tool_id)
@@ -75,6 +80,15 @@ class Snapshot:
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Returns the call statistics of each tool since it was loaded."""
         return {tool_id: tool.stats.summary() for tool_id, tool in self.tools.items()}
+
+
+def _is_in_all_modes(spec: ToolSpec) -> bool:
+    return set(spec.allowed_modes) == set(Mode)
+
+
+def _describe(spec: ToolSpec) -> str:
+    """Returns the category of a tool, and its modes if they are not all."""
+    return spec.category if _is_in_all_modes(spec) else f"{spec.category}, {' and '.join(spec.allowed_modes)} only"
 
 
 class Registry:

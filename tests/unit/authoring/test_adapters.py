@@ -23,15 +23,45 @@ def test_each_adapter_includes_the_tool_name(provider: str) -> None:
     assert adapted.get("function", adapted)["name"] == "kb_search"
 
 
-def test_the_parameters_are_in_the_function_unchanged() -> None:
-    assert adapt_for_openai_chat(make_spec()) == {
-        "type": "function",
-        "function": {
-            "name": "kb_search",
-            "description": "Searches the knowledge base.",
-            "parameters": KB_SEARCH_PARAMETERS,
+def test_a_chat_declaration_has_the_parameters_in_the_function() -> None:
+    declared = adapt_for_openai_chat(make_spec())
+    assert (declared["type"], declared["function"]["name"]) == ("function", "kb_search")
+    assert declared["function"]["description"] == "Searches the knowledge base."
+    assert set(declared["function"]["parameters"]["properties"]) == set(KB_SEARCH_PARAMETERS["properties"])
+
+
+def shortened(parameters: dict[str, Any]) -> Any:
+    return adapt_for_openai_chat(make_spec(parameters))["function"]["parameters"]
+
+
+def test_limits_that_only_the_gate_needs_are_not_sent_to_chat_models() -> None:
+    parameters = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": False,
+        "required": [],
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "x", "description": "A word"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2},
+            "options": {"type": "object", "default": {"pattern": "x"}, "additionalProperties": {"type": "string"}},
+            "tags": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 5, "enum": ["a", "b"]}},
         },
     }
+    assert shortened(parameters) == {
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "A word"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2},
+            "options": {"type": "object", "default": {"pattern": "x"}, "additionalProperties": {"type": "string"}},
+            "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+        },
+    }
+
+
+def test_shortening_leaves_the_contract_itself_as_it_is() -> None:
+    spec = make_spec()
+    adapt_for_openai_chat(spec)
+    assert spec.parameters == KB_SEARCH_PARAMETERS
 
 
 def test_openais_chat_sdk_reads_back_what_it_was_given() -> None:

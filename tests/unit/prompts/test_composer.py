@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from antiphon.config import Assistant
-from antiphon.prompts.composer import TIMEOUT_SETTLED, Composer, PromptError, notes_about
+from antiphon.prompts.composer import CALL_NOTE, TIMEOUT_SETTLED, Composer, PromptError, notes_about
 from antiphon.storage.memory import MemoryBlockStore
-from antiphon.tools.policy import TEXT_BUDGET, VOICE_BUDGET, VOICE_TOP_K
+from antiphon.tools.policy import TEXT_BUDGET, VOICE_BUDGET, VOICE_TOP_K, TurnBudget
 from antiphon.tools.spec import Mode
 
 VERSION = "1.0.0a1b2c3d"
@@ -16,10 +16,12 @@ SUMMARIES = "**tell_joke** (utility): Tells a joke.\n\n**open_url** (action): Op
 POLICY_TOOLS = {"ignore_user", "start_voice_session", "end_voice_session"}
 """Their policy belongs to the server, not to the tool, so it is in core.md."""
 
-PARTS = ("core.md", "voice-behavior.md", "loop-text.md", "loop-voice.md")
+PARTS = ("core.md", "loop.md", "call.md")
+HEADING = f"# Available tools (v{VERSION})"
 
-MAX_CORE_AND_LOOP_CHARS = 4_000
-MAX_VOICE_CHARS = 1_200
+MAX_CORE_AND_LOOP_CHARS = 3_500
+MAX_CALL_CHARS = 1_200
+"""A small model on a CPU needs about a second for every hundred characters, until its server has cached them."""
 
 
 def part(name: str) -> str:
@@ -28,25 +30,22 @@ def part(name: str) -> str:
 
 
 def prompt(mode: Mode, summaries: str = SUMMARIES, notes: Sequence[str] = ()) -> str:
-    return Composer().compose(mode, tools_version=VERSION, summaries=summaries, notes=notes)
+    return Composer().compose(mode, tools_version=VERSION, summaries=summaries, notes=notes).text
 
 
-def test_the_text_prompt_is_core_tools_and_loop() -> None:
-    heading = f"# Available tools (v{VERSION})"
-    assert prompt(Mode.TEXT) == "\n\n".join([part("core.md"), heading, SUMMARIES, part("loop-text.md")])
+def test_the_text_prompt_is_the_rules_and_the_tools() -> None:
+    assert prompt(Mode.TEXT) == "\n\n".join([*map(part, PARTS), HEADING, SUMMARIES])
 
 
-def test_the_voice_prompt_adds_how_to_speak_after_core() -> None:
-    heading = f"# Available tools (v{VERSION})"
-    assert prompt(Mode.VOICE) == "\n\n".join(
-        [part("core.md"), part("voice-behavior.md"), heading, SUMMARIES, part("loop-voice.md")]
-    )
+def test_the_voice_prompt_is_the_text_prompt_and_one_sentence() -> None:
+    assert prompt(Mode.VOICE) == f"{prompt(Mode.TEXT)}\n\n{CALL_NOTE}"
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_the_notes_of_a_session_come_last(mode: Mode) -> None:
+def test_the_notes_of_a_session_come_after_all_that_sessions_share(mode: Mode) -> None:
     notes = ["The user's timeout has expired.", "It is late."]
-    assert prompt(mode, notes=notes) == prompt(mode) + "\n\nThe user's timeout has expired.\n\nIt is late."
+    composed = Composer().compose(mode, tools_version=VERSION, summaries=SUMMARIES, notes=notes)
+    assert composed.shared.endswith(f"{SUMMARIES}\n\nThe user's timeout has expired.\n\nIt is late.")
 
 
 async def test_a_model_is_told_once_that_an_expired_timeout_is_settled() -> None:
@@ -70,23 +69,19 @@ def test_no_tool_is_named_outside_the_summaries_and_the_policy(mode: Mode) -> No
     assert names - {"top_k"} == POLICY_TOOLS
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_the_loop_tells_the_budget_that_the_gate_enforces(mode: Mode) -> None:
-    budget = VOICE_BUDGET if mode is Mode.VOICE else TEXT_BUDGET
+@pytest.mark.parametrize(("name", "budget"), [("loop.md", TEXT_BUDGET), ("call.md", VOICE_BUDGET)])
+def test_the_rules_tell_the_budget_that_the_gate_enforces(name: str, budget: TurnBudget) -> None:
     told = f"at most {budget.retrieval_calls} retrieval calls and {budget.calls} calls in all"
-    assert told in part(f"loop-{mode}.md")
+    assert told in part(name)
 
 
-def test_the_voice_loop_tells_how_many_results_the_gate_allows() -> None:
-    assert f"`top_k` {VOICE_TOP_K}" in part("loop-voice.md")
+def test_the_rules_of_a_call_tell_how_many_results_the_gate_allows() -> None:
+    assert f"`top_k` {VOICE_TOP_K}" in part("call.md")
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_every_loop_has_the_same_five_steps(mode: Mode) -> None:
+def test_the_loop_has_five_steps() -> None:
     steps = re.findall(
-        r"^\d\. (Search|Get|Answer with citations|Look before acting|Act only when confirmed)\b",
-        part(f"loop-{mode}.md"),
-        re.M,
+        r"^\d\. (Search|Get|Answer with citations|Look before acting|Act only when confirmed)\b", part("loop.md"), re.M
     )
     assert steps == ["Search", "Get", "Answer with citations", "Look before acting", "Act only when confirmed"]
 
@@ -106,19 +101,18 @@ def test_the_core_contains_the_fixed_rules(rule: str) -> None:
     assert rule in part("core.md")
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_core_and_loop_stay_small(mode: Mode) -> None:
-    assert len(part("core.md")) + len(part(f"loop-{mode}.md")) <= MAX_CORE_AND_LOOP_CHARS
+def test_core_and_loop_stay_small() -> None:
+    assert len(part("core.md")) + len(part("loop.md")) <= MAX_CORE_AND_LOOP_CHARS
 
 
-def test_how_to_speak_stays_small() -> None:
-    assert len(part("voice-behavior.md")) <= MAX_VOICE_CHARS
+def test_the_rules_of_a_call_stay_small() -> None:
+    assert len(part("call.md")) <= MAX_CALL_CHARS
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_the_assistant_of_the_settings_is_in_the_prompt_of_every_mode(mode: Mode) -> None:
     composer = Composer(Assistant(name="Ada", instructions="Serve the museum of clocks.\n"))
-    told = composer.compose(mode, tools_version=VERSION, summaries=SUMMARIES)
+    told = composer.compose(mode, tools_version=VERSION, summaries=SUMMARIES).text
     assert told.startswith("You are Ada, ")
     assert "\n\n# Instructions for this server\n\nServe the museum of clocks.\n\n" in told
 
@@ -139,7 +133,7 @@ def test_the_parts_are_read_when_the_composer_is_made(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     composer = Composer(folder=tmp_path)
     (tmp_path / "core.md").unlink()
-    assert composer.compose(Mode.TEXT, tools_version=VERSION, summaries="").startswith("core.md")
+    assert composer.compose(Mode.TEXT, tools_version=VERSION, summaries="").text.startswith("core.md")
 
 
 @pytest.mark.parametrize("missing", PARTS)

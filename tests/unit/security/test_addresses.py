@@ -1,6 +1,6 @@
 import pytest
 
-from antiphon.security.addresses import AddressError, leads_here, parse_place, read_key, split
+from antiphon.security.addresses import AddressError, is_own, leads_here, parse_place, read_key, split
 
 SECRETS = [
     "https://me:s3cret@box/v1",
@@ -85,3 +85,21 @@ def test_a_key_invalid_in_a_header_is_refused_and_not_repeated(value: str) -> No
     with pytest.raises(AddressError, match="A_KEY contains characters") as refused:
         read_key({"A_KEY": value}, "A_KEY")
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://localhost/v1", True),
+        ("http://192.168.1.5:8080/v1", True),
+        ("http://[fd00::1]/v1", True),
+        ("http://ollama:11434", True),
+        ("http://big-box.local/v1", True),
+        ("http://8.8.8.8/v1", False),
+        ("https://api.openai.com/v1", False),
+        ("https://local.example.com/v1", False),
+    ],
+)
+def test_servers_of_the_own_network_are_known_by_their_address(url: str, own: bool) -> None:
+    assert is_own(url) is own

@@ -219,12 +219,15 @@ def test_a_snapshot_is_frozen(home: Path) -> None:
         snapshot.tools["other"] = snapshot.tools["greet"]  # type: ignore[index]
 
 
-def test_summaries_are_one_line_a_tool_that_the_mode_allows(home: Path) -> None:
-    snapshot = loaded(home).snapshot()
-    greet = "**greet** (utility): Greets a person by name. Use it when someone wants to be greeted."
-    assert snapshot.summaries(Mode.VOICE) == greet
-    assert snapshot.summaries(Mode.TEXT).splitlines()[0] == greet
-    assert snapshot.summaries(Mode.TEXT).splitlines()[1].startswith("**wave** (action): ")
+def test_summaries_are_one_line_a_tool_and_name_the_modes_of_those_that_have_not_all(home: Path) -> None:
+    first, second = loaded(home).snapshot().summaries().splitlines()
+    assert first == "**greet** (utility): Greets a person by name. Use it when someone wants to be greeted."
+    assert second.startswith("**wave** (action, text only): ")
+
+
+def test_tools_of_every_mode_come_before_those_of_one(home: Path) -> None:
+    write_tool(home / "tools", "accept", allowedModes=["text"])
+    assert [tool.id for tool in loaded(home).snapshot().allowed(Mode.TEXT)] == ["greet", "accept", "wave"]
 
 
 def test_documentation_is_found_by_id(home: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from antiphon.models.background import BufferedStream
 from antiphon.models.base import CallRequested, Event, Prompt, TextDelta, TextModel
 from antiphon.models.live import LiveEvent, Prefetch, messages_of
-from antiphon.models.text_chat import TextChat, step_key
+from antiphon.models.text_chat import TextChat, make_prompt, step_key
 from antiphon.speech.clauses import Clauses
 from antiphon.tools.call import ToolCall, number
 
@@ -56,8 +56,7 @@ class SpeculativeChat(TextChat):
     def prepare(self, turn: str, text: str) -> None:
         """Begins to answer the turn as if these were the user's words."""
         context = self.check_open()
-        messages = tuple(context.transcript.with_user(turn, text))
-        prompt = Prompt(context.system, messages, context.tools, context.mode)
+        prompt = make_prompt(context, context.transcript.with_user(turn, text))
         if self._speculation is None or self._speculation.prompt != prompt:
             self.drop()
             if not self._may_prepare(prompt):

@@ -54,6 +54,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 LINE_TIMEOUT_S: Final = 120.0
 """The longest silence of the server. It is longer than a turn, because a CPU may read the first prompt for minutes, and
 the limit of the turn has the better message."""
+WARM_TIMEOUT_S: Final = 600.0
+"""The longest silence while a prompt is read ahead of time. Nobody waits for it."""
 
 NO_THINKING: Final = "does not support thinking"
 NO_TOOLS: Final = "does not support tools"
@@ -110,6 +112,17 @@ class OllamaModel:
     async def aclose(self) -> None:
         await self._server.aclose()
 
+    async def warm(self, prompt: Prompt) -> bool:
+        if not self._endpoint.is_own:
+            return False
+        try:
+            async with aclosing(self._lines(prompt, is_warming=True)) as lines:
+                async for _ in lines:
+                    break
+        except FAILURES as error:
+            raise self._explain(error) from error
+        return True
+
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         calls, text, end = _Calls(), SpokenText(), None
         try:
@@ -134,7 +147,8 @@ class OllamaModel:
             yield TokensUsed(end.prompt_eval_count or 0, end.eval_count or 0)
         yield MessageComplete(StopReason.CALLS if calls.made else StopReason.DONE)
 
-    async def _lines(self, prompt: Prompt) -> AsyncGenerator[_Line, None]:
+    async def _lines(self, prompt: Prompt, *, is_warming: bool = False) -> AsyncGenerator[_Line, None]:
+        timeout_s = WARM_TIMEOUT_S if is_warming else None
         while True:
             decoder = LineDecoder()
 
@@ -143,7 +157,7 @@ class OllamaModel:
 
             try:
                 async with (
-                    self._server.post("/api/chat", self._body(prompt)) as response,
+                    self._server.post("/api/chat", self._body(prompt, is_warming), timeout_s) as response,
                     aclosing(read_stream(response, decode, lambda line: line.done)) as lines,
                 ):
                     async for line in lines:
@@ -155,13 +169,16 @@ class OllamaModel:
                 # Most versions accept `"think": false` for every model, but not all do.
                 self._sends_think = False
 
-    def _body(self, prompt: Prompt) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, is_warming: bool) -> dict[str, Any]:
+        options = {"num_ctx": self._settings.num_ctx}
+        if is_warming:
+            options["num_predict"] = 1
         body: dict[str, Any] = {
             "model": self._reference.model,
             "messages": _messages(prompt),
             "stream": True,
             "keep_alive": self._settings.keep_alive,
-            "options": {"num_ctx": self._settings.num_ctx},
+            "options": options,
         }
         if prompt.tools:
             body["tools"] = list(prompt.tools)
@@ -181,12 +198,12 @@ class OllamaServer:
 
     def __init__(self, endpoint: Endpoint, line_timeout_s: float) -> None:
         self.endpoint = endpoint
+        self._patience = _patience(line_timeout_s)
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
         if endpoint.api_key:
             headers["Authorization"] = f"Bearer {endpoint.api_key}"
         self._client = httpx2.AsyncClient(
             headers=headers,
-            timeout=httpx2.Timeout(line_timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy must not be used for loopback addresses: it would resolve them to its own machine.
             trust_env=not endpoint.is_loopback,
             # The key and the conversation must not be sent to any other server.
@@ -198,11 +215,15 @@ class OllamaServer:
         await self._client.aclose()
 
     @asynccontextmanager
-    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[httpx2.Response]:
+    async def post(
+        self, path: str, body: Mapping[str, Any], line_timeout_s: float | None = None
+    ) -> AsyncIterator[httpx2.Response]:
         """Raises `ConnectionLost`, `TimedOut` or `Refusal`."""
         content = msgspec.json.encode(body)
+        patience = self._patience if line_timeout_s is None else _patience(line_timeout_s)
         try:
-            async with self._client.stream("POST", f"{self.endpoint.url}{path}", content=content) as response:
+            address = f"{self.endpoint.url}{path}"
+            async with self._client.stream("POST", address, content=content, timeout=patience) as response:
                 if not response.is_success:
                     raise Refusal(response.status_code, _decode_refusal(await response.aread()), response.headers)
                 yield response
@@ -212,6 +233,10 @@ class OllamaServer:
             raise TimedOut from error
         except BROKEN as error:
             raise ConnectionLost(has_connected=True) from error
+
+
+def _patience(line_timeout_s: float) -> httpx2.Timeout:
+    return httpx2.Timeout(line_timeout_s, connect=CONNECT_TIMEOUT_S)
 
 
 def explain_ollama(error: Exception, reference: ModelReference, endpoint: Endpoint) -> ModelError:

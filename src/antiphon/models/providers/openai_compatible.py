@@ -44,6 +44,8 @@ from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMes
 CONNECT_TIMEOUT_S: Final = 5.0
 CHUNK_TIMEOUT_S: Final = 60.0
 """The longest silence of a server; before its first chunk a local one may be loading the model."""
+WARM_TIMEOUT_S: Final = 600.0
+"""The longest silence while a prompt is read ahead of time. Nobody waits for it, and a CPU may take minutes."""
 
 # Gemini 3 refuses a history in which a message's first call has no signature. This value, which Google documents for
 # calls that another model, or no model (a confirmed call), made, is accepted.
@@ -80,6 +82,18 @@ class OpenAICompatibleModel:
 
     async def aclose(self) -> None:
         await self._client.close()
+
+    async def warm(self, prompt: Prompt) -> bool:
+        if not self._endpoint.is_own:
+            return False
+        patience = openai.Timeout(WARM_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        try:
+            async with aclosing(self._chunks(prompt, max_tokens=1, timeout=patience)) as chunks:
+                async for _ in chunks:
+                    break
+        except FAILURES as error:
+            raise explain(error, self.profile.name, self._endpoint) from error
+        return True
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         calls, text, usage = Calls(), SpokenText(), None
@@ -126,13 +140,13 @@ class OpenAICompatibleModel:
         if finish_reason is None or (finish_reason == "length" and has_calls):
             raise cut_off(self.profile.name)
 
-    async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        async with self._open(prompt) as response, aclosing(read_chunks(response)) as chunks:
+    async def _chunks(self, prompt: Prompt, **options: Any) -> AsyncGenerator[Chunk, None]:
+        async with self._open(prompt, **options) as response, aclosing(read_chunks(response)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     @asynccontextmanager
-    async def _open(self, prompt: Prompt) -> AsyncIterator[httpx2.Response]:
+    async def _open(self, prompt: Prompt, **options: Any) -> AsyncIterator[httpx2.Response]:
         # The SDK would walk through every field of `messages` and `tools`: 60 ms of the event loop for a long
         # conversation. What is in `extra_body` it sends as it is.
         body: dict[str, Any] = {"messages": self._messages(prompt)}
@@ -146,6 +160,7 @@ class OpenAICompatibleModel:
                 stream=True,
                 stream_options={"include_usage": True},
                 extra_headers=self._headers,
+                **options,
             ) as response:
                 yield response.http_response
         except openai.APIStatusError as error:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from antiphon.errors import AntiphonError
 from antiphon.models.base import ModelError
-from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, leads_here, parse_place, read_key
+from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, AddressError, is_own, leads_here, parse_place, read_key
 
 GEMINI_HOST: Final = "https://generativelanguage.googleapis.com"
 GEMINI_URL: Final = f"{GEMINI_HOST}/v1beta/openai"
@@ -79,6 +79,11 @@ class Endpoint:
     @property
     def is_loopback(self) -> bool:
         return leads_here(self.url)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether requests cost nothing: the server is on this machine or in its network."""
+        return is_own(self.url)
 
 
 @dataclass(frozen=True, slots=True)

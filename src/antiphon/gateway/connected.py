@@ -1,0 +1,48 @@
+"""Work for a request that ends when its client goes away, when the server stops, or when it takes too long."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from antiphon.gateway.api_errors import ApiError
+
+ANSWER_LIMIT_S: Final = 300.0
+"""How long an answer may take in all. The model and each tool have shorter limits of their own."""
+STOPPING: Final = "The server is about to stop. Try again in a moment."
+RETRY_AFTER_S: Final = 5.0
+
+Result = TypeVar("Result")
+
+
+def server_stopping() -> ApiError:
+    return ApiError(503, STOPPING, code="unavailable", retry_after_s=RETRY_AFTER_S)
+
+
+async def run_connected(work: Coroutine[Any, Any, Result], receive: Receive, must_end: asyncio.Event) -> Result:
+    """Returns what the work returns. Raises `ClientDisconnect` if the client goes away, and `ApiError` if the server
+    stops or the time is up; the work is then cancelled. The body of the request must have been read before."""
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_disconnect(receive))
+    ending = asyncio.create_task(must_end.wait())
+    tasks: list[asyncio.Task[Any]] = [working, leaving, ending]
+    try:
+        await asyncio.wait(tasks, timeout=ANSWER_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        if leaving.done():
+            raise ClientDisconnect
+        if ending.done():
+            raise server_stopping()
+        raise ApiError(504, f"There was no answer within {ANSWER_LIMIT_S:.0f} seconds.", code="deadline")
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,645 @@
+"""Translates between OpenAI's Realtime events and one of our sessions.
+
+What the client asks for is in `RealtimeConversation.take`; what the session tells is in the methods of `Listener`. The
+server's own tools run inside a response and are not shown; only calls of the client's tools become items. If they are
+called, a turn of ours is several of the vendor's responses: one up to the calls, and one for each time that the client
+asks to go on.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from antiphon.gateway import realtime_events as ev
+from antiphon.gateway.client_calls import ClientCall, ClientCalls
+from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.realtime_input import InputAudio, PendingInput
+from antiphon.gateway.realtime_items import (
+    CLIENT_CANCELLED,
+    TURN_DETECTED,
+    Item,
+    Items,
+    ResponseWriter,
+    Status,
+    make_item,
+    new_id,
+)
+from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
+from antiphon.gateway.session import GatewaySession
+from antiphon.models.live import Usage
+from antiphon.protocol import client_messages as c
+from antiphon.protocol import server_messages as s
+from antiphon.protocol.closing import Close
+from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED
+from antiphon.security.quota import Kind
+from antiphon.session import effects as fx
+from antiphon.session.client_application import ClientApplication
+from antiphon.session.state import BUSY, RESTING, Phase
+from antiphon.session.voice import UNAVAILABLE
+from antiphon.tools.errors import ClientToolError
+from antiphon.tools.spec import Mode
+
+SESSION_S: Final = 3_600
+"""When a session ends according to `expires_at`. The vendor ends it then; this server does not."""
+HELD_S: Final = 10.0
+"""How long the result of a call waits for `response.create`. After that it is given to the next turn."""
+VOICE_RETRY_S: Final = 5.0
+"""How long audio is dropped after the voice could not be started."""
+NO_VOICE: Final = "This server has no voice. Use text: set 'session.output_modalities' to ['text']."
+
+
+class RealtimeConversation:
+    """One client's conversation. It is a `Listener` of its session, which is set right after it is made."""
+
+    def __init__(
+        self,
+        deps: GatewayDeps,
+        settings: RealtimeSettings,
+        *,
+        emit: Callable[..., None],
+        close: Callable[[Close], None],
+    ) -> None:
+        """`emit` sends an event, by its type and fields; `close` closes the socket."""
+        self.session: GatewaySession
+        self._deps = deps
+        self._settings = settings
+        self._emit = emit
+        self._close = close
+        self._id = new_id("sess")
+        self._expires_at = int(time.time()) + SESSION_S
+        self._items = Items(emit)
+        self._notes: list[str] = []
+        """The texts of system items, which become part of the instructions."""
+        self._response: ResponseWriter | None = None
+        self._last: ResponseWriter | None = None
+        """The newest response that is over."""
+        self._input = InputAudio()
+        self._pending = PendingInput()
+        self._spoken_items: dict[str, Item] = {}
+        """The items of the user's speech, by the ids of their turns."""
+        self._turns: dict[int, str] = {}
+        """The ids of spoken turns, by their numbers."""
+        self._fed: Item | None = None
+        """The item of a manual turn that is being given to the session."""
+        self._calls = ClientCalls(self._on_call, self._on_call_dropped)
+        self._unsent = 0
+        """How many calls of the model's newest message have not reached the client yet."""
+        self._asked: set[str] = set()
+        """The calls of the turn under way that the client was sent."""
+        self._held: dict[str, str] = {}
+        """Results of these calls that wait for `response.create`."""
+        self._answered = 0
+        """How many results the gate was given that the session has not told of yet."""
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._when_listening: list[Callable[[], None]] = []
+        self._is_cancelling = False
+        self._was_interrupted = False
+        self._failure: dict[str, Any] | None = None
+        self._speaking_since_s = 0.0
+        self._voice_failed_s = -VOICE_RETRY_S
+
+    def begin(self) -> None:
+        self._emit("session.created", session=self._shown_session())
+
+    def end(self) -> None:
+        """The client has left."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._calls.close()
+
+    # What the client asks for. Each of these raises `RealtimeError`.
+
+    def take(self, event: ev.ClientEvent) -> None:
+        match event:
+            case ev.AudioAppend(audio=audio):
+                self._append(audio)
+            case ev.AudioCommit():
+                self._commit()
+            case ev.AudioClear():
+                self._input.clear()
+                self._emit("input_audio_buffer.cleared")
+            case ev.SessionUpdate(session=asked):
+                self._update(self._settings.updated(asked))
+            case ev.ItemCreate(item=item, previous_item_id=previous):
+                self._items.check_new(item.id, previous)
+                self._create_item(item, previous)
+            case ev.ItemRetrieve(item_id=id):
+                self._emit("conversation.item.retrieved", item=self._items.find(id).shown)
+            case ev.ItemDelete(item_id=id):
+                self._delete(id)
+            case ev.ItemTruncate():
+                self._truncate(event)
+            case ev.ResponseCreate(response=asked_response):
+                self._create_response(asked_response)
+            case ev.ResponseCancel(response_id=id):
+                self._cancel(id)
+
+    def _update(self, new: RealtimeSettings) -> None:
+        old = self._settings
+        if new.modality == AUDIO and not self._deps.hub.has_voice:
+            raise ev.RealtimeError(NO_VOICE, "invalid_value", param="session.output_modalities")
+        if new.turn_detection is not None and not new.creates_responses and not self.session.can_hold_answers:
+            raise ev.RealtimeError(
+                "The model of this server answers speech by itself. Leave 'create_response' true, or set "
+                "'turn_detection' to null and commit the audio yourself.",
+                "invalid_value",
+                param="session.audio.input.turn_detection.create_response",
+            )
+        try:
+            tools = None
+            if new.tools != old.tools:
+                tools = self._calls.make_tools(new.declarations, self._deps.adapters)
+            self.session.configure(self._application(new), tools)
+        except ClientToolError as error:
+            raise ev.RealtimeError(str(error), "invalid_value", param="session.tools") from None
+        self._settings = new
+        self._apply_voice(new, old)
+        if new.modality == TEXT and old.modality == AUDIO and self.session.state.phase is Phase.IDLE:
+            self.session.post(c.EndVoice())
+        self._emit("session.updated", session=self._shown_session())
+
+    def _apply_voice(self, new: RealtimeSettings, old: RealtimeSettings) -> None:
+        self.session.set_output_hz(CODECS[new.output_format].hz)
+        if (new.voice, new.speed) != (old.voice, old.speed):
+            percent = min(max(round(new.speed * 100), MIN_VOICE_SPEED), MAX_VOICE_SPEED)
+            known = new.voice if new.voice in self._deps.voices() else None
+            self.session.post(c.Settings(voice=known, voice_speed=percent))
+
+    def _application(self, settings: RealtimeSettings) -> ClientApplication:
+        return ClientApplication(
+            instructions="\n\n".join(filter(None, [settings.instructions, *self._notes])),
+            uses_tools=settings.uses_tools,
+            holds_answers=settings.turn_detection is not None and not settings.creates_responses,
+        )
+
+    # Audio of the user.
+
+    def _append(self, audio: bytes) -> None:
+        if not self._deps.hub.has_voice:
+            raise ev.RealtimeError(NO_VOICE, "invalid_value", param="audio")
+        codec = CODECS[self._settings.input_format]
+        pcm = codec.decode(audio)
+        wait_s = self.session.wait_s(Kind.AUDIO_S, self._input.length_s(pcm, codec.hz))
+        if wait_s > 0:
+            raise ev.RealtimeError(
+                "Audio comes faster than it is spoken, more than 30 s ahead. Send it in real time.",
+                "rate_limit_exceeded",
+                param="audio",
+                type="rate_limit_error",
+            )
+        self._input.add(pcm, codec.hz, keep=self._settings.turn_detection is None)
+        if self._settings.turn_detection is None or self._is_voice_down():
+            return
+        is_busy = self.session.state.phase in BUSY
+        if is_busy and not self._settings.interrupts_responses:
+            self._input.hold(pcm, codec.hz)
+            return
+        self._give_history()
+        self.session.listen()
+        self.session.hear(pcm, codec.hz, playing=self.session.state.phase is Phase.SPEAKING)
+
+    def _commit(self) -> None:
+        self._input.check_length()
+        if self._settings.turn_detection is not None:
+            # The speech so far is the turn, as if the user had paused.
+            self._input.clear()
+            self.session.post(c.StopListening())
+            return
+        pcm, hz = self._input.take()
+        item = make_item("message", role="user", content=[{"type": "input_audio", "transcript": None}])
+        self._emit("input_audio_buffer.committed", previous_item_id=self._items.last_id, item_id=item.id)
+        self._items.add(item)
+        self._pending.add_audio(item, pcm, hz)
+
+    def _is_voice_down(self) -> bool:
+        return asyncio.get_running_loop().time() - self._voice_failed_s < VOICE_RETRY_S
+
+    # Items.
+
+    def _create_item(self, given: ev.ClientItem, after: str | None) -> None:
+        match given:
+            case ev.FunctionCallOutputItem(call_id=call_id, output=output):
+                self._take_output(call_id, output)
+                item = make_item("function_call_output", id=given.id, call_id=call_id, output=output)
+            case ev.FunctionCallItem():
+                item = self._pending.add_call(given)
+            case ev.MessageItem(role="system"):
+                self._notes.append(given.text)
+                self.session.configure(self._application(self._settings))
+                item = make_item("message", id=given.id, role="system", content=_shown_content(given))
+            case ev.MessageItem():
+                if any(part.type == "input_image" for part in given.content):
+                    raise ev.RealtimeError(
+                        "Images are not supported. Describe the image in words.", "invalid_value", param="item.content"
+                    )
+                item = make_item("message", id=given.id, role=given.role, content=_shown_content(given))
+                codec = CODECS[self._settings.input_format]
+                self._pending.add_message(given, item, codec)
+        self._items.add(item, after=after)
+
+    def _take_output(self, call_id: str, output: str) -> None:
+        if self._pending.add_output(call_id, _json(output)):
+            return
+        if call_id in self._asked:
+            # The model goes on once the client asks for a response.
+            self._held[call_id] = output
+            self._start_timer("held", HELD_S, self._give_up_turn)
+        elif self._calls.answer(call_id, _json(output)):
+            self._answered += 1
+        else:
+            raise ev.RealtimeError(
+                f"No call '{call_id[:100]}' waits for an output.", "invalid_tool_call_id", param="item.call_id"
+            )
+
+    def _delete(self, id: str) -> None:
+        self._items.find(id)
+        if not self._pending.remove(id):
+            raise ev.RealtimeError(
+                "This item is part of the conversation. Only an item that no response has used can be deleted.",
+                "invalid_value",
+                param="item_id",
+            )
+        self._items.remove(id)
+
+    def _truncate(self, event: ev.ItemTruncate) -> None:
+        item = self._items.find(event.item_id)
+        if item.shown.get("role") != "assistant" or event.content_index != 0 or not item.audio_ms:
+            raise ev.RealtimeError(
+                "Only the audio of an assistant's message can be truncated.", "invalid_value", param="item_id"
+            )
+        if event.audio_end_ms > item.audio_ms:
+            message = f"Audio content of {item.audio_ms:.0f}ms is already shorter than {event.audio_end_ms}ms"
+            raise ev.RealtimeError(message, "invalid_value", param="audio_end_ms")
+        turn = self.session.state.turn
+        if turn is not None and turn.number == item.turn and turn.pieces:
+            self._is_cancelling = True
+            self.session.interrupt(item.before_ms + event.audio_end_ms)
+        else:
+            self.session.cut_answer(item.turn, item.heard_until(event.audio_end_ms))
+        item.shown["content"] = [{"type": "output_audio"}]
+        self._emit(
+            "conversation.item.truncated",
+            item_id=item.id,
+            content_index=event.content_index,
+            audio_end_ms=event.audio_end_ms,
+        )
+
+    # Responses that the client asks for.
+
+    def _create_response(self, asked: ev.ResponseSettings | None) -> None:
+        settings = self._settings.for_response(asked)
+        if settings.modality == AUDIO and not self._deps.hub.has_voice:
+            raise ev.RealtimeError(NO_VOICE, "invalid_value", param="response.output_modalities")
+        if self._response is not None and self._response.is_unasked and self._asked:
+            self._response.is_unasked = False
+            self._answer_calls()
+            return
+        if self._response is not None:
+            raise ev.RealtimeError(
+                "Conversation already has an active response. Wait for 'response.done', or cancel it.",
+                "conversation_already_has_active_response",
+            )
+        if self._application(settings) != self.session.application:
+            self.session.configure(self._application(settings))
+        self._begin_response(settings, asked.metadata if asked is not None else None)
+        if self._asked:
+            self._answer_calls()
+            return
+        self._fed, pcm, hz, text = self._give_pending()
+        action: Callable[[], None]
+        if self._fed is not None:
+            action = partial(self._feed, pcm, hz)
+        elif text:
+            action = partial(self.session.say, text)
+        else:
+            action = self.session.respond
+        if self._fed is not None or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
+            self._listen_then(action)
+        else:
+            action()
+
+    def _give_pending(self) -> tuple[Item | None, bytes, int, str]:
+        """Adds what the client has put into the conversation to ours, except for the turn that is to be answered: its
+        item, audio and rate, or its text."""
+        history, turn = self._pending.take()
+        if history:
+            self.session.bring(history)
+        return turn
+
+    def _give_history(self) -> None:
+        """Adds earlier messages that the client brings to the conversation, while no turn is under way."""
+        if self._pending.has_history and self.session.state.phase in RESTING:
+            self.session.bring(self._pending.take_history())
+
+    def _listen_then(self, action: Callable[[], None]) -> None:
+        """Does something once the session listens."""
+        if self.session.state.phase is Phase.LISTENING:
+            self.session.run(action)
+            return
+        self.session.assume_played()
+        self._when_listening.append(action)
+        self.session.run(self.session.listen)
+
+    def _feed(self, pcm: bytes, hz: int) -> None:
+        """Gives the session a whole turn of speech, which ends with the audio."""
+        for piece in self._input.padded(pcm, hz):
+            self.session.hear(piece, hz)
+        self.session.post(c.StopListening())
+
+    def _answer_calls(self) -> None:
+        """The model goes on with the results of its calls. A call without one has failed."""
+        self._stop_timer("held")
+        asked, self._asked, held, self._held = self._asked, set(), self._held, {}
+        self._answered += len(asked)
+        for call_id in asked:
+            if call_id in held:
+                self._calls.answer(call_id, _json(held[call_id]))
+            else:
+                self._calls.answer(call_id, None, error="The client gave no result.")
+
+    def _give_up_turn(self) -> None:
+        """Nobody asks for a response with the results: they become known in the next turn."""
+        self.session.interrupt()
+        self.session.run(self._answer_calls)
+
+    def _cancel(self, response_id: str | None) -> None:
+        response = self._response
+        if response is None or response_id not in (None, response.id):
+            raise ev.RealtimeError("Cancellation failed: no active response found.", "response_cancel_not_active")
+        self._is_cancelling = True
+        if response.turn:
+            self.session.interrupt()
+        else:
+            self._when_listening.clear()
+            self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED)
+
+    # What the session tells.
+
+    def on_effect(self, effect: fx.Effect | Usage) -> None:
+        match effect:
+            case fx.BeginTurn():
+                self._on_turn(effect)
+            case fx.InterruptModel():
+                self._was_interrupted = True
+            case fx.RunTools(calls=calls):
+                own = {tool.name for tool in self._settings.tools}
+                self._unsent = sum(call.name in own for call in calls)
+            case Usage(input_tokens=received, output_tokens=sent) if self._response is not None:
+                before = self._response.usage or Usage(effect.turn, 0, 0)
+                self._response.usage = Usage(effect.turn, before.input_tokens + received, before.output_tokens + sent)
+
+    def on_message(self, message: s.ServerMessage) -> None:
+        match message:
+            case s.StateChanged(state=s.State.PROCESSING):
+                if self._response is not None and not self._response.turn:
+                    self._response.turn = self._turn_number
+            case s.StateChanged(state=s.State.LISTENING | s.State.IDLE | s.State.INTERRUPTED as state):
+                self._on_rest(state)
+            case s.Transcript(is_final=True, text=text, turn=int(turn)):
+                self._on_words(turn, text)
+            case s.Transcript(is_final=False):
+                if self.session.state.phase is Phase.LISTENING:
+                    self._start_speech()
+            case s.ResponseChunk(text=text):
+                self._writer().add_text(text)
+            case s.GenerationComplete(turn=turn):
+                self._on_complete(turn)
+            case s.ToolResult(name=name) if any(name == tool.name for tool in self._settings.tools):
+                self._on_result()
+            case s.Error(message=why, code=code):
+                self._on_error(why, code)
+            case s.Notice(text=why, code=code) if code == UNAVAILABLE:
+                self._voice_failed_s = asyncio.get_running_loop().time()
+                self._when_listening.clear()
+                self._on_error(why, UNAVAILABLE)
+                if self._response is not None and not self._response.turn:
+                    self._finish_failed()
+
+    def on_audio(self, turn: int, pcm: bytes) -> None:
+        if self._response is None and self._last is not None and self._last.turn == turn and not self._asked:
+            return
+        writer = self._writer()
+        if not writer.before_ms and not writer.has_output:
+            self._speaking_since_s = asyncio.get_running_loop().time()
+        writer.add_audio(pcm)
+
+    def on_close(self, close: Close) -> None:
+        self._close(close)
+
+    @property
+    def _turn_number(self) -> int:
+        return self.session.state.turns
+
+    # Turns.
+
+    def _on_turn(self, begun: fx.BeginTurn) -> None:
+        if self._asked:
+            # The turn that they belong to is over.
+            self._answer_calls()
+        self._was_interrupted = self._is_cancelling = False
+        self._unsent = 0
+        if not begun.spoken:
+            return
+        item, self._fed = self._fed, None
+        if item is None and self._response is not None:
+            # The user spoke before anything of the answer was heard.
+            self._finish(Status.CANCELLED, reason=TURN_DETECTED)
+        if item is None:
+            item = self._add_speech(begun.continues)
+        item.turn = self._turn_number
+        self._spoken_items[begun.turn] = item
+        self._turns[item.turn] = begun.turn
+        if self._response is not None:
+            self._response.turn = item.turn
+        elif self._settings.creates_responses:
+            self._begin_response(self._settings).turn = item.turn
+
+    def _add_speech(self, continues: str | None) -> Item:
+        """Adds the item of what the user has just said. It replaces that of a turn which it continues."""
+        self._start_speech()
+        id = self._input.stop_speech()
+        before = self._spoken_items.pop(continues, None) if continues is not None else None
+        if before is not None:
+            self._items.remove(before.id)
+        item = make_item("message", id=id, role="user", content=[{"type": "input_audio", "transcript": None}])
+        self._emit("input_audio_buffer.speech_stopped", audio_end_ms=self._input.now_ms, item_id=id)
+        self._emit("input_audio_buffer.committed", previous_item_id=self._items.last_id, item_id=id)
+        self._items.add(item)
+        self._input.clear()
+        if self._pending.has_any:
+            self.session.run(self._bring_all)
+        return item
+
+    def _bring_all(self) -> None:
+        self.session.bring(self._pending.take_all())
+
+    def _start_speech(self) -> None:
+        if self._settings.turn_detection is not None and not self._input.is_speech:
+            id = self._input.start_speech(new_id("item"))
+            self._emit("input_audio_buffer.speech_started", audio_start_ms=self._input.speech_ms, item_id=id)
+
+    def _on_words(self, turn: int, text: str) -> None:
+        item = self._spoken_items.get(self._turns.get(turn, ""))
+        if item is None or item.turn != turn:
+            return
+        item.shown["content"] = [{"type": "input_audio", "transcript": text}]
+        if self._settings.transcription is not None:
+            about = {"item_id": item.id, "content_index": 0}
+            kind = "conversation.item.input_audio_transcription"
+            usage = {"type": "duration", "seconds": round(self._input.spoken_s, 3)}
+            self._emit(f"{kind}.delta", **about, delta=text)
+            self._emit(f"{kind}.completed", **about, transcript=text, usage=usage)
+
+    def _on_rest(self, state: s.State) -> None:
+        interrupted, self._was_interrupted = self._was_interrupted, False
+        cancelled, self._is_cancelling = self._is_cancelling, False
+        response = self._response
+        if interrupted and not cancelled and self._failure is None and state is not s.State.IDLE:
+            self._start_speech()
+        if response is not None and response.turn:
+            if self._failure is not None:
+                self._finish_failed()
+            elif interrupted:
+                self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED if cancelled else TURN_DETECTED)
+            else:
+                self._finish(Status.COMPLETED)
+        if state is s.State.LISTENING:
+            actions, self._when_listening = self._when_listening, []
+            for action in actions:
+                self.session.run(action)
+            for pcm, hz in self._input.take_held():
+                self.session.hear(pcm, hz)
+
+    def _on_complete(self, turn: int) -> None:
+        """The whole answer has been sent. The client plays the rest of it."""
+        if self._response is None:
+            return
+        spoken_s = self._response.audio_ms / 1000
+        if self._failure is not None:
+            self._finish_failed()
+        else:
+            self._finish(Status.COMPLETED)
+        if self._input.is_speech:
+            # It was a noise.
+            self._emit(
+                "input_audio_buffer.speech_stopped", audio_end_ms=self._input.now_ms, item_id=self._input.stop_speech()
+            )
+        left_s = self._speaking_since_s + spoken_s - asyncio.get_running_loop().time()
+        self._start_timer("playback", left_s if spoken_s else 0.0, partial(self._end_playback, turn))
+
+    def _end_playback(self, turn: int) -> None:
+        current = self.session.state.turn
+        if current is not None and current.number == turn:
+            self.session.assume_played()
+
+    def _on_error(self, why: str, code: str) -> None:
+        if self._response is not None:
+            self._failure = {"type": "server_error", "code": code, "message": why}
+        else:
+            self._emit("error", error=shown_error("server_error", code, why))
+
+    # Calls of the client's tools.
+
+    def _on_call(self, call: ClientCall) -> None:
+        self._writer().add_call(call)
+        self._asked.add(call.id)
+        self._unsent -= 1
+        self._finish_calls()
+
+    def _on_call_dropped(self, call: ClientCall) -> None:
+        """The client has taken too long."""
+        self._asked.discard(call.id)
+        self._held.pop(call.id, None)
+
+    def _on_result(self) -> None:
+        """A call has its result. If the client did not give it, the gate has refused the call."""
+        if self._answered:
+            self._answered -= 1
+        elif self._unsent > 0:
+            self._unsent -= 1
+            self._finish_calls()
+
+    def _finish_calls(self) -> None:
+        """The client has got all calls of the model's message: the response is over."""
+        if self._unsent <= 0 and self._asked and self._response is not None:
+            self._finish(Status.COMPLETED)
+
+    # The response under way.
+
+    def _begin_response(self, settings: RealtimeSettings, metadata: Any = None) -> ResponseWriter:
+        self._failure = None
+        self._response = ResponseWriter(
+            emit=self._emit,
+            items=self._items,
+            settings=settings,
+            conversation_id=f"conv_{self.session.conversation_id}",
+            metadata=metadata,
+        )
+        if self._asked and self._last is not None:
+            # It goes on with the turn of the calls.
+            last = self._last
+            self._response.turn = last.turn
+            self._response.before_ms, self._response.before_text = last.before_ms, last.before_text
+        self._response.start()
+        return self._response
+
+    def _writer(self) -> ResponseWriter:
+        """The response under way. The session may begin one by itself: a greeting, or the outcome of a call."""
+        if self._response is not None:
+            return self._response
+        response = self._begin_response(self._settings)
+        response.is_unasked, response.turn = True, self._turn_number
+        return response
+
+    def _finish(self, status: Status, *, reason: str | None = None, error: dict[str, Any] | None = None) -> None:
+        response, self._response = self._response, None
+        assert response is not None
+        self._last, self._failure = response, None
+        response.finish(status, reason=reason, error=error)
+        if not self._asked and self._application(self._settings) != self.session.application:
+            # The instructions of this response do not hold for the next.
+            self.session.configure(self._application(self._settings))
+
+    def _finish_failed(self) -> None:
+        self._finish(Status.FAILED, error=self._failure)
+
+    def _shown_session(self) -> dict[str, Any]:
+        return self._settings.shown(id=self._id, expires_at=self._expires_at)
+
+    def _start_timer(self, name: str, delay_s: float, action: Callable[[], None]) -> None:
+        self._stop_timer(name)
+        self._timers[name] = asyncio.get_running_loop().call_later(max(0.0, delay_s), action)
+
+    def _stop_timer(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+
+def shown_error(
+    type: str, code: str, message: str, *, param: str | None = None, event_id: str | None = None
+) -> dict[str, Any]:
+    """Returns the `error` of an error event."""
+    return {"type": type, "code": code, "message": message, "param": param, "event_id": event_id}
+
+
+def _shown_content(item: ev.MessageItem) -> list[dict[str, Any]]:
+    """Returns the content of a client's item, without its audio, which the vendor does not send back either."""
+    shown = []
+    for part in item.content:
+        words = {"transcript": part.transcript} if part.type.endswith("audio") else {"text": part.text or ""}
+        shown.append({"type": part.type, **words})
+    return shown
+
+
+def _json(output: str) -> Any:
+    """Returns the result of a function. Most clients send JSON as a string, and some send plain words."""
+    try:
+        return msgspec.json.decode(output)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return output

@@ -1,0 +1,45 @@
+"""How the simulators' assistant finds the client's tools in what is said."""
+
+from typing import Any
+
+import pytest
+
+from antiphon.sim.assistant import find_calls, fit_arguments
+
+WEATHER = {
+    "type": "object",
+    "required": ["city", "days"],
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 2}, "unit": {"enum": ["C"]}},
+}
+DECLARED: dict[str, dict[str, Any]] = {
+    "get_weather": WEATHER,
+    "setVolume": {"type": "object", "required": ["level"], "properties": {"level": {"type": "NUMBER"}}},
+    "ping": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("call get_weather with Oslo", [("get_weather", {"city": "Oslo", "days": 2})]),
+        ("Please use the tool get weather with New York.", [("get_weather", {"city": "New York", "days": 2})]),
+        ('call get_weather with {"city": "Oslo", "days": 5}', [("get_weather", {"city": "Oslo", "days": 5})]),
+        ("run set volume with 3.5", [("setVolume", {"level": 3.5})]),
+        ("run set volume with loud", [("setVolume", {"level": 1})]),
+        ("call ping", [("ping", {})]),
+        ("Call ping!", [("ping", {})]),
+        ("call ping and call set volume with 2", [("ping", {}), ("setVolume", {"level": 2.0})]),
+        ("call nobody", []),
+        ("call ping and call nobody", []),
+        ("what time is it", []),
+        ("", []),
+    ],
+)
+def test_tools_are_called_by_their_names(words: str, expected: list[tuple[str, Any]]) -> None:
+    assert [(call.name, call.args) for call in find_calls(words, DECLARED)] == expected
+
+
+def test_arguments_are_fitted_to_what_the_client_declared() -> None:
+    assert fit_arguments({"city": "Oslo", "zone": "CET"}, WEATHER) == {"city": "Oslo", "days": 2}
+    nested = {"type": "object", "required": ["a"], "properties": {"a": {"type": "object", "properties": {}}}}
+    assert fit_arguments(None, nested) == {"a": {}}
