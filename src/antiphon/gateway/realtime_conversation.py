@@ -12,11 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from antiphon.gateway import realtime_events as ev
-from antiphon.gateway.client_calls import ClientCall, ClientCalls
 from antiphon.gateway.deps import GatewayDeps
+from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
 from antiphon.gateway.realtime_input import InputAudio, PendingInput
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
@@ -29,12 +27,13 @@ from antiphon.gateway.realtime_items import (
     new_id,
 )
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
+from antiphon.gateway.realtime_speech import UserSpeech
 from antiphon.gateway.session import GatewaySession
 from antiphon.models.live import Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED
+from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED, speech_ms
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
@@ -79,21 +78,10 @@ class RealtimeConversation:
         """The newest response that is over."""
         self._input = InputAudio()
         self._pending = PendingInput()
-        self._spoken_items: dict[str, Item] = {}
-        """The items of the user's speech, by the ids of their turns."""
-        self._turns: dict[int, str] = {}
-        """The ids of spoken turns, by their numbers."""
+        self._speech = UserSpeech(emit, self._items, self._input)
         self._fed: Item | None = None
         """The item of a manual turn that is being given to the session."""
-        self._calls = ClientCalls(self._on_call, self._on_call_dropped)
-        self._unsent = 0
-        """How many calls of the model's newest message have not reached the client yet."""
-        self._asked: set[str] = set()
-        """The calls of the turn under way that the client was sent."""
-        self._held: dict[str, str] = {}
-        """Results of these calls that wait for `response.create`."""
-        self._answered = 0
-        """How many results the gate was given that the session has not told of yet."""
+        self._calls = FunctionCalls(lambda call: self._writer().add_call(call), self._end_with_calls)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._when_listening: list[Callable[[], None]] = []
         self._is_cancelling = False
@@ -158,6 +146,7 @@ class RealtimeConversation:
         except ClientToolError as error:
             raise ev.RealtimeError(str(error), "invalid_value", param="session.tools") from None
         self._settings = new
+        self._calls.set_names(frozenset(tool.name for tool in new.tools))
         self._apply_voice(new, old)
         if new.modality == TEXT and old.modality == AUDIO and self.session.state.phase is Phase.IDLE:
             self.session.post(c.EndVoice())
@@ -195,13 +184,19 @@ class RealtimeConversation:
         self._input.add(pcm, codec.hz, keep=self._settings.turn_detection is None)
         if self._settings.turn_detection is None or self._is_voice_down():
             return
-        is_busy = self.session.state.phase in BUSY
-        if is_busy and not self._settings.interrupts_responses:
-            self._input.hold(pcm, codec.hz)
-            return
+        phase = self.session.state.phase
         self._give_history()
-        self.session.listen()
-        self.session.hear(pcm, codec.hz, playing=self.session.state.phase is Phase.SPEAKING)
+        if phase is Phase.IDLE:
+            self.session.listen()
+        self._input.hold(pcm, codec.hz)
+        is_heard = phase is Phase.LISTENING and self.session.is_microphone_open
+        if is_heard or (phase in BUSY and self._settings.interrupts_responses):
+            self._give_held()
+
+    def _give_held(self) -> None:
+        """Gives the session the audio that has waited until it listens."""
+        for pcm, hz in self._input.take_held():
+            self.session.hear(pcm, hz, playing=self.session.state.phase is Phase.SPEAKING)
 
     def _commit(self) -> None:
         self._input.check_length()
@@ -211,9 +206,7 @@ class RealtimeConversation:
             self.session.post(c.StopListening())
             return
         pcm, hz = self._input.take()
-        item = make_item("message", role="user", content=[{"type": "input_audio", "transcript": None}])
-        self._emit("input_audio_buffer.committed", previous_item_id=self._items.last_id, item_id=item.id)
-        self._items.add(item)
+        item = self._speech.commit()
         self._pending.add_audio(item, pcm, hz)
 
     def _is_voice_down(self) -> bool:
@@ -243,18 +236,10 @@ class RealtimeConversation:
         self._items.add(item, after=after)
 
     def _take_output(self, call_id: str, output: str) -> None:
-        if self._pending.add_output(call_id, _json(output)):
+        if self._pending.add_output(call_id, parse_output(output)):
             return
-        if call_id in self._asked:
-            # The model goes on once the client asks for a response.
-            self._held[call_id] = output
+        if self._calls.take_output(call_id, output):
             self._start_timer("held", HELD_S, self._give_up_turn)
-        elif self._calls.answer(call_id, _json(output)):
-            self._answered += 1
-        else:
-            raise ev.RealtimeError(
-                f"No call '{call_id[:100]}' waits for an output.", "invalid_tool_call_id", param="item.call_id"
-            )
 
     def _delete(self, id: str) -> None:
         self._items.find(id)
@@ -295,7 +280,7 @@ class RealtimeConversation:
         settings = self._settings.for_response(asked)
         if settings.modality == AUDIO and not self._deps.hub.has_voice:
             raise ev.RealtimeError(NO_VOICE, "invalid_value", param="response.output_modalities")
-        if self._response is not None and self._response.is_unasked and self._asked:
+        if self._response is not None and self._response.is_unasked and self._calls.are_pending:
             self._response.is_unasked = False
             self._answer_calls()
             return
@@ -307,7 +292,7 @@ class RealtimeConversation:
         if self._application(settings) != self.session.application:
             self.session.configure(self._application(settings))
         self._begin_response(settings, asked.metadata if asked is not None else None)
-        if self._asked:
+        if self._calls.are_pending:
             self._answer_calls()
             return
         self._fed, pcm, hz, text = self._give_pending()
@@ -352,18 +337,12 @@ class RealtimeConversation:
         self.session.post(c.StopListening())
 
     def _answer_calls(self) -> None:
-        """The model goes on with the results of its calls. A call without one has failed."""
+        """The model goes on with the outputs of its calls."""
         self._stop_timer("held")
-        asked, self._asked, held, self._held = self._asked, set(), self._held, {}
-        self._answered += len(asked)
-        for call_id in asked:
-            if call_id in held:
-                self._calls.answer(call_id, _json(held[call_id]))
-            else:
-                self._calls.answer(call_id, None, error="The client gave no result.")
+        self._calls.answer()
 
     def _give_up_turn(self) -> None:
-        """Nobody asks for a response with the results: they become known in the next turn."""
+        """Nobody asks for a response with the outputs: they become known in the next turn."""
         self.session.interrupt()
         self.session.run(self._answer_calls)
 
@@ -386,9 +365,10 @@ class RealtimeConversation:
                 self._on_turn(effect)
             case fx.InterruptModel():
                 self._was_interrupted = True
+            case fx.SendAudio(number=number, pcm=pcm, text=text) if self._wants_audio(number):
+                self._writer().note_piece(text, speech_ms(pcm))
             case fx.RunTools(calls=calls):
-                own = {tool.name for tool in self._settings.tools}
-                self._unsent = sum(call.name in own for call in calls)
+                self._calls.expect(calls)
             case Usage(input_tokens=received, output_tokens=sent) if self._response is not None:
                 before = self._response.usage or Usage(effect.turn, 0, 0)
                 self._response.usage = Usage(effect.turn, before.input_tokens + received, before.output_tokens + sent)
@@ -401,7 +381,7 @@ class RealtimeConversation:
             case s.StateChanged(state=s.State.LISTENING | s.State.IDLE | s.State.INTERRUPTED as state):
                 self._on_rest(state)
             case s.Transcript(is_final=True, text=text, turn=int(turn)):
-                self._on_words(turn, text)
+                self._speech.note_words(turn, text, is_wanted=self._settings.transcription is not None)
             case s.Transcript(is_final=False):
                 if self.session.state.phase is Phase.LISTENING:
                     self._start_speech()
@@ -409,8 +389,8 @@ class RealtimeConversation:
                 self._writer().add_text(text)
             case s.GenerationComplete(turn=turn):
                 self._on_complete(turn)
-            case s.ToolResult(name=name) if any(name == tool.name for tool in self._settings.tools):
-                self._on_result()
+            case s.ToolResult(name=name):
+                self._calls.note_result(name)
             case s.Error(message=why, code=code):
                 self._on_error(why, code)
             case s.Notice(text=why, code=code) if code == UNAVAILABLE:
@@ -421,12 +401,17 @@ class RealtimeConversation:
                     self._finish_failed()
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
-        if self._response is None and self._last is not None and self._last.turn == turn and not self._asked:
+        if not self._wants_audio(turn):
             return
         writer = self._writer()
-        if not writer.before_ms and not writer.has_output:
+        if not writer.audio_ms:
             self._speaking_since_s = asyncio.get_running_loop().time()
         writer.add_audio(pcm)
+
+    def _wants_audio(self, turn: int) -> bool:
+        """Whether the answer to this turn is not over for the client."""
+        is_over = self._response is None and self._last is not None and self._last.turn == turn
+        return not is_over or self._calls.are_pending
 
     def on_close(self, close: Close) -> None:
         self._close(close)
@@ -438,62 +423,33 @@ class RealtimeConversation:
     # Turns.
 
     def _on_turn(self, begun: fx.BeginTurn) -> None:
-        if self._asked:
-            # The turn that they belong to is over.
-            self._answer_calls()
+        self._stop_timer("held")
+        self._calls.begin_turn()
         self._was_interrupted = self._is_cancelling = False
-        self._unsent = 0
         if not begun.spoken:
             return
         item, self._fed = self._fed, None
         if item is None and self._response is not None:
             # The user spoke before anything of the answer was heard.
+            self._start_speech()
             self._finish(Status.CANCELLED, reason=TURN_DETECTED)
         if item is None:
-            item = self._add_speech(begun.continues)
-        item.turn = self._turn_number
-        self._spoken_items[begun.turn] = item
-        self._turns[item.turn] = begun.turn
+            self._start_speech()
+            item = self._speech.commit(begun.continues)
+            if self._pending.has_any:
+                self.session.run(self._bring_all)
+        self._speech.assign(item, begun.turn, self._turn_number)
         if self._response is not None:
             self._response.turn = item.turn
         elif self._settings.creates_responses:
             self._begin_response(self._settings).turn = item.turn
 
-    def _add_speech(self, continues: str | None) -> Item:
-        """Adds the item of what the user has just said. It replaces that of a turn which it continues."""
-        self._start_speech()
-        id = self._input.stop_speech()
-        before = self._spoken_items.pop(continues, None) if continues is not None else None
-        if before is not None:
-            self._items.remove(before.id)
-        item = make_item("message", id=id, role="user", content=[{"type": "input_audio", "transcript": None}])
-        self._emit("input_audio_buffer.speech_stopped", audio_end_ms=self._input.now_ms, item_id=id)
-        self._emit("input_audio_buffer.committed", previous_item_id=self._items.last_id, item_id=id)
-        self._items.add(item)
-        self._input.clear()
-        if self._pending.has_any:
-            self.session.run(self._bring_all)
-        return item
-
     def _bring_all(self) -> None:
         self.session.bring(self._pending.take_all())
 
     def _start_speech(self) -> None:
-        if self._settings.turn_detection is not None and not self._input.is_speech:
-            id = self._input.start_speech(new_id("item"))
-            self._emit("input_audio_buffer.speech_started", audio_start_ms=self._input.speech_ms, item_id=id)
-
-    def _on_words(self, turn: int, text: str) -> None:
-        item = self._spoken_items.get(self._turns.get(turn, ""))
-        if item is None or item.turn != turn:
-            return
-        item.shown["content"] = [{"type": "input_audio", "transcript": text}]
-        if self._settings.transcription is not None:
-            about = {"item_id": item.id, "content_index": 0}
-            kind = "conversation.item.input_audio_transcription"
-            usage = {"type": "duration", "seconds": round(self._input.spoken_s, 3)}
-            self._emit(f"{kind}.delta", **about, delta=text)
-            self._emit(f"{kind}.completed", **about, transcript=text, usage=usage)
+        if self._settings.turn_detection is not None:
+            self._speech.start()
 
     def _on_rest(self, state: s.State) -> None:
         interrupted, self._was_interrupted = self._was_interrupted, False
@@ -512,8 +468,8 @@ class RealtimeConversation:
             actions, self._when_listening = self._when_listening, []
             for action in actions:
                 self.session.run(action)
-            for pcm, hz in self._input.take_held():
-                self.session.hear(pcm, hz)
+            # After the microphone is open.
+            self.session.run(self._give_held)
 
     def _on_complete(self, turn: int) -> None:
         """The whole answer has been sent. The client plays the rest of it."""
@@ -524,11 +480,8 @@ class RealtimeConversation:
             self._finish_failed()
         else:
             self._finish(Status.COMPLETED)
-        if self._input.is_speech:
-            # It was a noise.
-            self._emit(
-                "input_audio_buffer.speech_stopped", audio_end_ms=self._input.now_ms, item_id=self._input.stop_speech()
-            )
+        # Speech that nothing has come of was a noise.
+        self._speech.stop()
         left_s = self._speaking_since_s + spoken_s - asyncio.get_running_loop().time()
         self._start_timer("playback", left_s if spoken_s else 0.0, partial(self._end_playback, turn))
 
@@ -543,32 +496,6 @@ class RealtimeConversation:
         else:
             self._emit("error", error=shown_error("server_error", code, why))
 
-    # Calls of the client's tools.
-
-    def _on_call(self, call: ClientCall) -> None:
-        self._writer().add_call(call)
-        self._asked.add(call.id)
-        self._unsent -= 1
-        self._finish_calls()
-
-    def _on_call_dropped(self, call: ClientCall) -> None:
-        """The client has taken too long."""
-        self._asked.discard(call.id)
-        self._held.pop(call.id, None)
-
-    def _on_result(self) -> None:
-        """A call has its result. If the client did not give it, the gate has refused the call."""
-        if self._answered:
-            self._answered -= 1
-        elif self._unsent > 0:
-            self._unsent -= 1
-            self._finish_calls()
-
-    def _finish_calls(self) -> None:
-        """The client has got all calls of the model's message: the response is over."""
-        if self._unsent <= 0 and self._asked and self._response is not None:
-            self._finish(Status.COMPLETED)
-
     # The response under way.
 
     def _begin_response(self, settings: RealtimeSettings, metadata: Any = None) -> ResponseWriter:
@@ -580,7 +507,7 @@ class RealtimeConversation:
             conversation_id=f"conv_{self.session.conversation_id}",
             metadata=metadata,
         )
-        if self._asked and self._last is not None:
+        if self._calls.are_pending and self._last is not None:
             # It goes on with the turn of the calls.
             last = self._last
             self._response.turn = last.turn
@@ -601,9 +528,14 @@ class RealtimeConversation:
         assert response is not None
         self._last, self._failure = response, None
         response.finish(status, reason=reason, error=error)
-        if not self._asked and self._application(self._settings) != self.session.application:
+        if not self._calls.are_pending and self._application(self._settings) != self.session.application:
             # The instructions of this response do not hold for the next.
             self.session.configure(self._application(self._settings))
+
+    def _end_with_calls(self) -> None:
+        """The client has got all calls of the model's message: the response is over."""
+        if self._response is not None:
+            self._finish(Status.COMPLETED)
 
     def _finish_failed(self) -> None:
         self._finish(Status.FAILED, error=self._failure)
@@ -635,11 +567,3 @@ def _shown_content(item: ev.MessageItem) -> list[dict[str, Any]]:
         words = {"transcript": part.transcript} if part.type.endswith("audio") else {"text": part.text or ""}
         shown.append({"type": part.type, **words})
     return shown
-
-
-def _json(output: str) -> Any:
-    """Returns the result of a function. Most clients send JSON as a string, and some send plain words."""
-    try:
-        return msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return output

@@ -16,7 +16,8 @@ MIN_COMMIT_MS: Final = 100
 MAX_BUFFER_S: Final = 300.0
 """The longest turn that a client may commit by itself."""
 MAX_HELD_S: Final = 30.0
-"""How much speech waits for the end of a response that may not be interrupted."""
+"""How much speech waits until the session listens: its voice is being connected, or a response may not be
+interrupted."""
 PADDING_MS: Final = 400
 """The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
 FEED_MS: Final = 100
@@ -84,7 +85,7 @@ class InputAudio:
         self._since_clear_s = 0.0
 
     def hold(self, pcm: bytes, hz: int) -> None:
-        """Keeps speech until the response under way is over; the oldest is dropped if it is too much."""
+        """Keeps speech until the session listens; the oldest is dropped if it is too much."""
         self._held.append((pcm, hz))
         self._held_s += audio_s(pcm, hz)
         while self._held_s > MAX_HELD_S:

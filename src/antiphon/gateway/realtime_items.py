@@ -13,6 +13,7 @@ from antiphon.gateway.client_calls import ClientCall
 from antiphon.gateway.realtime_events import RealtimeError
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, RealtimeSettings
 from antiphon.models.live import Usage
+from antiphon.session.state import Piece, heard_of
 from antiphon.sound_format import SAMPLE_BYTES
 
 MAX_ITEMS: Final = 2_000
@@ -42,6 +43,8 @@ class Item:
     text: str = ""
     before_text: str = ""
     """What earlier items of the same answer say."""
+    pieces: list[Piece] = field(default_factory=list)
+    """Its audio, piece by piece, with the words of each, as far as the model tells them."""
 
     @property
     def id(self) -> str:
@@ -49,9 +52,9 @@ class Item:
 
     def heard_until(self, audio_end_ms: float) -> str:
         """What the user has heard of the answer, to the word, if this item was played up to there."""
-        words = self.text.split()
-        share = audio_end_ms / self.audio_ms if self.audio_ms else 1.0
-        return " ".join([*self.before_text.split(), *words[: round(len(words) * share)]])
+        is_known = any(piece.text for piece in self.pieces)
+        pieces = self.pieces if is_known else [Piece(self.text, round(self.audio_ms))]
+        return " ".join(filter(None, [self.before_text.strip(), heard_of(pieces, audio_end_ms)]))
 
 
 class Items:
@@ -158,10 +161,6 @@ class ResponseWriter:
     """The message that is being said."""
 
     @property
-    def has_output(self) -> bool:
-        return bool(self.output) or self._message is not None
-
-    @property
     def audio_ms(self) -> float:
         """How much audio the answer to its turn has so far, with that of earlier responses."""
         return self.before_ms + (0.0 if self._message is None else self._message.audio_ms)
@@ -178,6 +177,11 @@ class ResponseWriter:
         message.text += text
         kind = "response.output_audio_transcript.delta" if self.is_spoken else "response.output_text.delta"
         self._emit_part(kind, message, delta=text)
+
+    def note_piece(self, text: str, ms: int) -> None:
+        """Notes the words of a piece of audio, which is about to be added."""
+        if self.is_spoken:
+            self._begin_message().pieces.append(Piece(text, ms))
 
     def add_audio(self, pcm: bytes) -> None:
         """Adds speech: PCM16 at the rate of the output format. A response in text leaves it out."""

@@ -166,6 +166,11 @@ class GatewaySession:
         return self._active.runner.application
 
     @property
+    def is_microphone_open(self) -> bool:
+        """Whether audio reaches the model at once. Otherwise the session keeps a few seconds of it."""
+        return not self._active.runner.microphone.is_waiting
+
+    @property
     def can_hold_answers(self) -> bool:
         """Whether the server's voice waits to be asked for its answers."""
         factory = self._deps.hub.factories.get(Mode.VOICE)

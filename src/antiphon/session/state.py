@@ -1,5 +1,6 @@
 """The state of a session at one moment, as a value: the machine makes the next one from it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self
@@ -41,6 +42,20 @@ class Piece:
     ms: int
 
 
+def heard_of(pieces: Iterable[Piece], played_ms: float) -> str:
+    """What the user has heard of these pieces, to the word."""
+    heard: list[str] = []
+    left_ms = played_ms
+    for piece in pieces:
+        if left_ms <= 0:
+            break
+        words = piece.text.split()
+        share = min(1.0, left_ms / piece.ms) if piece.ms else 1.0
+        heard += words[: round(len(words) * share)]
+        left_ms -= piece.ms
+    return " ".join(heard)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The turn under way: what its answer has said so far, and how much of it was heard."""
@@ -74,18 +89,7 @@ class Turn:
 
     def heard(self, played_ms: int) -> str:
         """What the user has heard of it, to the word. An answer without audio was read as it came."""
-        if not self.pieces:
-            return self.text
-        heard: list[str] = []
-        left_ms = played_ms
-        for piece in self.pieces:
-            if left_ms <= 0:
-                break
-            words = piece.text.split()
-            share = min(1.0, left_ms / piece.ms) if piece.ms else 1.0
-            heard += words[: round(len(words) * share)]
-            left_ms -= piece.ms
-        return " ".join(heard)
+        return heard_of(self.pieces, played_ms) if self.pieces else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,11 @@ async def test_without_transcription_the_client_is_not_told_the_words(servers: S
 
 async def test_speech_over_an_answer_that_is_being_played_is_told_at_once(servers: ScriptedServers) -> None:
     counting = Say("One two three four five six seven eight.", audio_ms=8_000)
-    server = servers.open(voice=[counting, Barge(1_000), Hear("Stop", after_ms=400), Say("All right.")])
+    server = servers.open(voice=[counting, Barge(1_000), Hear("Stop", after_ms=2_500), Say("All right.")])
     client = await Client.enter(server)
     client.write("Count")
     client.send("response.create")
-    await client.speak(3)
+    await client.speak(4)
     await asyncio.sleep(3)
     assert client.types.count("input_audio_buffer.speech_started") == 1
     assert client.transcript == "All right."
