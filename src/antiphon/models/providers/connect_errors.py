@@ -68,7 +68,7 @@ def _explain_status(error: InvalidStatus, place: Place) -> UpstreamError:
     if status == 429:
         message = add_quote(f"{name} accepts no more sessions for now", said)
         return UpstreamError(message, CloseKind.QUOTA, status=status, retry_after_s=wait_s)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and "api key" in said.lower()):
         # The server's own words may hold a part of the key.
         problem = "refused the API key" if place.api_key else "requires an API key"
         message = f"{name} {problem}. Check {place.key_variable}."

@@ -1,6 +1,7 @@
 """Opens sessions of Gemini Live: the SDK's client, the setup, and the history that a new session is given."""
 
 import asyncio
+import base64
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final
@@ -17,8 +18,9 @@ from antiphon.models.providers.gemini_closes import explain_end
 from antiphon.models.providers.gemini_content import tell_history
 from antiphon.models.providers.gemini_profiles import gemini_profile, profile_for
 from antiphon.models.providers.references import DEFAULT_URLS, KEY_VARIABLES, Provider
-from antiphon.models.providers.upstream import UpstreamError
+from antiphon.models.providers.upstream import INPUT_HZ, UpstreamError
 from antiphon.security.addresses import leads_here
+from antiphon.telemetry.log import get_logger
 
 API_VERSION: Final = "v1beta"
 """Not the SDK's own `v1`: Google's reference of the Live API has only this one, and preview models are found here."""
@@ -30,8 +32,21 @@ CLOSE_S: Final = 1.0
 """How long the server may take to close a connection that is closed here."""
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """The limit of the WebSocket library, 1 MiB, is less than a long answer in one message."""
+INPUT_MIME: Final = f"audio/pcm;rate={INPUT_HZ}"
 BROKEN: Final = (errors.APIError, ConnectionClosed, InvalidHandshake, InvalidURI, OSError, EOFError)
 """What the SDK raises when there is no connection, or none any more."""
+
+log = get_logger(__name__)
+
+
+async def send_audio(session: AsyncSession, pcm: bytes) -> None:
+    """Sends what `send_realtime_input(audio=…)` would send.
+
+    The SDK takes 150 µs to validate and convert what has the same form fifty times a second, which is 40 % of a core
+    for fifty sessions. This takes 10 µs. The SDK gives no other way to its socket.
+    """
+    data = base64.urlsafe_b64encode(pcm).decode()
+    await session._ws.send(f'{{"realtime_input": {{"audio": {{"data": "{data}", "mime_type": "{INPUT_MIME}"}}}}}}')
 
 
 class GeminiClient:
@@ -52,6 +67,8 @@ class GeminiClient:
             "max_size": MAX_MESSAGE_BYTES,
             # Gemini answers pings after 8 to 30 s, and the library would close the connection before.
             "ping_interval": None,
+            # Audio hardly becomes smaller, and compressing it takes as long as sending it.
+            "compression": None,
             "open_timeout": SETUP_S,
             "close_timeout": CLOSE_S,
         }
@@ -81,10 +98,16 @@ class GeminiClient:
         except TimeoutError as error:
             message = f"{self.place.name} did not answer within {SETUP_S:.0f} seconds. Check the network, or try again."
             raise UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT) from error
-        except (*BROKEN, ValueError, TypeError) as error:
+        except BROKEN as error:
             raise explain_end(
                 error, self.place, is_open=False, was_resumed=resume is not None, goes_away=False
             ) from error
+        except UpstreamError:
+            raise
+        except Exception as error:
+            # The SDK fails in many ways over an answer that it cannot read.
+            message = f"{self.place.name} answered with something else than a session. Is {self.place.url} the address?"
+            raise UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE) from error
 
     def _make_config(
         self, context: LiveContext, *, resume: str | None, voice: str | None, has_history: bool
@@ -128,7 +151,7 @@ class GeminiClient:
                     pass
         except errors.APIError as error:
             return error
-        except (TimeoutError, TypeError, ValueError):
-            pass
+        except Exception as error:
+            log.debug("model_refusal_unreadable", model=self.place.name, error=type(error).__name__)
         message = f"{self.place.name} answered the setup with an error. Check the model's name and the tools."
         return UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE)

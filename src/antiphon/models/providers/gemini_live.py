@@ -24,7 +24,7 @@ from antiphon.models.live import (
     ToolAnswer,
 )
 from antiphon.models.providers.gemini_closes import explain_end
-from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient
+from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, send_audio
 from antiphon.models.providers.gemini_content import (
     ANSWER_NOW,
     SAY,
@@ -35,12 +35,11 @@ from antiphon.models.providers.gemini_content import (
 )
 from antiphon.models.providers.gemini_profiles import find_voice
 from antiphon.models.providers.gemini_turns import ServerTurns
-from antiphon.models.providers.upstream import INPUT_HZ, Outgoing, Turns, Upstream, UpstreamError
+from antiphon.models.providers.upstream import Outgoing, Turns, Upstream, UpstreamError
 from antiphon.telemetry.log import get_logger
 
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
-INPUT_MIME: Final = f"audio/pcm;rate={INPUT_HZ}"
 
 log = get_logger(__name__)
 
@@ -197,7 +196,7 @@ class GeminiLive:
         self._outgoing.put(lambda: session.send_client_content(turns=content, turn_complete=False))
 
     async def _write_audio(self, pcm: bytes) -> None:
-        await self._require_session().send_realtime_input(audio=types.Blob(data=pcm, mime_type=INPUT_MIME))
+        await send_audio(self._require_session(), pcm)
 
     async def _write(self) -> None:
         try:
@@ -228,7 +227,10 @@ class GeminiLive:
                 async for message in session.receive():
                     unreadable = 0
                     yield message
-            except (TypeError, ValueError, RecursionError) as error:
+            except BROKEN:
+                raise
+            except Exception as error:
+                # The SDK fails in many ways over a message that it cannot read.
                 unreadable += 1
                 log.warning("model_message_unreadable", model=self.profile.name, error=type(error).__name__)
                 if unreadable > MAX_UNREADABLE:
