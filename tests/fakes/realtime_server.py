@@ -233,7 +233,7 @@ class ServedSession:
             case "response.create":
                 await self.respond(event.get("response") or {})
             case "response.cancel":
-                if self.response is None:
+                if self.response is None or event.get("response_id") not in (None, self.response.id):
                     raise Refused("response_cancel_not_active", "Cancellation failed: no active response found")
                 await self.response.cancel("client_cancelled")
             case kind:
