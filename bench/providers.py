@@ -116,19 +116,23 @@ def find(found: Sequence[LiveFigures], contender: str, sessions: int) -> LiveFig
 def tabulate_latency(found: Sequence[LiveFigures], sessions: int) -> Table:
     title = f"{sessions} {'session' if sessions == 1 else 'sessions'}: from sending to arrival, in ms"
     table = Table("", title=title)
-    for kind in (INWARD, *OUTWARD):
-        table.add_column(f"{kind} p50", justify="right")
+    columns = {name: figures.took_ms for name in (BARE, OURS, PIPECAT) if (figures := find(found, name, sessions))}
+    for name in columns:
+        table.add_column(f"{name} p50", justify="right")
         table.add_column("p99", justify="right")
-    for name in (BARE, OURS, PIPECAT):
-        figures = find(found, name, sessions)
-        if figures is not None:
-            took = [figures.took_ms.get(kind) for kind in (INWARD, *OUTWARD)]
-            cells = (f"{value:.2f}" if each else "" for each in took for value in ((each.p50, each.p99) if each else (0, 0)))
-            table.add_row(name, *cells)
-    if added := dict(add_latency(found, sessions)):
-        cells = (f"{value:+.2f}" for kind in (INWARD, *OUTWARD) for value in added.get(kind, (0.0, 0.0)))
-        table.add_row("added by Antiphon", *cells)
+    added = dict(add_latency(found, sessions))
+    if added:
+        table.add_column("ours adds p50", justify="right")
+        table.add_column("p99", justify="right")
+    for kind in (INWARD, *OUTWARD):
+        cells = [_tell(took.get(kind)) for took in columns.values()]
+        gain = [(f"{p50:+.2f}", f"{p99:+.2f}") for p50, p99 in [added[kind]]] if kind in added else []
+        table.add_row(kind, *(cell for pair in (*cells, *gain) for cell in pair))
     return table
+
+
+def _tell(spread: Spread | None) -> tuple[str, str]:
+    return ("", "") if spread is None else (f"{spread.p50:,.2f}", f"{spread.p99:,.2f}")
 
 
 def add_latency(found: Sequence[LiveFigures], sessions: int) -> Iterator[tuple[str, tuple[float, float]]]:
@@ -154,7 +158,7 @@ def tabulate_costs(found: Sequence[LiveFigures]) -> Table:
 
 def judge(found: Sequence[LiveFigures]) -> Iterator[Target]:
     for kind, (_, p99) in add_latency(found, 1):
-        yield Target(f"Milliseconds that our layer adds to a {kind}, p99", p99, ADDED_MS)
+        yield Target(f"Milliseconds that our layer adds, {kind}, p99", p99, ADDED_MS)
     ours = find(found, OURS, CARRIED)
     if ours is None:
         return

@@ -1,4 +1,4 @@
-"""The contenders against the simulator: our server with its clients, and processes that hold their sessions themselves."""
+"""The contenders: our server with its clients, and processes that hold their sessions themselves."""
 
 import asyncio
 import json
@@ -135,7 +135,6 @@ async def _wait_for(simulator: Simulator, sessions: int) -> None:
     """Waits until all sessions are connected. Raises `Crashed`."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            while simulator.open < sessions:
-                await asyncio.sleep(0.05)
+            await simulator.connected(sessions)
     except TimeoutError:
         raise Crashed(f"Only {simulator.open} of {sessions} sessions were connected.") from None

@@ -70,10 +70,17 @@ class Simulator:
     audio_sent_ns: dict[int, int] = field(default_factory=dict)
     """When the audio of a piece was sent, by the stamp of its text."""
     problems: list[str] = field(default_factory=list)
+    _opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
         return f"https://127.0.0.1:{self.port}"
+
+    async def connected(self, sessions: int) -> None:
+        """Waits until so many connections are set up."""
+        while self.open < sessions:
+            self._opened.clear()
+            await self._opened.wait()
 
     def admit(self, connection: ServerConnection, request: Request) -> Response | None:
         if METHOD not in request.path:
@@ -92,6 +99,7 @@ class Simulator:
             await connection.send('{"setupComplete":{}}')
             await connection.send('{"sessionResumptionUpdate":{"newHandle":"handle-1","resumable":true}}')
             self.open += 1
+            self._opened.set()
             try:
                 await _Conversation(self, connection).listen()
             finally:

@@ -1,7 +1,7 @@
 """What the contenders that hold their sessions in their own process share. It needs only the standard library.
 
-A contender reads its order from a line of input: the simulator's address, the number of sessions and how to spread them.
-It reports when all sessions stream. Each further line of input makes it report the latencies since the last one.
+A contender reads its order from a line of input: the simulator's address, the number of sessions and how to spread
+them. It reports when all sessions stream. Each further line of input makes it report the latencies since the last one.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def stream_all(sends: Sequence[Send], ramp_s: float, arrivals: Arrivals) -
     """Streams all sessions, whose beginnings are spread evenly, and reports on request until the input ends."""
     begin_s = asyncio.get_running_loop().time()
     streaming = [
-        # A third of a millisecond apart within a frame too, so that microphones are not synchronised.
+        # Microphones are not synchronised within a frame either.
         asyncio.create_task(stream(send, begin_s + ramp_s * place / len(sends) + place % 20 / 1000))
         for place, send in enumerate(sends)
     ]

@@ -1,4 +1,4 @@
-"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES | --voice MODEL] [--profile FILE]`: the server under load.
+"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES | --voice MODEL] [--profile FILE]`: the server.
 
 It prints its address when it is ready. For each line of input it collects garbage, so that its memory is what it needs,
 and reports that.

@@ -1,7 +1,7 @@
 """The language model behind the local voice: a scripted chat-completions server that knows how to use one tool.
 
-It calls the tool that the client declared, with the city that it reads in the words of the user, and makes a sentence of
-what the tool returned. Hearing, turn-taking, speaking and the way to the client's function are all real.
+It calls the tool that the client declared, with the city that it reads in the words of the user, and makes a sentence
+of what the tool returned. Hearing, turn-taking, speaking and the way to the client's function are all real.
 """
 
 import json
