@@ -71,6 +71,14 @@ VoiceName = Annotated[
     ),
 ]
 When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
+Transcription = Annotated[
+    str, Field(description='a model that transcribes, such as "gpt-transcribe"; on Azure, the name of its deployment')
+]
+TurnDetection = Annotated[Literal["server_vad", "semantic_vad"], Field(description='"server_vad" or "semantic_vad"')]
+ReasoningEffort = Annotated[
+    Literal["", "minimal", "low", "medium", "high", "xhigh"],
+    Field(description='"minimal", "low", "medium", "high" or "xhigh"; "" means the model\'s own'),
+]
 SttReference = Annotated[
     str,
     Field(
@@ -155,6 +163,12 @@ class Model(Section):
     think_ahead: When = "auto"
     local_first: Switch = True
     """Whether requests that the offline assistant knows for certain are not sent to another text model."""
+    transcription: Transcription = ""
+    """What writes down what the user says to OpenAI or Azure Realtime. Empty for OpenAI's own, or on Azure none."""
+    turn_detection: TurnDetection = "server_vad"
+    """How OpenAI or Azure Realtime decides that the user has finished: by silence, or by what was said."""
+    reasoning_effort: ReasoningEffort = ""
+    """How much a realtime model that reasons thinks before it answers."""
 
 
 class Ollama(Section):

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,11 +24,12 @@ from antiphon.gateway.http import HttpGateway
 from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
-from antiphon.models.base import TextModel, TextProfile
+from antiphon.models.base import ModelError, TextModel, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
-from antiphon.models.providers.references import NO_VOICE, parse, parse_voice
+from antiphon.models.providers import open_live_model
+from antiphon.models.providers.references import NO_VOICE, ModelReference, parse, parse_voice
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -211,6 +213,9 @@ async def _find_voice(
         if is_needed:
             raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
         return None
+    reference = parse_voice(app.settings.model.voice)
+    if reference is not None:
+        return await _find_live_voice(app, reference, announce=announce, is_needed=is_needed)
     announce("Loading the voice…")
     assistant = await _assistant_of(app, model)
     for wait_s in (*VOICE_RETRY_S, None):
@@ -232,6 +237,23 @@ async def _find_voice(
             announce(f"{error} Trying again in {wait_s:g} s.")
             await asyncio.sleep(wait_s)
     return None
+
+
+async def _find_live_voice(
+    app: App, reference: ModelReference, *, announce: Callable[[str], None], is_needed: bool
+) -> Voice | None:
+    """Makes the factory of a provider's model. If its key is missing, that is announced, and told to whoever starts a
+    call."""
+    try:
+        # In a thread, since the package of a provider takes up to a second to load.
+        factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, app.settings.model)
+    except ModelError as error:
+        factory, problem = None, error
+    if problem is not None:
+        if is_needed:
+            raise problem
+        announce(f"There is no voice, only text: {problem}")
+    return None if factory is None else Voice(factory)
 
 
 async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
@@ -270,7 +292,6 @@ def _make_deps(
     if voice is not None:
         speaker = voice.factory.profile
         models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
-    synthesizer = voice.synthesizer if voice else None
     return HttpDeps(
         hub=hub,
         conversations=stores.conversations,
@@ -281,7 +302,7 @@ def _make_deps(
         clock=SystemClock(),
         quota=quota,
         models=lambda: models,
-        voices=lambda: synthesizer.voices if synthesizer else (),
+        voices=lambda: voice.voices if voice else (),
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
         model_healths=healths,

@@ -45,7 +45,7 @@ from antiphon.models.providers.openai_realtime import (
 from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.fakes import paced, realtime_answers
+from tests.fakes import paced, vendor_answers
 from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
 from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
@@ -130,35 +130,24 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
+def answer(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[vendor_answers.Output]:
+    """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
+    if instructions := asked.get("instructions"):
+        return [vendor_answers.Say(instructions.partition(vendor_answers.VERBATIM)[2])]
+    if messages[-1] == UserMessage(Turn.CALL):
+        return [vendor_answers.Call(CALL.name, CALL.args, CALL.id or "")]
+    return [vendor_answers.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
+
+
 def gemini(
-    name: str,
-    transcribes: Transcribes = "before",
-    *,
-    waits_for_tools: bool,
-    answer: str = "Hello there, my friend.",
+    name: str, transcribes: Transcribes = "before", *, waits_for_tools: bool, reply: vendor_answers.Reply = answer
 ) -> Make:
     def make(*turns: Turn) -> Subject:
-        server = ConversingServer(
-            hears=turns,
-            asks_for=Turn.CALL,
-            call=CALL,
-            answer=answer,
-            transcribes=transcribes,
-            waits_for_tools=waits_for_tools,
-        )
+        server = ConversingServer(reply=reply, hears=turns, transcribes=transcribes, waits_for_tools=waits_for_tools)
         model = WithServer(GeminiLive(gemini_client(name)), server)
         return Subject(model, lambda: server.given, lambda text: speech())
 
     return make
-
-
-def answer_realtime(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[realtime_answers.Output]:
-    """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
-    if instructions := asked.get("instructions"):
-        return [realtime_answers.Say(instructions.partition(realtime_answers.VERBATIM)[2])]
-    if messages[-1] == UserMessage(Turn.CALL):
-        return [realtime_answers.Call(CALL.name, CALL.args, CALL.id or "")]
-    return [realtime_answers.Say("It's noon." if isinstance(messages[-1], ToolMessage) else "Hello there, my friend.")]
 
 
 def make_realtime(
@@ -166,7 +155,7 @@ def make_realtime(
     transcript: Literal["before", "late", "after", "never"] = "late",
 ) -> Make:
     def make(*turns: Turn) -> Subject:
-        server = RealtimeServer(answer_realtime, hears=turns, transcript=transcript)
+        server = RealtimeServer(answer, hears=turns, transcript=transcript)
         model = WithServer(OpenAIRealtime(endpoint(server)), server)
         return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
 

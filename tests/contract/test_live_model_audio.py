@@ -1,7 +1,7 @@
 """What a session may expect of every `LiveModel` with audio input or output."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
@@ -18,24 +18,31 @@ from antiphon.models.live import (
     TurnComplete,
     TurnStarted,
 )
+from antiphon.models.providers.openai_realtime import OpenAIRealtime, RealtimeEndpoint
 from antiphon.transcript import AssistantMessage, UserMessage
 from tests.contract.live_models import (
     FRAME,
     GEMINI_31,
     GEMINI_38,
     HEARING,
+    LOUD_SECOND,
     MODELS,
     SECOND,
     Make,
     Subject,
     Turn,
+    azure_at,
     gemini,
     listening,
+    openai_at,
 )
 from tests.fakes.paced import Listener, Paced
+from tests.fakes.realtime_server import RealtimeServer
 from tests.fakes.scripted import ScriptedModel
 from tests.fakes.scripted_live import PROFILE, WAITING, Barge, GoOn, Hear, Say, ScriptedLive, Step
+from tests.fakes.vendor_answers import Say as Words
 from tests.fakes.voice import FakeEngines, Tones
+from tests.fakes.with_server import WithServer
 
 NOT_HEARING: Final = [name for name, make in MODELS.items() if not make().model.profile.hears]
 SPEAKING: Final = [name for name, make in MODELS.items() if make().model.profile.speaks]
@@ -189,6 +196,17 @@ def speaking_user(steps: Sequence[Step], *answers: str) -> dict[str, Make]:
     return {"cascade": cascade, "scripted": lambda *_: scripted(WAITING), "native": lambda *_: scripted(PROFILE)}
 
 
+def realtime_user(answer: str) -> dict[str, Make]:
+    """Realtime models that hear the user speak. Their servers end a turn at a silence, so no turn is continued."""
+
+    def make(endpoint: Callable[[RealtimeServer], RealtimeEndpoint]) -> Subject:
+        server = RealtimeServer(lambda messages, asked: [Words(answer)])
+        model = WithServer(OpenAIRealtime(endpoint(server)), server)
+        return Subject(model, lambda: server.prompts[-1], lambda text: LOUD_SECOND)
+
+    return {"openai": lambda *_: make(openai_at), "azure": lambda *_: make(azure_at)}
+
+
 async def sound(talk: Listener, pcm: bytes) -> None:
     """Sends audio at the pace of a microphone."""
     for at in range(0, len(pcm), len(FRAME)):
@@ -209,8 +227,9 @@ GOES_ON: Final = speaking_user(
 )
 BARGES_IN: Final = {
     **speaking_user([Hear("count", after_ms=800), Say(LONG_ANSWER, audio_ms=9_000), Barge(after_ms=500)], LONG_ANSWER),
-    "gemini 3.8": gemini(GEMINI_38, answer=LONG_ANSWER, waits_for_tools=False),
-    "gemini 3.1": gemini(GEMINI_31, answer=LONG_ANSWER, waits_for_tools=True),
+    **realtime_user(LONG_ANSWER),
+    "gemini 3.8": gemini(GEMINI_38, reply=lambda messages, asked: [Words(LONG_ANSWER)], waits_for_tools=False),
+    "gemini 3.1": gemini(GEMINI_31, reply=lambda messages, asked: [Words(LONG_ANSWER)], waits_for_tools=True),
 }
 
 

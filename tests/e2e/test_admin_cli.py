@@ -394,6 +394,21 @@ def test_a_local_model_that_answers_is_not_a_problem(terminal: Terminal, free_po
     assert shown.code == 0
 
 
+def test_a_model_that_ollama_has_is_not_a_problem(terminal: Terminal, free_port: str) -> None:
+    with answering(b'{"models":[{"name":"qwen3:latest"}]}') as port:
+        model = f"ollama:http://127.0.0.1:{port}#qwen3"
+        shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, ANTIPHON_MODEL__TEXT=model)
+    assert "its server answers" in shown.out
+    assert shown.code == 0
+
+
+def test_a_model_that_ollama_does_not_have_is_a_problem(terminal: Terminal, free_port: str) -> None:
+    with answering(b'{"models":[{"name":"qwen3:8b"}]}') as port:
+        model = f"ollama:http://127.0.0.1:{port}#qwen3"
+        [problem] = problems(terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, ANTIPHON_MODEL__TEXT=model))
+    assert f"Ollama has no model qwen3. Run: antiphon models pull {model}" in problem
+
+
 def test_a_local_model_that_does_not_answer_is_a_problem(terminal: Terminal, free_port: str) -> None:
     model = "openai:http://127.0.0.1:9/v1#qwen3"
     [problem] = problems(terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, ANTIPHON_MODEL__TEXT=model))

@@ -80,8 +80,8 @@ async def talking(server: VoiceServer, **audio_input: Any) -> AsyncIterator[Talk
     ):
         talk = Talk(connection)
         await talk.until("session.created")
-        wanted = {"input": {"transcription": {"model": "gpt-transcribe"}, **audio_input}}
-        await connection.session.update(session={"type": "realtime", "audio": wanted})  # type: ignore[typeddict-item]
+        wanted: Any = {"input": {"transcription": {"model": "gpt-transcribe"}, **audio_input}}
+        await connection.session.update(session={"type": "realtime", "audio": wanted})
         await talk.until("session.updated")
         yield talk
 

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Literal
 
 from antiphon.models.providers import gemini_content as told
@@ -16,6 +17,7 @@ from antiphon.models.providers.gemini_profiles import OUTPUT_HZ
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from tests.fakes.gemini_server import SETUP_COMPLETE, Client, GeminiServer, encode
+from tests.fakes.vendor_answers import Call, Output, Reply, Say
 
 PACE_S: Final = 0.1
 """Between two pieces of an answer."""
@@ -38,26 +40,23 @@ def speech(seconds: float = 1.0) -> bytes:
 
 
 class GeminiModel:
-    """One connection's model. What is typed as `asks_for` makes it call the tool."""
+    """One connection's model."""
 
     def __init__(
         self,
         client: Client,
         *,
+        reply: Reply,
         hears: Sequence[str],
-        asks_for: str,
-        call: ToolCall,
-        answer: str,
         transcribes: Transcribes,
         waits_for_tools: bool,
     ) -> None:
+        """`hears` are the words of the user's spoken turns, one after the other."""
         self.given: list[Message] = []
         """The conversation as it knew it when it last began or continued an answer."""
         self._client = client
+        self._reply = reply
         self._hears = list(hears)
-        self._asks_for = asks_for
-        self._call = call
-        self._answer = answer
         self._transcribes = transcribes
         self._waits_for_tools = waits_for_tools
         self._conversation: list[Message] = []
@@ -167,22 +166,29 @@ class GeminiModel:
         await self._transcribe(heard, "before")
         await asyncio.sleep(PACE_S)
         self.given = list(self._conversation)
-        if self._asks_for in text.split("\n"):
-            self._calls_made += 1
-            id = self._call.id or ""
-            id = id if self._calls_made == 1 else f"{id}-{self._calls_made}"
-            call = ToolCall(id, self._call.name, self._call.args)
-            self._open[call.id or ""] = call
-            made = {"id": call.id, "name": call.name, "args": call.args}
-            await self._client.send({"toolCall": {"functionCalls": [made]}})
+        match = _SAY.search(text)
+        await self._give([Say(match[1])] if match else self._reply(self._conversation, {}), heard)
+
+    async def _give(self, outputs: Sequence[Output], heard: str | None = None) -> None:
+        """Gives an answer: calls, or words."""
+        calls = [self._make_call(each) for each in outputs if isinstance(each, Call)]
+        for each in outputs:
+            if isinstance(each, Say):
+                await self._speak(each.text, heard, is_last=not calls)
+        if calls:
+            made = [{"id": call.id, "name": call.name, "args": call.args} for call in calls]
+            await self._client.send({"toolCall": {"functionCalls": made}})
             await self._transcribe(heard, "late")
             if not self._waits_for_tools:
                 await self._client.say(turnComplete=True)
-            return
-        words = match[1] if (match := _SAY.search(text)) else self._answer
-        await self._speak(words, heard)
 
-    async def _speak(self, text: str, heard: str | None = None) -> None:
+    def _make_call(self, wanted: Call) -> ToolCall:
+        self._calls_made += 1
+        id = wanted.id if self._calls_made == 1 else f"{wanted.id}-{self._calls_made}"
+        self._open[id] = call = ToolCall(id, wanted.name, wanted.args)
+        return call
+
+    async def _speak(self, text: str, heard: str | None = None, *, is_last: bool = True) -> None:
         self._conversation.append(AssistantMessage(""))
         async for piece in _pieces(text):
             before = self._conversation[-1]
@@ -193,6 +199,8 @@ class GeminiModel:
             await self._client.say(modelTurn={"parts": parts}, outputTranscription={"text": piece})
             await self._transcribe(heard, "late")
             heard = heard if self._transcribes != "late" else None
+        if not is_last:
+            return
         usage = {"promptTokenCount": 12, "responseTokenCount": 3, "totalTokenCount": 15}
         await self._client.send({"serverContent": {"generationComplete": True}, "usageMetadata": usage})
         await asyncio.sleep(3 * PACE_S)
@@ -217,7 +225,7 @@ class GeminiModel:
     async def _continue(self) -> None:
         await asyncio.sleep(PACE_S)
         self.given = list(self._conversation)
-        await self._speak("It's noon there.")
+        await self._give(self._reply(self._conversation, {}))
 
     async def _interrupt(self) -> None:
         """New input ends the answer under way."""
@@ -250,26 +258,19 @@ class ConversingServer(GeminiServer):
     def __init__(
         self,
         *,
+        reply: Reply,
         hears: Sequence[str],
-        asks_for: str,
-        call: ToolCall,
-        answer: str,
         transcribes: Transcribes,
         waits_for_tools: bool,
     ) -> None:
         super().__init__(self._converse)
         self.model: GeminiModel | None = None
-        self._options: dict[str, Any] = {
-            "hears": hears,
-            "asks_for": asks_for,
-            "call": call,
-            "answer": answer,
-            "transcribes": transcribes,
-            "waits_for_tools": waits_for_tools,
-        }
+        self._make = partial(
+            GeminiModel, reply=reply, hears=hears, transcribes=transcribes, waits_for_tools=waits_for_tools
+        )
 
     async def _converse(self, client: Client) -> None:
-        self.model = GeminiModel(client, **self._options)
+        self.model = self._make(client)
         await self.model.play()
 
     @property

@@ -16,8 +16,8 @@ GEMINI_THINKING: Final = "gemini-3.8-live-extended-thinking"
 GEMINI_31: Final = "gemini-3.1-flash-live-preview"
 GEMINI_25: Final = "gemini-2.5-flash-native-audio-preview-12-2025"
 ARRIVAL_S: Final = 0.02
-PCM: Final = b"\x01\x00" * 240
-"""10 ms of an answer."""
+PCM: Final = b"\x01\x00" * 24_000
+"""A second of an answer."""
 
 
 def content(**fields: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from antiphon.models.live import (
     LiveContext,
     LiveEvent,
     LiveModel,
+    OutputAudio,
     OutputText,
     ToolAnswer,
     ToolCalls,
@@ -61,6 +62,9 @@ class Listener:
         self.model = model
         self.transcript = transcript or Transcript()
         self.events: list[LiveEvent] = []
+        """All but `fillers`."""
+        self.fillers: list[OutputAudio] = []
+        """Audio that fills the wait for an answer."""
         self.turn = ""
         """The id of the last turn that began."""
         self._answers = answers
@@ -73,7 +77,10 @@ class Listener:
 
     async def _read(self) -> None:
         async for event in self.model.events():
-            self.take(event)
+            if isinstance(event, OutputAudio) and event.is_filler:
+                self.fillers.append(event)
+            else:
+                self.take(event)
 
     def take(self, event: LiveEvent) -> None:
         self.events.append(event)

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from antiphon.transcript import Message
-from tests.fakes.realtime_answers import Call, End, Event, Output, Reply, Say, Stall, greet, message_of
+from tests.fakes.vendor_answers import Call, End, Event, Output, Reply, Say, Stall, greet, message_of
 
 HZ: Final = 24_000
 WORD_MS: Final = 400

@@ -225,11 +225,8 @@ async def test_logged_failures_contain_no_user_words(served: Served) -> None:
 async def test_readiness_reports_the_model_and_its_last_failure(served: Served) -> None:
     await request(served, "/api/chat", {"message": Mode.GOOD})
     status, body = await request(served, "/ready")
-    assert (status, body["status"], body["model"]) == (
-        200,
-        "ok",
-        {"name": "openai:x", "last_failure": None, "warming": False},
-    )
+    assert (status, body["status"]) == (200, "ok")
+    assert body["model"] == {"name": "openai:x", "last_failure": None, "warming": False}
     await request(served, "/api/chat", {"message": Mode.ERROR_500})
     status, body = await request(served, "/ready")
     assert (status, body["status"], body["model"]["name"]) == (200, "ok", "openai:x")

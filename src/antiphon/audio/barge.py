@@ -6,8 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from antiphon.audio import AudioError
 from antiphon.audio.echo import COMPARED_SAMPLES, EchoDetector
-from antiphon.audio.pcm import FRAME_SAMPLES, FULL_SCALE, AudioError, Samples, Signal, to_samples
+from antiphon.audio.pcm import FRAME_SAMPLES, FULL_SCALE, Samples, Signal, to_samples
 from antiphon.sound_format import MICROPHONE_HZ
 
 SPEECH_OVER: Final = 0.3

@@ -5,7 +5,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.errors import AntiphonError
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 
 FRAME_SAMPLES: Final = 512
@@ -18,12 +17,6 @@ SILENCE_DBFS: Final = -100.0
 
 Samples = NDArray[np.int16]
 Signal = NDArray[np.float32]
-
-
-class AudioError(AntiphonError):
-    """Audio that cannot be used: a broken file, a rate of 0, a frame of the wrong length."""
-
-    code = "bad_audio"
 
 
 def to_samples(pcm: bytes | Samples) -> Samples:

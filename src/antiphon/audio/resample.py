@@ -1,9 +1,8 @@
 """Changes the sample rate."""
 
-import numpy as np
-import soxr  # type: ignore[import-untyped]
+from typing import Any
 
-from antiphon.audio.pcm import AudioError
+from antiphon.audio import AudioError
 from antiphon.sound_format import SAMPLE_BYTES
 
 
@@ -15,7 +14,9 @@ class Resampler:
             raise AudioError(
                 f"Audio cannot be resampled from {from_hz} Hz to {to_hz} Hz. A rate must be greater than 0."
             )
-        self._stream = None if from_hz == to_hz else soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16")
+        self._stream: Any = None
+        if from_hz != to_hz:
+            self._load(from_hz, to_hz)
         self._half = b""
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
@@ -26,10 +27,23 @@ class Resampler:
         self._half = b"" if last else pcm[whole:]
         if self._stream is None:
             return pcm[:whole]
-        samples: bytes = self._stream.resample_chunk(np.frombuffer(pcm[:whole], np.int16), last=last).tobytes()
+        samples: bytes = self._stream.resample_chunk(self._read(pcm[:whole], self._int16), last=last).tobytes()
         if last:
             self._stream.clear()
         return samples
+
+    def _load(self, from_hz: int, to_hz: int) -> None:
+        # Imported only here: a server for text alone does without these libraries.
+        try:
+            import numpy as np
+            import soxr  # type: ignore[import-untyped]
+        except ModuleNotFoundError as error:
+            message = (
+                f"Audio needs the package {error.name}, which is not installed. Run: pip install 'antiphon[local]'"
+            )
+            raise AudioError(message) from error
+        self._read, self._int16 = np.frombuffer, np.int16
+        self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16")
 
 
 def resample(pcm: bytes, from_hz: int, to_hz: int) -> bytes:

@@ -4,7 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.pcm import AudioError, Signal, from_signal, to_signal
+from antiphon.audio import AudioError
+from antiphon.audio.pcm import Signal, from_signal, to_signal
 from antiphon.sound_format import SAMPLE_BYTES
 
 SLOWEST: Final = 0.25

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from antiphon.audio import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import AudioError, Signal, to_signal
+from antiphon.audio.pcm import Signal, to_signal
 from antiphon.audio.smart_turn import COUNTS, FEATURES, PLACES, rewrite
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 

@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from antiphon.audio import AudioError
 from antiphon.audio.inference import open_session
-from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, FULL_SCALE, AudioError, Samples, to_samples
+from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, FULL_SCALE, Samples, to_samples
 from antiphon.audio.silero import FRAMES, MEMORY, rewrite
 from antiphon.sound_format import MICROPHONE_HZ
 

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.pcm import AudioError, Signal, from_signal
+from antiphon.audio import AudioError
+from antiphon.audio.pcm import Signal, from_signal
 
 _RIFF: Final = Struct("<4sI4s")
 _CHUNK: Final = Struct("<4sI")

@@ -196,15 +196,18 @@ def check_model(settings: "Settings") -> Findings:
         yield Finding(False, f"model: {error}")
         return
     is_ollama = reference.provider is Provider.OLLAMA
-    package, extra, path = ("httpx2", "ollama", "/api/version") if is_ollama else ("openai", "openai", "/models")
+    package, extra, path = ("httpx2", "ollama", "/api/tags") if is_ollama else ("openai", "openai", "/models")
     if find_spec(package) is None:
         yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[{extra}]'")
     elif not endpoint.is_loopback:
         yield Finding(True, f"model: {reference} (on another machine, so it was not checked)")
-    elif ask(f"{endpoint.url}{path}") is not None:
-        yield Finding(True, f"model: {reference}; its server answers")
-    else:
+    elif (answer := ask(f"{endpoint.url}{path}")) is None:
         yield Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")
+    elif is_ollama and not _has_model(answer, reference.model):
+        advice = f"Run: antiphon models pull {reference}"
+        yield Finding(False, f"model: Ollama has no model {reference.model}. {advice}")
+    else:
+        yield Finding(True, f"model: {reference}; its server answers")
 
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -217,6 +220,17 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_server,
 )
 """The checks, in the order of their output. A new one is a function of the settings and a line here."""
+
+
+def _has_model(tags: bytes, name: str) -> bool:
+    """Returns whether Ollama lists the model; true if its answer cannot be read, since it may be too long."""
+    import json
+
+    try:
+        known = {model["name"] for model in json.loads(tags)["models"]}
+    except (ValueError, KeyError, TypeError):
+        return True
+    return name in known or f"{name}:latest" in known
 
 
 def _opened(path: Path) -> "closing[sqlite3.Connection]":

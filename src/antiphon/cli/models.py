@@ -121,11 +121,11 @@ def _pull_into_ollama(name: str) -> None:
     import asyncio
     import os
 
-    from antiphon.models.providers import needing
+    from antiphon.models.providers import explain_missing_package
     from antiphon.models.providers.references import parse
 
     reference = parse(name)
-    with needing(reference, package="httpx2", extra="ollama"):
+    with explain_missing_package(reference, package="httpx2", extra="ollama"):
         from antiphon.models.providers.ollama_pull import pull_model
     with _progress() as on_progress:
         asyncio.run(pull_model(reference, os.environ, on_progress))

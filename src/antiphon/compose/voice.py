@@ -19,6 +19,7 @@ from antiphon.models.live import LiveModel, ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
+from antiphon.speech.base import Voice as SpeechVoice
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
@@ -50,6 +51,14 @@ class Voice:
     @property
     def synthesizer(self) -> Synthesizer | None:
         return None if self.speech is None else self.speech.synthesizer
+
+    @property
+    def voices(self) -> Sequence[SpeechVoice]:
+        """The voices that can be chosen, the default one first."""
+        if self.synthesizer is not None:
+            return self.synthesizer.voices
+        # A provider's voices speak any language.
+        return [SpeechVoice(name, name, "") for name in self.factory.profile.voices]
 
     async def synthesize(self, text: str, voice: str | None, speed: float) -> bytes:
         """Synthesizes a text at the protocol's sample rate; returns nothing if the text has nothing to speak."""

@@ -110,7 +110,7 @@ async def _read_form(form: FormData) -> Upload:
 
 def _decode(file: bytes) -> bytes:
     """Returns the recording as 16 kHz PCM. Raises `ApiError`."""
-    from antiphon.audio.pcm import AudioError
+    from antiphon.audio import AudioError
     from antiphon.audio.resample import resample
     from antiphon.audio.wav import read_wav
 

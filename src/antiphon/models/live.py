@@ -67,6 +67,8 @@ class OutputAudio(Struct, frozen=True):
     """What it says, if that is known."""
     last: bool = False
     """No more audio comes for this answer. A model that cannot know this never sets it."""
+    is_filler: bool = False
+    """It only fills the wait for the answer, and is no part of it."""
 
 
 class ToolCalls(Struct, frozen=True):
@@ -212,6 +214,8 @@ class LiveProfile:
     yes may let a tool run. Other models answer by themselves."""
     resumes: bool = False
     """Whether the provider gives handles to resume its session with, by `ResumptionUpdate`."""
+    voices: tuple[str, ...] = ()
+    """The names of its own voices, the default one first. A cascade has those of its speech engine instead."""
     max_session_s: float | None = None
     """How long the provider lets a connection last; None if there is no such limit, or none is known."""
 

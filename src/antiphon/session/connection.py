@@ -8,19 +8,17 @@ carried out once it is open.
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.audio.resample import Resampler
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import LiveContext, LiveEvent, LiveModel, ModelFactory, ToolAnswer
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.telemetry.log import get_logger
-
-if TYPE_CHECKING:
-    from antiphon.audio.resample import Resampler
 
 CONNECT_DEADLINE_S: Final = 10.0
 """How long a model may take to connect."""
@@ -274,9 +272,6 @@ class SpeechResampler:
 
     def _resample(self, pcm: bytes, *, last: bool) -> bytes:
         if self._resampler is None:
-            # Imported only here: a voice at the wire's own rate needs neither this nor the libraries behind it.
-            from antiphon.audio.resample import Resampler
-
             self._resampler = Resampler(self._hz, SPEECH_HZ)
         resampled = self._resampler.push(pcm, last=last)
         if last:

@@ -21,6 +21,7 @@ class SendAudio:
     pcm: bytes
     text: str
     last: bool = False
+    is_filler: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,9 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         case ((Phase.PROCESSING | Phase.SPEAKING), OutputText(text=text)) if turn and not turn.complete:
             said = replace(turn, text=turn.text + text)
             return state.with_turn(said), [Send(s.ResponseChunk(text, is_first=not turn.text, turn=turn.number))]
-        case ((Phase.PROCESSING | Phase.SPEAKING), OutputAudio()) if turn:
+        case Phase.PROCESSING, OutputAudio(is_filler=True) if turn:
+            return _fill_wait(state, turn, event, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), OutputAudio(is_filler=False)) if turn:
             return _speak(state, turn, event, now_ms)
         case ((Phase.PROCESSING | Phase.SPEAKING), ToolCalls(turn=id, calls=calls)):
             return state, [RunTools(id, calls)]
@@ -272,10 +274,18 @@ def _take_words(state: SessionState, event: InputTranscript) -> Sequence[Effect]
     return [stored, AnswerSpeech(event.turn, event.text)]
 
 
+def _fill_wait(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> Step:
+    """The client plays it, but the answer has not begun."""
+    seq, piece = turn.next_seq, Piece("", speech_ms(event.pcm))
+    since_ms = turn.playing_since_ms(now_ms)
+    filled = replace(turn, pieces=(*turn.pieces, piece), speaking_since_ms=since_ms, next_seq=seq + 1)
+    return state.with_turn(filled), [SendAudio(turn.number, seq, event.pcm, "", is_filler=True)]
+
+
 def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> Step:
     first = state.phase is Phase.PROCESSING
     ms = speech_ms(event.pcm)
-    since_ms = now_ms if first else turn.speaking_since_ms
+    since_ms = turn.playing_since_ms(now_ms)
     effects: list[Effect] = [_tell(Phase.SPEAKING)] if first else []
     words, heard = tuple(event.text.split()), turn.heard_before
     if words and heard[: len(words)] == words:

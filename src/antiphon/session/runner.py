@@ -340,7 +340,8 @@ class Runner:
             case fx.Send(message=message):
                 self.outbox.send(message)
             case fx.SendAudio(number=number, seq=seq, pcm=pcm, text=text, last=last):
-                self._stopwatch.voice(self._clock.now_ms())
+                if not effect.is_filler:
+                    self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
                     self.outbox.send_audio(number, seq, pcm, text=text, last=last)

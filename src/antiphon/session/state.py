@@ -79,6 +79,11 @@ class Turn:
     def audio_ms(self) -> int:
         return sum(piece.ms for piece in self.pieces)
 
+    def playing_since_ms(self, now_ms: int) -> int:
+        """When the client has begun to play, if it plays without a pause until now. Audio that comes after all the rest
+        was played, as after a slow tool, is played from now on."""
+        return max(self.speaking_since_ms, now_ms - self.audio_ms) if self.pieces else now_ms
+
     @property
     def deadline_ms(self) -> int:
         """When a client that reports nothing must have played it."""

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from antiphon.sim import actions
@@ -121,7 +122,7 @@ class Connection:
         for action in todo:
             if self._ended.is_set():
                 return
-            self._log.add(self.number, "fault", action=type(action).__name__, settings=_settings(action))
+            self._log.add(self.number, "fault", action=type(action).__name__, settings=msgspec.to_builtins(action))
             await self._perform(action)
 
     async def _perform(self, action: Action) -> None:
@@ -320,6 +321,8 @@ class Connection:
     async def _server_message(self, message: Message) -> None:
         for each in self._conversation.on_server(message):
             await self._one_server_message(each)
+        for forward in self._conversation.take_forwards():
+            await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(forward)})
 
     async def _one_server_message(self, message: Message) -> None:
         types = self._conversation.server_types(message)
@@ -337,8 +340,6 @@ class Connection:
         await self.transmit(self._altered(message))
         later, self._later = self._later, []
         await self.transmit(later)
-        for answer in self._conversation.answer_cancelled():
-            await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(answer)})
         await self.perform([each for each in todo if not isinstance(each, Alteration)])
 
     def _altered(self, message: Message) -> list[_Item]:
@@ -392,7 +393,3 @@ def _loggable(item: _Item) -> Any:
     if isinstance(item, CloseWith):
         return {"close": item.code, "reason": item.cut_reason}
     return str(item) if isinstance(item, str) else item
-
-
-def _settings(action: Action) -> Message:
-    return {name: getattr(action, name) for name in action.__struct_fields__}

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
+import msgspec
 import yaml
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -39,7 +40,7 @@ def make_control(injector: Controlled, vocabulary: Vocabulary) -> Starlette:
         return JSONResponse({"ids": await injector.add(faults)}, 201)
 
     async def list_faults(request: Request) -> Response:
-        return JSONResponse({"faults": [_describe(each) for each in injector.faults.armed()]})
+        return JSONResponse({"faults": [_describe(each, vocabulary) for each in injector.faults.armed()]})
 
     async def clear_faults(request: Request) -> Response:
         injector.faults.clear()
@@ -107,16 +108,15 @@ def _error(status: int, text: str) -> JSONResponse:
     return JSONResponse({"error": text}, status)
 
 
-def _describe(armed: ArmedFault) -> dict[str, Any]:
+def _describe(armed: ArmedFault, vocabulary: Vocabulary) -> dict[str, Any]:
     fault = armed.fault
+    names = {action: name for name, action in vocabulary.actions.items()}
     return {
         "id": armed.id,
         "when": {str(fault.when.occasion): fault.when.value},
-        "do": [
-            {type(each).__name__: {name: getattr(each, name) for name in each.__struct_fields__}} for each in fault.do
-        ],
+        "do": [{names[type(each)]: msgspec.to_builtins(each)} for each in fault.do],
         "connection": fault.connection,
         "skip": fault.skip,
-        "times": fault.times,
+        "times": "always" if fault.times is None else fault.times,
         "performed": armed.performed,
     }

@@ -3,8 +3,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from antiphon.audio import AudioError
 from antiphon.audio.barge import BargeIn
-from antiphon.audio.pcm import FRAME_MS, AudioError, Signal
+from antiphon.audio.pcm import FRAME_MS, Signal
 from antiphon.audio.resample import resample
 from antiphon.audio.vad import Vad
 from antiphon.sound_format import MICROPHONE_HZ

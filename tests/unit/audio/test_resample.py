@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from antiphon.audio.pcm import AudioError, duration_ms
+from antiphon.audio import AudioError
+from antiphon.audio.pcm import duration_ms
 from antiphon.audio.resample import Resampler, resample
 
 RATES = [(22_050, 16_000), (16_000, 22_050), (48_000, 16_000), (8_000, 16_000), (24_000, 22_050)]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from antiphon.audio.pcm import AudioError
+from antiphon.audio import AudioError
 from antiphon.audio.tempo import Tempo
 
 HZ = 22_050

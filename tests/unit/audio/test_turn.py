@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from antiphon.audio import AudioError
 from antiphon.audio.inference import ModelFileError
-from antiphon.audio.pcm import AudioError, Signal, from_signal
+from antiphon.audio.pcm import Signal, from_signal
 from antiphon.audio.turn import CONTEXT_S, TurnDetector, choose_places, features
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 from tests.unit.audio.conftest import Speaker, silence

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, AudioError, Samples, Signal
+from antiphon.audio import AudioError
+from antiphon.audio.pcm import FRAME_BYTES, FRAME_SAMPLES, Samples, Signal
 from antiphon.audio.vad import STILL_FRAMES_BEFORE_SKIPPING, Vad
 from antiphon.sound_format import MICROPHONE_HZ
 from tests.unit.audio.conftest import Speaker, at_level, silence, to_frames

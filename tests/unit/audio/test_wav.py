@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from antiphon.audio.pcm import AudioError
+from antiphon.audio import AudioError
 from antiphon.audio.wav import read_wav
 from antiphon.sound_format import write_wav
 

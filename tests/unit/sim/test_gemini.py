@@ -95,11 +95,12 @@ async def test_initial_history_is_accepted_once_by_a_model_that_takes_no_other_c
 
 
 @pytest.mark.parametrize(("headers", "code"), [({}, 1008), ({"x-goog-api-key": "wrong"}, 1007)])
-async def test_a_wrong_or_missing_key_is_refused_after_the_upgrade(headers: dict[str, str], code: int) -> None:
+async def test_a_wrong_or_missing_key_is_refused_after_the_setup(headers: dict[str, str], code: int) -> None:
     simulated, endpoint = simulate_gemini(key="right")
     async with simulated.connect(GEMINI_PATH, headers=headers) as client:
+        client.say(SETUP)
         assert (await client.closed())[0] == code
-    assert endpoint.scopes == []
+    assert endpoint.received == []
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,17 @@ async def test_a_handle_does_not_work_with_another_kind_of_model() -> None:
     async with simulated.connect(GEMINI_PATH) as client:
         client.say(setup("gemini-2.5-flash-native-audio-latest", sessionResumption={"handle": "handle-1"}))
         assert (await client.closed())[0] == 1007
+
+
+async def test_a_session_cannot_be_resumed_while_an_answer_is_under_way() -> None:
+    simulated, _ = simulate_gemini()
+    async with simulated.gemini() as client:
+        for _ in range(2):
+            client.say(text("hello"))
+            heard = await client.heard_until("serverContent")
+            heard += await client.heard_until("sessionResumptionUpdate")
+    assert heard[0] == {"sessionResumptionUpdate": {}}
+    assert heard[-1]["sessionResumptionUpdate"]["resumable"] is True
 
 
 async def test_a_connection_ends_after_ten_minutes_with_a_warning_before() -> None:
@@ -231,7 +243,7 @@ async def test_a_call_that_was_not_answered_comes_again_after_a_resumption(is_ne
         client.say(text("hello"))
         await client.heard_until("sessionResumptionUpdate")
         client.say(text("call"))
-        first = await client.heard()
+        first = (await client.heard_until("toolCall"))[-1]
     async with simulated.gemini(resume("handle-1")) as client:
         second = await client.heard()
         ids = [each["toolCall"]["functionCalls"][0]["id"] for each in (first, second)]
@@ -255,7 +267,7 @@ async def test_a_cancelled_call_is_settled_and_its_answer_is_not_heard() -> None
         assert await client.heard() == {"serverContent": {"turnComplete": True}}
         client.say(responds())
         client.say(text("hello"))
-        assert len(await client.heard_until("turnComplete")) == 8
+        assert len(await client.heard_until("turnComplete")) == 9
     assert sum("toolResponse" in each for each in endpoint.received) == 1
 
 

@@ -130,6 +130,8 @@ async def test_a_cancelled_call_is_incomplete_and_settled() -> None:
         assert heard["response.done"]["response"]["status"] == "cancelled"
         client.say(output("call_resp_1"))
         await client.heard_until("conversation.item.done")
+        say(client, "hello")
+        assert (await client.heard_until("response.done"))[-1]["response"]["status"] == "completed"
     outputs = [each["item"] for each in endpoint.received if each.get("item", {}).get("call_id")]
     assert [each["output"] for each in outputs] == ['{"error":"The call was cancelled."}']
 

@@ -112,6 +112,8 @@ class Cascade:
             self._void.remove(turn)
             return
         self._start_answer(turn)
+        if self._answer is not None and self._answer.speech is not None:
+            self._answer.speech.fill_wait()
         self._chat.respond(turn)
 
     def say(self, turn: str, text: str) -> None:
@@ -222,8 +224,9 @@ class Cascade:
         if isinstance(event, TurnComplete) and self._answer is not None:
             self._answer.is_complete = True
         if self._recognizer is not None and isinstance(event, OutputAudio | TurnComplete):
-            # From the first sound of the answer on, anything the user says is a new turn.
-            self._recognizer.settle()
+            if isinstance(event, TurnComplete) or not event.is_filler:
+                # From the first sound of the answer on, anything the user says is a new turn.
+                self._recognizer.settle()
             if isinstance(event, OutputAudio):
                 self._recognizer.played(event.pcm, self.profile.output_hz)
         self._queue.put(event)

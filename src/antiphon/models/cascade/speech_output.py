@@ -21,6 +21,9 @@ MIN_PIECE_MS: Final = 200
 """Engines that stream send tiny pieces, which are joined up to this length. The first one is sent at once."""
 CHARACTERS_PER_S: Final = 15.0
 """The speed of ordinary speech, for engines that do not say how long a text will take."""
+WAIT_S: Final = 2.0
+"""How long the user waits for an answer in silence."""
+WAIT_WORDS: Final = "One moment."
 FAILED: Final = "I couldn't speak the answer, but you can read it."
 
 log = get_logger(__name__)
@@ -45,6 +48,9 @@ class SpokenAnswer:
         self._failure: TurnFailed | None = None
         """Why the rest of this answer is not spoken."""
         self._task: asyncio.Task[None] | None = None
+        self._filling: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        """Waits to say a few words if the answer takes long to begin, and then says them."""
+        self._has_filled = False
         self._playing_until_s = 0.0
         self._may_send = asyncio.Event()
         self._may_send.set()
@@ -54,7 +60,13 @@ class SpokenAnswer:
         """Whether a client that plays audio as soon as it comes is still playing."""
         return asyncio.get_running_loop().time() < self._playing_until_s
 
+    def fill_wait(self) -> None:
+        """Says a few words that are no part of the answer, if nothing of it has come after a while."""
+        self._filling = asyncio.get_running_loop().call_later(WAIT_S, self._start_filling)
+
     def say(self, text: str) -> None:
+        if not self._has_filled:
+            self._stop_filling()
         self._enqueue(*self._clauses.push(text))
 
     def pause(self) -> None:
@@ -63,6 +75,7 @@ class SpokenAnswer:
 
     def then(self, event: LiveEvent) -> None:
         """Emits the event when everything before it has been spoken."""
+        self._stop_filling()
         self._enqueue(*self._clauses.finish(), event)
 
     def hold(self, held: bool) -> None:
@@ -75,6 +88,7 @@ class SpokenAnswer:
     def cancel(self) -> None:
         """Stops speaking. No more events of this answer are emitted."""
         self._waiting.clear()
+        self._stop_filling()
         self._playing_until_s = 0.0
         if self._task is not None:
             self._task.cancel()
@@ -83,6 +97,25 @@ class SpokenAnswer:
         self._waiting.extend(more)
         if self._waiting and (self._task is None or self._task.done()):
             self._task = self._output.tasks.start(self._run())
+
+    def _stop_filling(self) -> None:
+        if self._filling is not None:
+            self._filling.cancel()
+
+    def _start_filling(self) -> None:
+        self._filling = self._output.tasks.start(self._fill_wait())
+
+    async def _fill_wait(self) -> None:
+        try:
+            async with aclosing(self._output.order(WAIT_WORDS)) as sounds:
+                async for sound in sounds:
+                    await self._wait_while_held()
+                    self._has_filled = True
+                    self._play(sound)
+                    self._emit(OutputAudio(self.turn, sound.pcm, is_filler=True))
+        except SpeechError as error:
+            # The answer itself may still be spoken.
+            log.info("wait_not_filled", engine=self._output.engine, reason=str(error))
 
     async def _run(self) -> None:
         while self._waiting:
@@ -137,9 +170,14 @@ class SpokenAnswer:
                     await self._keep_pace()
         self._unsaid = words[sent:]
 
-    def _send(self, sound: Sound, text: str) -> None:
+    def _play(self, sound: Sound) -> None:
+        """Notes that a client will play this next."""
         now_s = asyncio.get_running_loop().time()
         self._playing_until_s = max(now_s, self._playing_until_s) + self._output.ms(sound.pcm) / 1_000
+
+    def _send(self, sound: Sound, text: str) -> None:
+        self._stop_filling()
+        self._play(sound)
         is_last = sound.left_ms == 0 and bool(self._waiting) and not isinstance(self._waiting[0], str)
         self._has_begun = True
         self._emit(OutputAudio(self.turn, sound.pcm, text, last=is_last))
@@ -201,6 +239,14 @@ class SpeechOutput:
                     held += sound.pcm
         if held:
             yield Sound(held, 0)
+
+    async def order(self, text: str) -> AsyncGenerator[Sound, None]:
+        """Yields the audio of a text that nothing was prepared for, if the engine has time."""
+        made = self._order(self._want(text), Urgency.NOW, goes_on=False)
+        async with aclosing(cast(AsyncGenerator[Sound, None], made)) as sounds:
+            async for sound in sounds:
+                if sound.pcm:
+                    yield sound
 
     def ms(self, pcm: bytes) -> float:
         return len(pcm) * 1_000 / (2 * self._synthesizer.output_hz)

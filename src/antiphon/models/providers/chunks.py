@@ -28,6 +28,8 @@ class Delta(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     delta: Delta | None = None
     finish_reason: Any = None
+    error: Any = None
+    """Where OpenRouter reports that a provider failed."""
 
 
 class Tokens(Struct, frozen=True):
@@ -87,6 +89,8 @@ def _decode(data: bytes) -> Chunk:
         chunk = _convert(json.loads(data))
     if chunk.error:
         raise StreamedError(chunk.error)
+    if chunk.choices and (error := chunk.choices[0].error):
+        raise StreamedError(error)
     if chunk.choices and (delta := chunk.choices[0].delta) and len(delta.tool_calls or ()) > MAX_CALLS:
         raise LimitExceeded(TOO_MANY_CALLS)
     return chunk

@@ -9,13 +9,11 @@ OUTPUT_HZ: Final = 24_000
 CONNECTION_S: Final = 600.0
 """How long a connection lasts by Google's documentation. Some models are given longer; `GoAway` tells the real end."""
 
-VOICES: Final = frozenset(
-    {
-        "Achernar", "Achird", "Algenib", "Algieba", "Alnilam", "Aoede", "Autonoe", "Callirrhoe", "Charon", "Despina",
-        "Enceladus", "Erinome", "Fenrir", "Gacrux", "Iapetus", "Kore", "Laomedeia", "Leda", "Orus", "Puck",
-        "Pulcherrima", "Rasalgethi", "Sadachbia", "Sadaltager", "Schedar", "Sulafat", "Umbriel", "Vindemiatrix",
-        "Zephyr", "Zubenelgenubi",
-    }
+VOICES: Final = (
+    "Puck", "Achernar", "Achird", "Algenib", "Algieba", "Alnilam", "Aoede", "Autonoe", "Callirrhoe", "Charon",
+    "Despina", "Enceladus", "Erinome", "Fenrir", "Gacrux", "Iapetus", "Kore", "Laomedeia", "Leda", "Orus",
+    "Pulcherrima", "Rasalgethi", "Sadachbia", "Sadaltager", "Schedar", "Sulafat", "Umbriel", "Vindemiatrix",
+    "Zephyr", "Zubenelgenubi",
 )  # fmt: skip
 """The prebuilt voices. A connection with an unknown voice is refused, so other names are not sent."""
 
@@ -93,6 +91,7 @@ def profile_for(model: str) -> LiveProfile:
         tool_schemas="gemini",
         keeps_context=True,
         resumes=True,
+        voices=VOICES,
         max_session_s=CONNECTION_S,
     )
 

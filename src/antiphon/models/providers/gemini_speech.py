@@ -19,6 +19,8 @@ class HeardSpeech:
         self._turns = turns
         self._next = ""
         """The words of the turn that is being heard."""
+        self._is_whole = False
+        """Whether the server said that these words are all."""
         self._answered: str | None = None
         """The heard turn that is or was answered, while its transcript is not final."""
         self._words = ""
@@ -33,7 +35,7 @@ class HeardSpeech:
     def add(self, text: str, *, is_finished: bool = False) -> None:
         """Adds the next piece of a transcription."""
         if self._answered is None:
-            self._next = (self._next + text)[:MAX_TRANSCRIPT_CHARS]
+            self._next, self._is_whole = (self._next + text)[:MAX_TRANSCRIPT_CHARS], is_finished
             self._turns.transcribe(self._turns.heard_turn, self._next, is_final=False)
             return
         self._words = (self._words + text)[:MAX_TRANSCRIPT_CHARS]
@@ -52,7 +54,9 @@ class HeardSpeech:
         """The answer to what was heard begins."""
         self.finish()
         self._answered, self._words, self._next = turn, self._next, ""
-        if self._words.strip():
+        if self._words.strip() and self._is_whole:
+            self.finish()
+        elif self._words.strip():
             self._wait(QUIET_S)
 
     def end_answer(self, turn: str) -> None:

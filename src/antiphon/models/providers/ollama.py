@@ -150,7 +150,7 @@ class OllamaModel:
     async def _lines(self, prompt: Prompt, *, is_warming: bool = False) -> AsyncGenerator[_Line, None]:
         timeout_s = WARM_TIMEOUT_S if is_warming else None
         while True:
-            decoder = LineDecoder()
+            decoder, has_sent_think = LineDecoder(), self._sends_think
 
             def decode(piece: bytes, decoder: LineDecoder = decoder) -> Iterator[_Line]:
                 return join_words(map(_decode, decoder.feed(piece)), _words_only, _say)
@@ -164,7 +164,7 @@ class OllamaModel:
                         yield line
                     return
             except Refusal as refusal:
-                if not self._sends_think or NO_THINKING not in quote(refusal.body):
+                if not has_sent_think or NO_THINKING not in quote(refusal.body):
                     raise
                 # Most versions accept `"think": false` for every model, but not all do.
                 self._sends_think = False

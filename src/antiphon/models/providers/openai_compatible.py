@@ -38,6 +38,7 @@ from antiphon.models.providers.failures import FAILURES, ConnectionLost, Refusal
 from antiphon.models.providers.references import ModelReference, Provider
 from antiphon.models.providers.spoken_text import SpokenText
 from antiphon.models.providers.streams import limit_refusal, retry_once
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 
@@ -50,6 +51,8 @@ WARM_TIMEOUT_S: Final = 600.0
 # Gemini 3 refuses a history in which a message's first call has no signature. This value, which Google documents for
 # calls that another model, or no model (a confirmed call), made, is accepted.
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+log = get_logger(__name__)
 
 
 class OpenAICompatibleModel:
@@ -120,6 +123,9 @@ class OpenAICompatibleModel:
                 raise explain(error, self.profile.name, self._endpoint) from error
         if piece := text.finish():
             yield TextDelta(piece)
+        if text.has_unmarked_thoughts:
+            # The server must be told to separate them: docs/providers/openai-compatible.md.
+            log.warning("thoughts_were_spoken", model=self.profile.name)
         if finish_reason is None and is_done and calls.are_whole:
             finish_reason = "tool_calls"
         requested = calls.finish()
@@ -137,7 +143,7 @@ class OpenAICompatibleModel:
             message = f"{self.profile.name} did not stream its answer. Is {self._endpoint.url} the right address?"
             raise ModelError(message, retryable=False, kind=FailureKind.INVALID_RESPONSE)
         # A call that ran into the server's limit of tokens lacks arguments, or has half of them.
-        if finish_reason is None or (finish_reason == "length" and has_calls):
+        if finish_reason in (None, "error") or (finish_reason == "length" and has_calls):
             raise cut_off(self.profile.name)
 
     async def _chunks(self, prompt: Prompt, **options: Any) -> AsyncGenerator[Chunk, None]:

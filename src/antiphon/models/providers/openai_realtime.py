@@ -281,10 +281,7 @@ class OpenAIRealtime:
         """A voice that is chosen after the model has spoken is used from the next connection on."""
         self._voice, self._speed = voice, speed
         if self._upstream.is_open:
-            output = voice_settings(self._options, voice, speed)
-            if self._conversation.has_spoken:
-                del output["voice"]
-            self._conversation.update_voice(output)
+            self._conversation.update_voice(voice_settings(self._options, voice, speed))
 
     def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
         if self._upstream.is_open:

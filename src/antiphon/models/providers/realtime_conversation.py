@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from antiphon.models.bounded import MAX_CALLS
 from antiphon.models.live import Interrupted, LiveEvent, ToolAnswer
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.realtime_events import (
@@ -32,7 +33,7 @@ from antiphon.models.providers.realtime_events import (
 from antiphon.models.providers.realtime_failures import EMPTY_COMMIT, explain_response
 from antiphon.models.providers.realtime_responses import ActiveResponse, Responses
 from antiphon.models.providers.realtime_spoken import SpokenAnswers
-from antiphon.models.providers.upstream import MAX_REMEMBERED, Answer, Turns
+from antiphon.models.providers.upstream import MAX_REMEMBERED, MAX_TRANSCRIPT_CHARS, Answer, Turns
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 
@@ -64,8 +65,6 @@ class RealtimeConversation:
         output_hz: int,
     ) -> None:
         self.earlier = EarlierItems()
-        self.has_spoken = False
-        """Whether any audio has come: from then on the voice cannot be changed."""
         self._send = send
         self._emit = emit
         self._turns = turns
@@ -75,6 +74,8 @@ class RealtimeConversation:
         self._spoken = SpokenAnswers(send)
         self._cuts: dict[str, str] = {}
         """What was heard of answers whose response is not done yet, by turn."""
+        self._has_spoken = False
+        """Whether any audio has come: from then on the server refuses another voice."""
         self._unanswered: OrderedDict[str, None] = OrderedDict()
         """The ids of the model's calls that have no result."""
         self._is_playing = False
@@ -88,7 +89,7 @@ class RealtimeConversation:
         """How much audio was sent since the server last took its buffer as a turn."""
         self._user_items: OrderedDict[str, str] = OrderedDict()
         """The turns of the latest items that the user spoke."""
-        self._transcripts: dict[str, str] = {}
+        self._transcripts: OrderedDict[str, str] = OrderedDict()
         """Transcripts that are not final yet, by item."""
 
     # Commands.
@@ -152,8 +153,13 @@ class RealtimeConversation:
             self._spoken.cut(turn, heard)
 
     def update_voice(self, output: dict[str, Any]) -> None:
-        session = {"type": "realtime", "audio": {"output": output}}
-        self._responses.update_session({"type": "session.update", "session": session})
+        """Changes the speed, and the voice as long as the model has not spoken."""
+
+        def make_update() -> ClientEvent:
+            changed = {key: value for key, value in output.items() if key != "voice" or not self._has_spoken}
+            return {"type": "session.update", "session": {"type": "realtime", "audio": {"output": changed}}}
+
+        self._responses.update_session(make_update)
 
     def close(self) -> None:
         """No timer is left."""
@@ -224,7 +230,7 @@ class RealtimeConversation:
             case "response.output_item.added" if event.item is not None and event.item.type == "message":
                 self._spoken.item(answer.turn, event.item.id or "")
             case "response.output_item.done" if event.item is not None and event.item.type == "function_call":
-                if event.item.status == "completed":
+                if event.item.status == "completed" and len(active.calls) <= MAX_CALLS:
                     active.calls[event.item.id or ""] = event.item
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 item, text = self._spoken.item(answer.turn, event.item_id or ""), event.delta or ""
@@ -236,7 +242,7 @@ class RealtimeConversation:
                 self._turns.say(answer, text)
             case "response.output_audio.delta":
                 item, pcm = self._spoken.item(answer.turn, event.item_id or ""), read_audio(event.delta or "")
-                self.has_spoken = self.has_spoken or bool(pcm)
+                self._has_spoken = self._has_spoken or bool(pcm)
                 if answer is self._turns.answer:
                     item.audio_ms += len(pcm) / self._bytes_per_ms
                 self._turns.play(answer, pcm)
@@ -297,7 +303,8 @@ class RealtimeConversation:
             return
         match event.type.rpartition(".")[2]:
             case "delta":
-                self._transcripts[item] = text = self._transcripts.get(item, "") + (event.delta or "")
+                text = (self._transcripts.get(item, "") + (event.delta or ""))[:MAX_TRANSCRIPT_CHARS]
+                _remember(self._transcripts, item, text)
                 self._turns.transcribe(turn, text, is_final=False)
             case "completed":
                 self._transcripts.pop(item, None)

@@ -77,6 +77,7 @@ def profile_for(model: str, *, name: str | None = None, needs_network: bool = Tr
         needs_network=needs_network,
         tool_schemas="openai_realtime",
         keeps_context=True,
+        voices=VOICES,
         max_session_s=MAX_SESSION_S,
     )
 

@@ -61,8 +61,10 @@ class Responses:
         self._release: asyncio.TimerHandle | None = None
         self._expected: Answer | None = None
         """The answer for which the server creates the response by itself."""
-        self._update: ClientEvent | None = None
-        """A change of the session that waits until no response is active."""
+        self._make_update: Callable[[], ClientEvent] | None = None
+        """Makes a change of the session, which waits until no response is active."""
+        self._sent_update: tuple[str, Callable[[], ClientEvent]] | None = None
+        """The id of the last change that was sent, and what has made it."""
         self._returns_metadata = False
         """Whether the server is known to return the metadata of a request. A compatible one may not."""
 
@@ -77,9 +79,9 @@ class Responses:
         self._expected = answer
         self.cancel_unwanted()
 
-    def update_session(self, update: ClientEvent) -> None:
-        """Changes the session as soon as no response is active."""
-        self._update = update
+    def update_session(self, make_update: Callable[[], ClientEvent]) -> None:
+        """Changes the session as soon as no response is active. The change is made then."""
+        self._make_update = make_update
         self.proceed()
 
     def cancel_unwanted(self) -> None:
@@ -100,14 +102,16 @@ class Responses:
         """Sends what waits for the active response to be done, if it is."""
         if self._waiting is not None and self._waiting.answer is not self._turns.answer:
             self._waiting = None
-        if self.active is not None:
+        if self.active is not None or self._expected is not None:
             if self._waiting is not None and self._release is None:
                 self._release = asyncio.get_running_loop().call_later(RELEASE_S, self._stop_waiting)
             return
         self.close()
-        if self._update is not None:
-            self._send(self._update)
-            self._update = None
+        make_update, self._make_update = self._make_update, None
+        if make_update is not None:
+            event_id = f"update_{uuid4().hex[:16]}"
+            self._send({**make_update(), "event_id": event_id})
+            self._sent_update = (event_id, make_update)
         request, self._waiting = self._waiting, None
         if request is not None:
             self.active = ActiveResponse(request.answer, request)
@@ -154,8 +158,13 @@ class Responses:
         return done
 
     def take_refusal(self, error: ErrorDetails) -> bool:
-        """Returns whether the error was about the request for a response."""
+        """Returns whether the error was about a request for a response, or about a change that must wait for one."""
         active = self.active
+        if self._sent_update is not None and error.event_id == self._sent_update[0]:
+            # A response that the server had started was active.
+            make_update, self._sent_update = self._sent_update[1], None
+            self._make_update = self._make_update or (make_update if active is not None else None)
+            return active is not None
         requested = active.request if active is not None else None
         # Not every server tells which event it has refused.
         is_refused = (
@@ -186,5 +195,5 @@ class Responses:
     def _stop_waiting(self) -> None:
         log.warning("model_response_never_done", model=self._place.name)
         self._release = None
-        self.active = None
+        self.active = self._expected = None
         self.proceed()

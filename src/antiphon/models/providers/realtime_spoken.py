@@ -36,6 +36,7 @@ class SpokenAnswers:
         if known is None:
             known = SpokenItem(id)
             items.append(known)
+            del items[:-MAX_REMEMBERED]
         return known
 
     def cut(self, turn: str, heard: str) -> None:

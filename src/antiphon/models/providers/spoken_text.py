@@ -4,8 +4,10 @@ Reasoning models mark their thoughts with tags. Servers that know a model's tags
 and the others leave them in the text, where they would be shown and spoken.
 
 A thought begins where a line begins, outside of a block of code: an answer that mentions `<think>` within a sentence or
-in an example keeps it. A thought that never ends takes the rest of the message with it. If a template has written the
-opening tag before the model begins, the thoughts cannot be told from the answer; only their closing tag is removed.
+in an example keeps it. A thought that never ends takes the rest of the message with it, except for a tool call that it
+ends with: some models call a tool without ending their thought. If a template has written the opening tag before the
+model begins, the thoughts cannot be told from the answer: only their closing tag is removed, and
+`has_unmarked_thoughts` is set.
 """
 
 from typing import Final
@@ -24,6 +26,9 @@ TAGS: Final = {
 Seed, Magistral and Command."""
 _CLOSING: Final = tuple(TAGS.values())
 _FENCE: Final = "```"
+_TOOL_CALL: Final = "<tool_call>"
+_MAX_CALL_CHARS: Final = 20_000
+"""The longest tool call at the end of a thought."""
 _SPACE: Final = " \t\r\n"
 
 
@@ -31,6 +36,7 @@ class SpokenText:
     """The text of one message: pieces in, what may be shown and spoken out. It also joins characters sent in halves."""
 
     def __init__(self) -> None:
+        self.has_unmarked_thoughts = False
         self._repairer = StreamRepairer()
         self._rest = ""
         """The beginning of what may become a tag, or of a thought's closing tag."""
@@ -49,7 +55,7 @@ class SpokenText:
         self._rest += self._repairer.finish()
         text = self._take()
         rest, self._rest = self._rest, ""
-        return text if self._closing else text + rest
+        return text if self._closing and not rest.startswith(_TOOL_CALL) else text + rest
 
     def _take(self) -> str:
         taken = list[str]()
@@ -72,11 +78,14 @@ class SpokenText:
 
     def _skip_thought(self, closing: str) -> bool:
         """Returns whether the thought has ended."""
-        _, end, after = self._rest.partition(closing)
-        self._rest = after if end else self._rest[-len(closing) + 1 :]
+        thought, end, after = self._rest.partition(closing)
         if end:
-            self._closing, self._skips_space = None, True
-        return bool(end)
+            self._rest, self._closing, self._skips_space = after, None, True
+            return True
+        call_at = thought.rfind(_TOOL_CALL)
+        has_call = call_at >= 0 and len(thought) - call_at <= _MAX_CALL_CHARS
+        self._rest = thought[call_at if has_call else -max(len(closing), len(_TOOL_CALL)) + 1 :]
+        return False
 
     def _begin_line(self) -> bool:
         """Decides what a line begins with. Returns False if more of it must come first."""
@@ -91,6 +100,8 @@ class SpokenText:
             self._closing = TAGS[found]
         elif found == _FENCE:
             self._is_code = not self._is_code
+        elif found is not None:
+            self.has_unmarked_thoughts = True
         if found is not None and found != _FENCE:
             self._rest = rest[len(found) :]
             self._skips_space = True

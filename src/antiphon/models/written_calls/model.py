@@ -17,6 +17,7 @@ from antiphon.models.base import (
     StopReason,
     TextDelta,
     TextModel,
+    warm,
 )
 from antiphon.models.bounded import MAX_CALLS, TOO_MANY_CALLS, LimitExceeded, explain_limit
 from antiphon.models.written_calls.formats import HEAD_CHARS, Tools, Verdict, judge
@@ -30,6 +31,9 @@ class WrittenCallsModel:
     def __init__(self, model: TextModel) -> None:
         self.profile = model.profile
         self._model = model
+
+    async def warm(self, prompt: Prompt) -> bool:
+        return await warm(self._model, prompt)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         held, written = _HeldText(_tools_of(prompt.tools)), list[ToolCall]()

@@ -2,10 +2,13 @@
 
 import ast
 import json
+import math
 import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from antiphon.models.bounded import MAX_CALLS
 from antiphon.models.written_calls.formats import (
@@ -22,6 +25,7 @@ from antiphon.models.written_calls.formats import (
     judge,
     word_end,
 )
+from antiphon.security.surrogates import repair, repair_json
 from antiphon.tools.call import ToolCall
 
 MAX_PYTHON_CHARS: Final = 10_000
@@ -51,19 +55,11 @@ def parse_calls(message: str, tools: Tools) -> list[ToolCall] | None:
     """
     if judge(message, tools) is not Verdict.MAYBE_CALL:
         return None
-    reader = _Reader(message, tools)
-    calls: list[ToolCall] = []
-    reader.skip_noise()
-    while not reader.is_at_end and len(calls) <= MAX_CALLS:
-        try:
-            found = reader.read()
-        except RecursionError:
-            return None
-        if found is None:
-            return None
-        calls += found
-        reader.skip_noise()
-    return calls[: MAX_CALLS + 1] or None
+    try:
+        calls = _Reader(repair(message), tools).read_all()
+        return None if calls is None else [replace(call, args=repair_json(call.args)) for call in calls] or None
+    except RecursionError:
+        return None
 
 
 class _Reader:
@@ -74,22 +70,34 @@ class _Reader:
         self._at = 0
         self._tools = tools
 
+    def read_all(self) -> list[ToolCall] | None:
+        """Reads the whole message; None if something in it is not a call."""
+        calls: list[ToolCall] = []
+        self._skip_noise()
+        while not self._is_at_end and len(calls) <= MAX_CALLS:
+            found = self._read()
+            if found is None:
+                return None
+            calls += found
+            self._skip_noise()
+        return calls[: MAX_CALLS + 1]
+
     @property
-    def is_at_end(self) -> bool:
+    def _is_at_end(self) -> bool:
         return self._at == len(self._text)
 
-    def skip_noise(self) -> None:
+    def _skip_noise(self) -> None:
         match = _NOISE.match(self._text, self._at)
         assert match is not None
         self._at = match.end()
 
-    def read(self) -> list[ToolCall] | None:
+    def _read(self) -> list[ToolCall] | None:
         """Reads what comes next, one call or several; None if it is not a call."""
         if self._next_is(FUNCTION):
             return [self._read_function()]
         if tag := next((tag for tag in TAGS if self._next_is(tag)), None):
             self._at += len(tag)
-            self.skip_noise()
+            self._skip_noise()
             return self._read_tagged()
         if self._next_is("{", "["):
             try:
@@ -111,8 +119,8 @@ class _Reader:
                 except ValueError:
                     segment = self._take_until(_SEGMENT_END)
                     calls += self._parse_python(segment) or self._parse_literal(segment) or [_unreadable(segment)]
-            self.skip_noise()
-        if calls or self.is_at_end or self._next_is(*TAGS):
+            self._skip_noise()
+        if calls or self._is_at_end or self._next_is(*TAGS):
             return calls
         segment = self._take_until(_SEGMENT_END)
         return self._parse_python(segment) or self._parse_named(segment) or [_unreadable(segment)]
@@ -122,7 +130,7 @@ class _Reader:
         self._at += len(FUNCTION)
         name = self._take_until(_TAG_END)
         self._at = min(self._at + 1, len(self._text))
-        self.skip_noise()
+        self._skip_noise()
         if self._next_is("{"):
             try:
                 return ToolCall(None, _clean(name), self._decode_json())
@@ -284,10 +292,17 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
+
+
 def _clean(name: str) -> str:
     """Returns a name that every provider accepts in a history."""
-    return re.sub(r"[^\w.-]", "_", name.strip(), flags=re.ASCII)[:MAX_NAME_CHARS] or UNKNOWN_NAME
+    return re.sub(r"[^\w-]", "_", name.strip(), flags=re.ASCII)[:MAX_NAME_CHARS] or UNKNOWN_NAME
 
 
 # Models put line breaks into strings.
-_decoder: Final = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_decoder: Final = json.JSONDecoder(strict=False, parse_float=_parse_float, parse_constant=_refuse_constant)

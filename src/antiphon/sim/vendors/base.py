@@ -131,8 +131,8 @@ class Conversation(Protocol):
         """Returns the messages of an action in the provider's format."""
         ...
 
-    def answer_cancelled(self) -> Sequence[Message]:
-        """Returns what the endpoint must get in the client's name for calls that were cancelled."""
+    def take_forwards(self) -> Sequence[Message]:
+        """Returns what the endpoint must get in the client's name, such as results for calls that were cancelled."""
         ...
 
     def warn(self, seconds_left: float) -> Sequence[Outgoing]:

@@ -165,6 +165,8 @@ class GeminiConversation:
         self._unnamed: dict[str, str] = {}
         """The ids of calls that were sent without one, by the tool's name."""
         self._swallows_answer = False
+        self._is_resumable = False
+        """Whether the newest that the client was told is a handle."""
         self.is_resumed = False
         scale, given_s = vendor.options.time_scale, vendor.options.connection_s
         self.limits: Limits | None = Limits(CONNECTION_S / scale, WARNING_S / scale)
@@ -172,12 +174,16 @@ class GeminiConversation:
             self.limits = Limits(given_s, min(WARNING_S, given_s / 2))
 
     def refuse(self) -> HttpRefusal | Sequence[Outgoing]:
+        return ()
+
+    def _refuse_key(self) -> CloseWith | None:
+        """Refuses a wrong key. The upgrade itself succeeds: the provider closes when the setup has come."""
         key, query, headers = self._vendor.options.key, self._upgrade.query, self._upgrade.headers
         token = headers.get("authorization", "").removeprefix("Token ").removeprefix("Bearer ")
         given = headers.get("x-goog-api-key") or query.get("key") or query.get("access_token") or token
         if key is None or given == key:
-            return ()
-        return (WRONG_KEY if given else NO_KEY,)
+            return None
+        return WRONG_KEY if given else NO_KEY
 
     def client_types(self, message: Message) -> tuple[str, ...]:
         names: list[str] = []
@@ -205,6 +211,8 @@ class GeminiConversation:
 
     def on_client(self, message: Message) -> Verdict:
         said = to_camel(message)
+        if self._model is None and (refused := self._refuse_key()) is not None:
+            return Verdict(replies=(refused,))
         if (unknown := refuse_unknown(said)) is not None:
             return Verdict(replies=(unknown,))
         if (self._model is None) is not ("setup" in said) or len(said) != 1:
@@ -286,7 +294,7 @@ class GeminiConversation:
                 if call_id in session.calls:
                     session.calls[call_id].is_settled = True
         if not self._swallows_answer:
-            return (message,)
+            return self._with_resumability(message)
         # The model's answer to the result that the cancelled call was given: the client must not hear it.
         content = message.get("serverContent")
         if content is None:
@@ -295,6 +303,16 @@ class GeminiConversation:
             return ()
         self._swallows_answer = False
         return ({"serverContent": {"interrupted": True}}, message)
+
+    def _with_resumability(self, message: Message) -> Sequence[Message]:
+        """Announces, as the provider does, that the session cannot be resumed while an answer is under way."""
+        update = message.get("sessionResumptionUpdate")
+        if update is not None:
+            self._is_resumable = bool(update.get("newHandle"))
+        elif self._is_resumable and _is_answer(message):
+            self._is_resumable = False
+            return ({"sessionResumptionUpdate": {}}, message)
+        return (message,)
 
     def alter(self, action: Alteration, message: Message) -> Sequence[Outgoing] | None:
         calls = (message.get("toolCall") or {}).get("functionCalls")
@@ -315,7 +333,7 @@ class GeminiConversation:
     def is_finished(self, action: Alteration, message: Message) -> bool:
         return True
 
-    def answer_cancelled(self) -> Sequence[Message]:
+    def take_forwards(self) -> Sequence[Message]:
         cancelled, self._cancelled = self._cancelled, []
         session = self._session
         if not cancelled or session is None:
@@ -374,6 +392,10 @@ def _handle(said: Message) -> str | None:
     setup = said.get("setup")
     resumption = setup.get("sessionResumption") if isinstance(setup, dict) else None
     return (resumption.get("handle") or None) if isinstance(resumption, dict) else None
+
+
+def _is_answer(message: Message) -> bool:
+    return "toolCall" in message or "modelTurn" in (message.get("serverContent") or {})
 
 
 def _audio_parts(message: Message) -> list[Any]:

@@ -111,6 +111,10 @@ class OpenAIConversation:
         self._last_ids: list[str] = []
         self._unnamed: list[str] = []
         self._cancelled: list[str] = []
+        self._hides_response = False
+        self._forwards: list[Message] = []
+        self._delayed: list[Message] = []
+        """What the client sent while a response is hidden from it: two cannot be under way."""
         self._spoken: dict[str, Message] = {}
         """The items that were added to responses, by the response."""
         self._injected: set[str] = set()
@@ -182,9 +186,13 @@ class OpenAIConversation:
         if kind == "conversation.item.truncate" and message.get("item_id") in self._injected:
             fields = {name: message.get(name) for name in ("item_id", "content_index", "audio_end_ms")}
             return Verdict(replies=(self._write.event("conversation.item.truncated", **fields),))
+        verdict = Verdict(forward=(message,))
         if _item(message).get("type") == "function_call_output":
-            return self._settle(message)
-        return Verdict(forward=(message,))
+            verdict = self._settle(message)
+        if self._hides_response:
+            self._delayed += verdict.forward
+            return Verdict(replies=verdict.replies)
+        return verdict
 
     def _settle(self, message: Message) -> Verdict:
         item = _item(message)
@@ -205,6 +213,8 @@ class OpenAIConversation:
         return Verdict(forward=({**message, "item": {**item, "call_id": call_id}},))
 
     def on_server(self, message: Message) -> Sequence[Message]:
+        if self._hides_response:
+            return self._hide(message)
         if message.get("type") == "response.done":
             calls = [item for item in message["response"].get("output") or () if item.get("type") == _CALL]
             if calls:
@@ -252,14 +262,27 @@ class OpenAIConversation:
             return {**message, "item": {**message["item"], "status": "incomplete"}}
         return message
 
-    def answer_cancelled(self) -> Sequence[Message]:
+    def take_forwards(self) -> Sequence[Message]:
         cancelled, self._cancelled = self._cancelled, []
-        answers: list[Message] = []
         for call_id in cancelled:
             self._calls[call_id].is_settled = True
             item = {"type": "function_call_output", "call_id": call_id, "output": '{"error":"The call was cancelled."}'}
-            answers.append({"type": "conversation.item.create", "item": item})
-        return answers
+            self._forwards.append({"type": "conversation.item.create", "item": item})
+        if cancelled:
+            self._hides_response = True
+            self._forwards.append({"type": "response.create"})
+        forwards, self._forwards = self._forwards, []
+        return forwards
+
+    def _hide(self, message: Message) -> Sequence[Message]:
+        """Keeps from the client the response in which the endpoint settles a cancelled call."""
+        match message.get("type"):
+            case "response.created":
+                self._forwards.append({"type": "response.cancel"})
+            case "response.done":
+                self._hides_response = False
+                self._forwards, self._delayed = [*self._forwards, *self._delayed], []
+        return ()
 
     def _speak_before(self, message: Message, text: str) -> Sequence[Outgoing]:
         response = message.get("response") or {}

@@ -181,7 +181,7 @@ async def test_calls_of_the_past_are_told_as_notes() -> None:
 
 
 async def test_only_the_newest_part_of_a_long_history_is_told() -> None:
-    history = [UserMessage("old"), AssistantMessage("x" * MAX_HISTORY_CHARS), UserMessage("new")]
+    history = (UserMessage("old"), AssistantMessage("x" * MAX_HISTORY_CHARS), UserMessage("new"))
     async with talking(context=a_context(*history)) as talk:
         assert talk.client.raw[1]["client_content"]["turns"] == [user("new")]
 

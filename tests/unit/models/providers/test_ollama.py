@@ -137,6 +137,12 @@ async def test_a_server_that_refuses_to_hear_of_thinking_is_asked_without_it() -
         assert ["think" in request.body for request in server.requests] == [True, False, False]
 
 
+async def test_two_first_messages_at_once_are_both_asked_again_without_thinking() -> None:
+    async with serve_ollama(lambda _: FINE, refuses_think=True) as (_, model):
+        both = await asyncio.gather(all_of(ask(model)), all_of(ask(model)))
+    assert all(TextDelta("Fine.") in events for events in both)
+
+
 async def test_text_arrives_while_the_rest_is_still_being_generated() -> None:
     async with serve_ollama([ndjson(line("Once"), end=End.STALL)]) as (server, model):
         events = ask(model)

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from antiphon.models.base import CallRequested, Event, ModelError, Prompt, TextDelta, TextModel
 from antiphon.models.providers import open_text_model
@@ -147,6 +148,13 @@ async def test_an_environment_proxy_is_not_used_for_loopback(monkeypatch: pytest
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with serve_model([words("Fine.")]) as (_, model):
         assert TextDelta("Fine. ") in await all_of(ask(model))
+
+
+async def test_thoughts_that_were_spoken_are_logged() -> None:
+    async with serve_model([stream(delta(content="Hm.\n</think>\n\nFine."))]) as (_, model):
+        with capture_logs() as lines:
+            await all_of(ask(model))
+    assert [line["event"] for line in lines] == ["thoughts_were_spoken"]
 
 
 async def test_text_arrives_while_the_rest_is_still_being_generated() -> None:

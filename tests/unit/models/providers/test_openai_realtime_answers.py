@@ -25,9 +25,9 @@ from antiphon.models.providers.realtime_responses import RELEASE_S
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes.paced import results_of
-from tests.fakes.realtime_answers import Call, End, Output, Say, Stall
 from tests.fakes.realtime_server import WORD_MS, RealtimeServer, Refused
 from tests.fakes.realtime_talk import realtime_talk
+from tests.fakes.vendor_answers import Call, End, Output, Say, Stall
 
 LONG = "one two three four five six seven eight nine ten"
 

@@ -211,6 +211,11 @@ QUIRKS: dict[str, Quirk] = {
     "an error in mid-stream": fails(
         stream(SAID, {"error": {"message": "boom"}}), FailureKind.SERVER_ERROR, text=GREETING
     ),
+    "an error in a choice (OpenRouter)": fails(
+        stream(SAID, {"choices": [{"delta": {}, "finish_reason": "error", "error": {"code": 502, "message": "down"}}]}),
+        FailureKind.SERVER_ERROR,
+        text=GREETING,
+    ),
     "an error in an array (Gemini)": fails(
         stream(SAID, [{"error": {"code": 503, "message": "overloaded"}}]), FailureKind.SERVER_ERROR, text=GREETING
     ),
@@ -221,6 +226,7 @@ QUIRKS: dict[str, Quirk] = {
         stream(SAID, done=False, end=End.CUT), FailureKind.UNREACHABLE, text=GREETING
     ),
     "the end of the stream in mid-answer": fails(stream(SAID, done=False), FailureKind.CUT_OFF, text=GREETING),
+    "finish_reason error (OpenRouter)": fails(stream(SAID, delta("error")), FailureKind.CUT_OFF, text=GREETING),
     "[DONE] in mid-answer": fails(stream(SAID, finish=None), FailureKind.CUT_OFF, text=GREETING),
     "[DONE] before the arguments of a call": fails(stream(begun(), finish=None), FailureKind.CUT_OFF),
     "[DONE] within the arguments of a call": fails(stream(begun(), more('{"ci'), finish=None), FailureKind.CUT_OFF),

@@ -42,6 +42,9 @@ def spoken(*pieces: str) -> str:
         ("<thinking>Hm. </think> Hm.</thinking>Hello.", "Hello."),
         ("Hello.\n<think>Hm.</think>\nAnd goodbye.", "Hello.\nAnd goodbye."),
         ("<think>It never ends", ""),
+        ("<think>I should call it.\n<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>"),
+        ("<think>A <tool_call> is\n<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>"),
+        ("<think>A <tool_call> it is.</think>Hello.", "Hello."),
         ("Hello.\n</think>\n\nHello again.", "Hello.\nHello again."),
     ],
 )
@@ -67,6 +70,15 @@ def test_thoughts_are_not_spoken(message: str, told: str) -> None:
 def test_text_that_only_mentions_thoughts_is_spoken(message: str) -> None:
     assert spoken(message) == message
     assert spoken(*message) == message
+
+
+def test_a_thought_whose_beginning_is_missing_is_noticed() -> None:
+    text = SpokenText()
+    text.push("Hm.\n</think>\n\nHello.")
+    assert text.has_unmarked_thoughts
+    text = SpokenText()
+    text.push("<think>Hm.\n</think>\n\nHello.")
+    assert not text.has_unmarked_thoughts
 
 
 @pytest.mark.parametrize("message", ["Hello.", "a < b", "I <think> so", "`a`"])

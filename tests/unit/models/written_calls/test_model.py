@@ -19,6 +19,7 @@ from antiphon.models.base import (
     TextDelta,
     TextProfile,
     TokensUsed,
+    warm,
 )
 from antiphon.models.bounded import MAX_CALLS, BoundedModel
 from antiphon.models.written_calls.formats import TAGS
@@ -140,6 +141,20 @@ async def test_an_abandoned_message_is_closed() -> None:
     assert await anext(events) == TextDelta("Hello")
     await events.aclose()
     assert speaker.is_closed
+
+
+async def test_the_model_behind_is_warmed() -> None:
+    class Server(Speaker):
+        warmed: Prompt | None = None
+
+        async def warm(self, prompt: Prompt) -> bool:
+            self.warmed = prompt
+            return True
+
+    server = Server()
+    assert await warm(WrittenCallsModel(BoundedModel(server)), PROMPT)
+    assert server.warmed is PROMPT
+    assert not await warm(WrittenCallsModel(Speaker()), PROMPT)
 
 
 async def test_tools_without_a_function_field_are_known_too() -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,6 +174,11 @@ def test_other_messages_are_text(message: str) -> None:
         ('{"name": "get_time", "arguments": {"a": 1}', ("get_time", '{"name": "get_time", "arguments": {"a": 1}')),
         ("<function=get_time>Tokyo</function>", ("get_time", "Tokyo")),
         ("<function=get_time", ("get_time", {})),
+        (
+            '<tool_call>{"name": "get_time", "arguments": 1e999}',
+            ("get_time", '{"name": "get_time", "arguments": 1e999}'),
+        ),
+        ('<tool_call>{"name": "get\\ud83d", "arguments": {"a": "\\ud83d"}}', ("get_", {"a": "\ufffd"})),
     ],
 )
 def test_a_call_in_tags_that_is_wrong_is_left_to_the_gate_to_refuse(message: str, call: tuple[str, Any]) -> None:
@@ -294,7 +300,7 @@ def test_any_call_can_be_sent_back_in_a_history(message: str) -> None:
     for call in parse_calls(message, TOOLS) or ():
         assert call.name.isascii()
         assert 0 < len(call.name) <= 64
-        json.dumps(call.args, allow_nan=False)
+        assert msgspec.json.decode(msgspec.json.encode(call.args)) == call.args
 
 
 @pytest.mark.parametrize("message", ["[" * 100_000, '{"tool_call":' * 50_000, "get_time(a=" + "-" * 9_000 + "1)"])

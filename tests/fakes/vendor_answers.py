@@ -1,4 +1,4 @@
-"""The answers that a fake realtime server is told to give, and the conversation as its model understands it."""
+"""The answers that the fake servers of vendors are told to give, and the conversation as their models understand it."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Stall:
 
 Output = Say | Call | End | Stall
 Reply = Callable[[Sequence[Message], Event], Sequence[Output]]
-"""Chooses the answer to a conversation; the second argument is the body of `response.create`."""
+"""Chooses the answer to a conversation. The second argument is the body of `response.create`, which only OpenAI has."""
 
 
 def greet(messages: Sequence[Message], asked: Event) -> Sequence[Output]:
