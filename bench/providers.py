@@ -205,7 +205,7 @@ def main() -> int:
     crashed: dict[str, str] = {}
     try:
         python = prepare_peers(REQUIREMENTS, lambda: console.print(INSTALLING))
-        commands[PIPECAT] = [str(python), "-m", "bench.peers", "pipecat_gemini"]
+        commands[PIPECAT] = [str(python), "-m", "bench.live.pipecat_sessions"]
     except (OSError, CalledProcessError) as error:
         crashed[PIPECAT] = f"not installed: {last_line(getattr(error, 'stderr', None) or str(error))}"
     for sessions in options.sizes:

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
-"""Pipecat's Gemini Live service: for each session, a pipeline as in its examples, without a transport.
+"""`python -m bench.live.pipecat_sessions`: sessions of Pipecat's Gemini Live service.
 
-The audio comes from memory instead of a socket, and the end of the pipeline takes the time at which a transport would
+Each session is a pipeline as in its examples, without a transport. The audio comes from memory instead of a socket, and the end of the pipeline takes the time at which a transport would
 have got the answer. There are no observers for clients or traces.
 """
 
@@ -100,3 +100,7 @@ async def main() -> None:
     for session in sessions:
         await session.worker.cancel()
     await running
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
