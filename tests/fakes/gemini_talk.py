@@ -45,7 +45,14 @@ def calls(*ids: str | None, name: str = "get_time") -> dict[str, Any]:
 
 GENERATED: Final = content(generationComplete=True)
 COMPLETE: Final = content(turnComplete=True)
+IDLE: Final = content(turnComplete=True, interactionStatus="IDLE")
 INTERRUPTED: Final = content(interrupted=True)
+
+
+def turn_of(*texts: str, complete: bool = True) -> dict[str, Any]:
+    """A message of the client with one turn of the user."""
+    turn = {"parts": [{"text": text} for text in texts], "role": "user"}
+    return {"clientContent": {"turns": [turn], "turnComplete": complete}}
 
 
 def a_context(*history: Message, system: str = "You are kind.", tools: Sequence[Mapping[str, Any]] = ()) -> LiveContext:

@@ -116,7 +116,6 @@ class GeminiLive:
             return
         awaited, late = self._turns.take_results(turn, answers)
         if awaited:
-            self._server.give_results()
             self._send_results(awaited)
         for each in late:
             if self._kind.scheduling and each.call.id in self._server.open_ids:
@@ -170,9 +169,11 @@ class GeminiLive:
 
     def _send_results(self, answers: Sequence[ToolAnswer]) -> None:
         """Sends results that the model waits for. A call without an id can only be answered in words."""
-        scheduling = "WHEN_IDLE" if self._kind.scheduling else None
-        self._send_responses([each for each in answers if each.call.id], scheduling)
+        self._server.give_results()
+        self._send_responses([each for each in answers if each.call.id], "WHEN_IDLE" if self._kind.scheduling else None)
         if words := [_note_answer(each) for each in answers if not each.call.id]:
+            # New words end the server's turn, and the answer continues with the next.
+            self._server.ask_again()
             self._send_turn([*words, ANSWER_NOW])
 
     def _send_responses(self, answers: Sequence[ToolAnswer], scheduling: str | None) -> None:

@@ -28,6 +28,8 @@ TRAILING_S: Final = 1.0
 """How long after a turn words may still come for it, which are not the beginning of another."""
 STALE_S: Final = 8.0
 """If nothing came for a dropped answer for this long, the server will not complete it any more."""
+CROSSING_S: Final = 1.5
+"""How long after a turn was sent something may come that the server sent before it received the turn."""
 CONTINUATION_S: Final = 5.0
 """How long after the results of calls the answer may take to continue, if a part of it was given before."""
 MAX_OPEN_IDS: Final = 256
@@ -40,14 +42,21 @@ class ServerTurn:
     """A turn that the server has not completed."""
 
     answer: Answer
+    asked_s: float
     has_begun: bool = False
     """Whether something has come for it."""
     is_cut: bool = False
     """Whether the server has interrupted it. Nothing more comes for it than its completion."""
     is_waiting: bool = False
     """Whether the server has completed it except for calls whose results it was not given."""
+    is_superseded: bool = False
+    """Whether its answer is continued by another turn of the server."""
     may_be_over: bool = False
     """Whether it was dropped and the server may never complete it: what comes next may be the end of it or another."""
+    follows_uncertain: bool = False
+    """Whether what has come for it may belong to a dropped turn before it, which may not have been over."""
+    skips_end: bool = False
+    """Whether the next completion is that of such a turn."""
     continues: bool = False
     """Whether results were sent after which nothing has come yet."""
     plain_text: str = ""
@@ -72,6 +81,8 @@ class ServerTurns:
         """Oldest first."""
         self._last_s = -STALE_S
         """When something last came for the oldest, or the last one ended."""
+        self._early_words = ""
+        """Words that came soon after the last turn, without audio."""
         self._ending: tuple[str, asyncio.TimerHandle] | None = None
         """The turn whose audio has ended and of which nothing was heard yet."""
         self._timer: asyncio.TimerHandle | None = None
@@ -93,10 +104,20 @@ class ServerTurns:
         self.give_up_ending()
         self.speech.finish()
         for each in self._order:
-            if not each.has_begun and not (each.answer.is_asked and self._kind.takes_turns):
-                # Realtime input has no turns: the server may answer it together with what it is sent now.
-                each.may_be_over = True
-        self._order.append(ServerTurn(self._turns.ask(turn)))
+            # The server may answer it together with what it is sent now, and need not complete what it never began.
+            each.may_be_over = each.may_be_over or not each.has_begun
+        self._order.append(ServerTurn(self._turns.ask(turn), self._now_s))
+        self._touch()
+
+    def ask_again(self) -> None:
+        """Begins another turn of the server for the answer under way, which continues with it."""
+        answer = self._turns.answer
+        if answer is None:
+            return
+        for each in self._order:
+            if each.answer is answer:
+                each.is_superseded = each.may_be_over = True
+        self._order.append(ServerTurn(answer, self._now_s))
         self._touch()
 
     def end_audio(self, turn: str) -> bool:
@@ -127,7 +148,7 @@ class ServerTurns:
         self._stop_timer()
         self._end_speech(answer)
         self._turns.drop()
-        each = next((each for each in self._order if each.answer is answer), None)
+        each = next((each for each in reversed(self._order) if each.answer is answer), None)
         if each is None:
             return
         if each.is_waiting:
@@ -138,7 +159,7 @@ class ServerTurns:
     def give_results(self) -> None:
         """The answer under way was given the results of its calls, and continues."""
         for each in self._order:
-            if each.answer is self._turns.answer:
+            if self._is_current(each):
                 each.continues, each.is_waiting = True, False
         self._touch()
 
@@ -166,8 +187,11 @@ class ServerTurns:
         words = (content.output_transcription.text if content.output_transcription is not None else None) or ""
         audio = [part.inline_data.data for part in parts if part.inline_data is not None and part.inline_data.data]
         text = "".join(part.text for part in parts if part.text and not part.thought)
-        is_trailing = not parts and not self._order and self._silence_s < TRAILING_S
-        if is_trailing or not (words or audio or text):
+        if words and not parts and not self._order and self._now_s - self._last_s < TRAILING_S:
+            # The rest of the turn before, or the beginning of another whose audio follows.
+            self._early_words = (self._early_words + words)[:MAX_ANSWER_CHARS]
+            return
+        if not (words or audio or text):
             return
         each = self._find()
         each.plain_text = (each.plain_text + text)[:MAX_ANSWER_CHARS]
@@ -179,12 +203,14 @@ class ServerTurns:
     def take_calls(self, calls: Sequence[types.FunctionCall]) -> None:
         if not calls:
             return
-        answer = self._find().answer
-        if answer is self._turns.answer:
+        each = self._find()
+        if self._is_current(each):
             self.open_ids |= {call.id: None for call in calls[:MAX_OPEN_IDS] if call.id}
             while len(self.open_ids) > MAX_OPEN_IDS:
                 self.open_ids.pop(next(iter(self.open_ids)))
-            self._turns.call(answer, [ToolCall(call.id or None, call.name or "", call.args or {}) for call in calls])
+            self._turns.call(
+                each.answer, [ToolCall(call.id or None, call.name or "", call.args or {}) for call in calls]
+            )
 
     def take_cancellation(self, ids: Sequence[str]) -> None:
         for id in ids:
@@ -213,9 +239,13 @@ class ServerTurns:
                 self._end(self._order[0], content)
 
     def _interrupt(self, first: ServerTurn) -> None:
+        if first.follows_uncertain and self._now_s - first.asked_s < CROSSING_S:
+            # What has come belongs to the turn before, which this message interrupts.
+            first.follows_uncertain, first.skips_end = False, True
+            return
         first.is_cut = True
         self._touch()
-        if first.answer is self._turns.answer:
+        if self._is_current(first):
             self._stop_timer()
             self._end_speech(first.answer)
             self._turns.interrupted(first.answer)
@@ -226,11 +256,19 @@ class ServerTurns:
         """The server has completed the oldest turn, or a part of it."""
         answer = first.answer
         self._touch()
-        if answer is self._turns.answer and not first.is_cut:
+        if first.skips_end:
+            first.skips_end = False
+            return
+        if self._is_current(first) and not first.is_cut:
             if content.interaction_status is types.InteractionStatus.IN_PROGRESS:
                 return
             if answer.open_calls:
                 first.is_waiting = True
+                return
+            if first.follows_uncertain:
+                # If the server answers both turns, the answer to this one comes now.
+                first.follows_uncertain = False
+                self._set_timer(CROSSING_S, self._complete, first)
                 return
             if first.continues and (answer.said or answer.audio_ms):
                 # It ends the part before the results, which the server did not have yet when it sent this.
@@ -247,22 +285,34 @@ class ServerTurns:
 
     def _find(self) -> ServerTurn:
         """Returns the turn that the server is answering. If it is none that we know of, it answers what it heard."""
-        while self._order and self._order[0].answer is not self._turns.answer:
-            first = self._order[0]
-            if not (first.is_cut or first.may_be_over) and self._silence_s < STALE_S:
-                break
-            self._order.popleft()
+        is_uncertain = False
+        while self._order and not self._is_current(self._order[0]) and self._is_over(self._order[0]):
+            is_uncertain = not self._order.popleft().is_cut
         if self._order and self._order[0].is_waiting and self.speech.has_words:
             # While a tool runs, the model answers something else that the user said meanwhile.
             self._order.popleft()
             self._hear()
         elif not self._order:
+            early, self._early_words = self._early_words, ""
+            is_recent = self._now_s - self._last_s < TRAILING_S
             self._hear()
+            if early and is_recent:
+                self._turns.say(self._order[0].answer, early)
         self._touch()
         first = self._order[0]
         first.has_begun, first.continues, first.is_waiting = True, False, False
+        first.follows_uncertain = first.follows_uncertain or is_uncertain
         self._stop_timer()
         return first
+
+    def _is_current(self, each: ServerTurn) -> bool:
+        """Whether what comes for this turn is passed on."""
+        return each.answer is self._turns.answer and not each.is_superseded
+
+    def _is_over(self, dropped: ServerTurn) -> bool:
+        """Whether what comes now cannot belong to this turn, or is more likely to belong to the next."""
+        was_spoken_over = not dropped.has_begun and self.speech.has_words
+        return dropped.is_cut or dropped.may_be_over or was_spoken_over or self._now_s - self._last_s > STALE_S
 
     def _hear(self) -> None:
         """Begins the turn that was heard."""
@@ -273,12 +323,13 @@ class ServerTurns:
         answer = self._turns.hear()
         self.has_audio = False
         self.speech.begin_answer(answer.turn)
-        self._order.append(ServerTurn(answer))
+        self._order.append(ServerTurn(answer, self._now_s))
         self._touch()
 
     def _is_whole(self, first: ServerTurn) -> bool:
         """Whether the end of the generation is the end of the answer."""
-        return not (self._kind.tells_interaction or first.answer.open_calls or first.continues or first.is_cut)
+        may_continue = first.continues or first.follows_uncertain or self._kind.tells_interaction
+        return not (may_continue or first.answer.open_calls or first.is_cut)
 
     def _finish_generation(self, each: ServerTurn) -> None:
         if not each.answer.said and each.plain_text:
@@ -289,7 +340,7 @@ class ServerTurns:
         self._stop_timer()
         if each in self._order:
             self._order.remove(each)
-        if each.answer is self._turns.answer:
+        if self._is_current(each):
             if not each.answer.said and each.plain_text:
                 self._turns.say(each.answer, each.plain_text)
             self._end_speech(each.answer)
@@ -312,9 +363,8 @@ class ServerTurns:
             self._timer = None
 
     def _touch(self) -> None:
-        self._last_s = asyncio.get_running_loop().time()
+        self._last_s = self._now_s
 
     @property
-    def _silence_s(self) -> float:
-        """How long nothing has come."""
-        return asyncio.get_running_loop().time() - self._last_s
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
