@@ -19,9 +19,8 @@ class LiveCall(Line):
     def __init__(self, address: tuple[str, int], ledger: Ledger, *, simulator: Simulator) -> None:
         super().__init__(address, ledger)
         self._simulator = simulator
-        self._heard_stamp = ""
-        self._said_ns: list[int] = []
-        """When the simulator sent the pieces of text of the current answer."""
+        self._asked_ns = 0
+        """The stamp of the question's transcription."""
         self._place = -1
         """The last piece of audio that has arrived."""
         self._begun_ns = 0
@@ -35,15 +34,13 @@ class LiveCall(Line):
                 self.turns += 1
                 self.ledger.turns += self.ledger.covers(now_ns)
             case Message(type="transcript", text=text):
-                stamp = text.split()[-1]
-                if stamp != self._heard_stamp:
+                asked_ns = int(text.split()[-1])
+                if asked_ns != self._asked_ns:
                     # The final transcript is the same text again, later.
-                    self._heard_stamp = stamp
-                    self._said_ns, self._place = [], -1
-                    self.ledger.note("transcript", int(stamp), now_ns)
+                    self._asked_ns, self._place = asked_ns, -1
+                    self.ledger.note("transcript", asked_ns, now_ns)
             case Message(type="response_chunk", text=text):
                 for stamp in text.split():
-                    self._said_ns.append(int(stamp))
                     self.ledger.note("text", int(stamp), now_ns)
             case Message(type="generation_complete"):
                 self.play_until((self._begun_ns / 1e6 + PIECES * PIECE_MS) / 1000, message.turn or 0)
@@ -53,13 +50,14 @@ class LiveCall(Line):
         place = find_place(int.from_bytes(payload[middle : middle + 2], "little", signed=True))
         if place == self._place:
             return  # The rest of a piece that the resampler held back.
-        if not self._place < place < len(self._said_ns):
+        sent_ns = self._simulator.audio_sent_ns.get((self._asked_ns, place))
+        if sent_ns is None or place < self._place:
             self.ledger.problems.append(f"piece {place} came after piece {self._place}")
             return
         if place == 0:
             self._begun_ns = now_ns
         self._place = place
-        self.ledger.note("audio", self._simulator.audio_sent_ns[self._said_ns[place]], now_ns)
+        self.ledger.note("audio", sent_ns, now_ns)
 
 
 def make_crowd(address: tuple[str, int], simulator: Simulator, ledger: Ledger, ramp_s: float) -> Crowd:

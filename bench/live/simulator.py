@@ -33,6 +33,8 @@ PIECES: Final = 20
 PIECE_MS: Final = 100
 EVERY_MS: Final = 50
 """The pieces come twice as fast as they are played."""
+TEXT_EVERY: Final = 5
+"""The words of so many pieces come together, before the first of them."""
 TURN_S: Final = (HEARS_MS + FIRST_MS + PIECES * PIECE_MS) / 1000
 """How long a turn of the user and its answer take."""
 STAMP: Final = Layout("<Q")
@@ -67,8 +69,8 @@ class Simulator:
     """How many connections are set up."""
     turns: int = 0
     frames: int = 0
-    audio_sent_ns: dict[int, int] = field(default_factory=dict)
-    """When the audio of a piece was sent, by the stamp of its text."""
+    audio_sent_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    """When a piece of audio was sent, by the stamp of the question's transcription and the place of the piece."""
     problems: list[str] = field(default_factory=list)
     _opened: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -147,13 +149,14 @@ class _Conversation:
     async def _speak(self) -> None:
         """Sends one answer. The turn is complete when the client should have played it, as with Google's server."""
         send, begun_s = self._connection.send, asyncio.get_running_loop().time()
-        await send(f'{{"serverContent":{{"inputTranscription":{{"text":" {monotonic_ns()}"}}}}}}')
+        asked_ns = monotonic_ns()
+        await send(f'{{"serverContent":{{"inputTranscription":{{"text":" {asked_ns}"}}}}}}')
         for place, body in enumerate(_BODIES):
             await _sleep_until(begun_s + (FIRST_MS + place * EVERY_MS) / 1000)
-            stamp_ns = monotonic_ns()
-            await send(f'{{"serverContent":{{"outputTranscription":{{"text":" {stamp_ns}"}}}}}}')
+            if place % TEXT_EVERY == 0:
+                await send(f'{{"serverContent":{{"outputTranscription":{{"text":" {monotonic_ns()}"}}}}}}')
             sent_ns = monotonic_ns()
-            self._simulator.audio_sent_ns[stamp_ns] = sent_ns
+            self._simulator.audio_sent_ns[asked_ns, place] = sent_ns
             data = b64encode(STAMP.pack(sent_ns) + body).decode()
             part = f'{{"inlineData":{{"mimeType":"audio/pcm;rate={OUTPUT_HZ}","data":"{data}"}}}}'
             await send(f'{{"serverContent":{{"modelTurn":{{"parts":[{part}]}}}}}}')

@@ -163,7 +163,7 @@ class Outgoing:
                 self._stall_timer.cancel()
 
     def _check_stall(self, limit: asyncio.Timeout) -> None:
-        """Ends `run` with `TimeoutError` if the write in progress has taken too long; otherwise it looks again later."""
+        """Ends `run` with `TimeoutError` if the write in progress has taken too long, or looks again later."""
         self._stall_timer = None
         if self._writing_since_s is not None:
             loop = asyncio.get_running_loop()
