@@ -2,8 +2,8 @@
 """`python -m bench.live.pipecat_sessions`: sessions of Pipecat's Gemini Live service.
 
 Each session is a pipeline as in its examples, without a transport. The audio comes from memory instead of a socket, and
-the end of the pipeline takes the time at which a transport would have got the answer. There are no observers for clients
-or traces.
+the end of the pipeline takes the time at which a transport would have got the answer. There are no observers for
+clients or traces.
 """
 
 import asyncio
