@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import socket
+import subprocess
 import sys
 from typing import Any
 
@@ -30,6 +32,7 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from tests.fakes.chat_server import HANG_UP, Answer, ChatServer, End, refusal
 from tests.fakes.ollama_server import Installed, Rules, call, chat, last_line, line, ndjson, serve_ollama
+from tests.fakes.tree import PYTHON_PATH
 
 pytestmark = pytest.mark.real_time
 
@@ -318,3 +321,15 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(ModelError, match=r"pip install 'antiphon\[ollama\]'"):
         open_text_model(parse("ollama:qwen3"), {})
+
+
+def test_the_openai_package_is_not_needed() -> None:
+    code = (
+        "import sys; sys.modules['openai'] = None\n"
+        "from antiphon.models.providers import open_text_model\n"
+        "from antiphon.models.providers.references import parse\n"
+        "print(open_text_model(parse('ollama:qwen3'), {}).profile.name)"
+    )
+    environment = {**os.environ, "PYTHONPATH": PYTHON_PATH}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.stderr) == ("ollama:qwen3\n", "")
