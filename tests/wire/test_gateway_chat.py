@@ -147,7 +147,7 @@ class Upstream:
 @pytest.fixture
 async def upstream(tmp_path: Path) -> AsyncIterator[Upstream]:
     script: list[Answer] = []
-    async with ChatServer(lambda request: script.pop(0)) as model:
+    async with ChatServer(lambda request: script.pop(0), hides_warm_ups=True) as model:
         model.script = script  # type: ignore[attr-defined]
         write_bell(tmp_path)
         write_garden(tmp_path)
@@ -393,7 +393,7 @@ async def test_a_model_that_asks_in_other_words_does_not_hide_what_a_yes_would_r
 async def test_a_model_that_repeats_a_declined_call_is_refused(upstream: Upstream) -> None:
     water = ("water_plants", {"place": "garden"})
     will_answer(upstream, calling(water), words(QUESTION))
-    messages = [user(WISH)]
+    messages = [user("the garden looks dry")]
     await say(upstream.client, messages)
     messages.append(user("no"))
     will_answer(upstream, calling(water, prefix="another-call"), words("All right."))
