@@ -140,6 +140,24 @@ async def test_the_environment_does_not_lead_to_another_platform(monkeypatch: py
         gemini_client.cache_clear()
 
 
+async def test_a_proxy_of_the_environment_is_not_used_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("https_proxy", "wss_proxy", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    async with talking() as talk:
+        assert talk.client.setup["model"] == "models/gemini-3.8-live"
+
+
+async def test_a_server_that_answers_no_pings_is_not_given_up() -> None:
+    async with talking() as talk:
+        transport = talk.client.socket.transport
+        transport.pause_reading()
+        await asyncio.sleep(300)
+        transport.resume_reading()
+        talk.model.respond("t", "hello")
+        assert len(await talk.sent()) == 1
+        assert talk.events == []
+
+
 # The history.
 
 
