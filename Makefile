@@ -55,8 +55,9 @@ check: $(INSTALLED) $(NODE_INSTALLED) ## check style, types, import rules and fi
 	cd web && npm run --silent typecheck
 	$(BIN)/pytest -q tests/gates
 
-models: $(INSTALLED) ## download the model files of the voice
+models: $(INSTALLED) ## download the model files
 	@$(BIN)/antiphon models pull
+	@$(BIN)/antiphon models pull minilm
 
 system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
 	@.ci/packages
@@ -74,7 +75,7 @@ screenshots: system $(INSTALLED) ## make the screenshots in docs/images
 	$(BIN)/python -m tests.browser.screenshots
 
 clean: ## remove everything that was made, including the virtual environment
-	rm -rf $(VENV) web/node_modules bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
+	rm -rf $(VENV) web/node_modules bench/.venv-* bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

@@ -105,6 +105,7 @@ VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine,
 Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
 Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
+ToolCount = Annotated[int, Field(ge=0, le=128, description="a number of tools from 0 to 128; 0 means all of them")]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
 StorageUrl = Annotated[
     str,
@@ -163,6 +164,8 @@ class Model(Section):
     think_ahead: When = "auto"
     local_first: Switch = True
     """Whether requests that the offline assistant knows for certain are not sent to another text model."""
+    tools_per_turn: ToolCount = 0
+    """How many tools the text model is given for a request; 0 means all of them."""
     transcription: Transcription = ""
     """What writes down what the user says to OpenAI or Azure Realtime. Empty for OpenAI's own, or on Azure none."""
     turn_detection: TurnDetection = "server_vad"

@@ -1,7 +1,7 @@
 """What a session may expect of every `TextModel`."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import pytest
 
@@ -9,6 +9,10 @@ from antiphon.authoring.adapters import adapt_for_openai_chat as adapt
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.local_first import LocalFirstModel
+from antiphon.models.shared_prefix import SharedPrefixModel
+from antiphon.models.shortlist import ShortlistModel
+from antiphon.models.tool_ranking import LexicalRanker
 from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
@@ -48,10 +52,21 @@ def converse_in_text(request: Request) -> Answer:
     return converse(request)
 
 
+WRAPPERS: Mapping[str, Callable[[BuiltinModel], TextModel]] = {
+    "bounded": BoundedModel,
+    "local_first": lambda model: LocalFirstModel(model, model),
+    "shared_prefix": SharedPrefixModel,
+    "shortlist": lambda model: ShortlistModel(model, LexicalRanker(), 2),
+}
+
+
 @pytest.fixture(
     params=[
         "builtin",
         "bounded",
+        "local_first",
+        "shared_prefix",
+        "shortlist",
         pytest.param("openai_compatible", marks=pytest.mark.real_time),
         pytest.param("ollama", marks=pytest.mark.real_time),
         pytest.param("written_calls", marks=pytest.mark.real_time),
@@ -61,8 +76,8 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[TextModel]:
     if request.param == "builtin":
         yield BuiltinModel(Box(talking_tools()))
         return
-    if request.param == "bounded":
-        yield BoundedModel(BuiltinModel(Box(talking_tools())))
+    if request.param in WRAPPERS:
+        yield WRAPPERS[request.param](BuiltinModel(Box(talking_tools())))
         return
     if request.param == "ollama":
         async with ollama.serve_ollama(converse_with_ollama) as (_, native):
@@ -104,7 +119,9 @@ async def test_a_call_names_a_tool_from_the_prompt_and_its_arguments(model: Text
 
 async def test_a_message_with_calls_stops_for_tool_results(model: TextModel) -> None:
     events = await reply(model, ASKS_FOR_A_TOOL)
-    assert events[-1] == MessageComplete(StopReason.CALLS)
+    end = events[-1]
+    assert isinstance(end, MessageComplete)
+    assert end.reason is StopReason.CALLS
 
 
 async def test_a_result_is_phrased_as_text(model: TextModel) -> None:

@@ -294,6 +294,13 @@ def test_the_doctor_finds_no_problem_in_a_fresh_installation(terminal: Terminal,
     assert shown.out.endswith("Everything is fine.\n")
 
 
+def test_the_doctor_says_how_tools_are_chosen(terminal: Terminal, free_port: str) -> None:
+    shown = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, ANTIPHON_MODEL__TOOLS_PER_TURN="6")
+    [problem] = problems(shown)
+    assert "tools: 6 per turn, chosen by words" in problem
+    assert "antiphon models pull minilm" in problem
+
+
 def test_the_doctor_changes_nothing(terminal: Terminal, free_port: str) -> None:
     terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert list(terminal.folder.iterdir()) == []

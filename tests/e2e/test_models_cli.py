@@ -154,6 +154,7 @@ def test_the_list_says_which_models_are_present_missing_or_damaged(terminal: Ter
         "joe": "missing",
         "silero-vad": "damaged",
         "smart-turn": "present",
+        "minilm": "present",
     }
     assert shown.out.splitlines()[-1] == f"Model folder: {models_of(terminal)}"
 
@@ -179,6 +180,13 @@ def test_the_list_as_json_has_every_file(terminal: Terminal) -> None:
 
 def test_complete_models_are_verified(terminal: Terminal, models_dir: Path) -> None:
     furnish(terminal, models_dir)
+    shown = terminal.run("models", "verify")
+    assert (shown.code, shown.out) == (0, f"All 9 files in {models_of(terminal)} are intact.\n")
+
+
+def test_a_model_that_the_voice_does_not_need_may_be_missing(terminal: Terminal, models_dir: Path) -> None:
+    furnish(terminal, models_dir)
+    terminal.run("models", "remove", "minilm")
     shown = terminal.run("models", "verify")
     assert (shown.code, shown.out) == (0, f"All 7 files in {models_of(terminal)} are intact.\n")
 

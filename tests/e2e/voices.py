@@ -109,10 +109,10 @@ class VoiceServer:
 
 
 @contextmanager
-def serve(folder: Path, models_dir: Path) -> Iterator[VoiceServer]:
+def serve(folder: Path, models_dir: Path, **variables: str) -> Iterator[VoiceServer]:
     """Runs `antiphon serve` in this folder. Several servers may run there and share its data."""
     terminal = Terminal(folder)
-    environment = terminal.environment(ANTIPHON_MODELS_DIR=str(models_dir), PYTHONUNBUFFERED="1")
+    environment = terminal.environment(ANTIPHON_MODELS_DIR=str(models_dir), PYTHONUNBUFFERED="1", **variables)
     with (
         (folder / "log").open("ab") as log,
         subprocess.Popen(

@@ -48,6 +48,8 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     end: End = End.CLEAN
+    pause_s: float = 0.0
+    """How long the server waits after each piece."""
 
 
 HANG_UP = Answer(status=0)
@@ -152,7 +154,7 @@ class ChatServer:
         for piece in answer.pieces:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             await writer.drain()
-            await asyncio.sleep(0)
+            await asyncio.sleep(answer.pause_s)
         if answer.end is End.STALL:
             self.stalled.set()
             await reader.read()
@@ -162,6 +164,29 @@ class ChatServer:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+
+class ScriptedChatServer(ChatServer):
+    """Gives answers as a test adds them. A request that only warms the model up gets an answer of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(self._next_answer)
+        self._script: list[Answer] = []
+
+    def will_answer(self, *answers: Answer) -> None:
+        self._script += answers
+
+    @property
+    def asked(self) -> list[Request]:
+        """The requests, without those that only warm the model up."""
+        return [request for request in self.requests if not _warms_up(request)]
+
+    def _next_answer(self, request: Request) -> Answer:
+        return words("Warm.") if _warms_up(request) else self._script.pop(0)
+
+
+def _warms_up(request: Request) -> bool:
+    return bool(request.body.get("max_tokens") == 1)
 
 
 async def _read(reader: asyncio.StreamReader) -> Request:

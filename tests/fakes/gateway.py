@@ -6,12 +6,11 @@ from typing import Any
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.session import GatewaySession, Opening
-from antiphon.models.live import Usage
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
-from antiphon.session import effects as fx
+from antiphon.session.runner import Observed
 from tests.fakes.calls import LoopClock, Server
 
 ANN = Caller("ann", authenticated=True)
@@ -41,7 +40,7 @@ class Recorded:
 
     messages: list[s.ServerMessage] = field(default_factory=list)
     audio: list[tuple[int, bytes]] = field(default_factory=list)
-    effects: list[fx.Effect | Usage] = field(default_factory=list)
+    effects: list[Observed] = field(default_factory=list)
     closed: Close | None = None
 
     def on_message(self, message: s.ServerMessage) -> None:
@@ -50,7 +49,7 @@ class Recorded:
     def on_audio(self, turn: int, pcm: bytes) -> None:
         self.audio.append((turn, pcm))
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
+    def on_effect(self, effect: Observed) -> None:
         self.effects.append(effect)
 
     def on_close(self, close: Close) -> None:

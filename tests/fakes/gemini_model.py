@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from array import array
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Literal
@@ -47,7 +47,7 @@ class GeminiModel:
         client: Client,
         *,
         reply: Reply,
-        hears: Sequence[str],
+        hears: Iterable[str],
         transcribes: Transcribes,
         waits_for_tools: bool,
     ) -> None:
@@ -259,7 +259,7 @@ class ConversingServer(GeminiServer):
         self,
         *,
         reply: Reply,
-        hears: Sequence[str],
+        hears: Iterable[str],
         transcribes: Transcribes,
         waits_for_tools: bool,
     ) -> None:

@@ -16,6 +16,7 @@ from antiphon.models.live import (
     LiveModel,
     OutputAudio,
     OutputText,
+    SpeechStarted,
     ToolAnswer,
     ToolCalls,
     TurnComplete,
@@ -62,7 +63,9 @@ class Listener:
         self.model = model
         self.transcript = transcript or Transcript()
         self.events: list[LiveEvent] = []
-        """All but `fillers`."""
+        """All but `speech` and `fillers`."""
+        self.speech: list[SpeechStarted] = []
+        """Apart from the others, since only some models tell it, and it may come to nothing."""
         self.fillers: list[OutputAudio] = []
         """Audio that fills the wait for an answer."""
         self.turn = ""
@@ -83,6 +86,9 @@ class Listener:
                 self.take(event)
 
     def take(self, event: LiveEvent) -> None:
+        if isinstance(event, SpeechStarted):
+            self.speech.append(event)
+            return
         self.events.append(event)
         match event:
             case TurnStarted(turn=turn, continues=continued):

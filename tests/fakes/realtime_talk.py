@@ -13,12 +13,28 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import Entry, Message, Transcript
 from tests.fakes.paced import Listener
 from tests.fakes.realtime_server import RealtimeServer
+from tests.fakes.vendor_answers import Output
 
 KEY: Final = "sk-secret-of-ada"
 NOW_S: Final = 1_800_000_000
 QUIET: Final = bytes(640)
 LOUD: Final = 8 * (20 * b"\x00\x40" + 20 * b"\x00\xc0")
 """20 ms of a tone, which counts as speech."""
+
+
+LONG: Final = "one two three four five six seven eight nine ten"
+"""An answer that takes a second to generate, and four to speak."""
+
+
+def script(*answers: Sequence[Output]) -> RealtimeServer:
+    """A server that gives these answers, one after the other."""
+    left = list(answers)
+    return RealtimeServer(lambda messages, asked: left.pop(0))
+
+
+def sent_after(server: RealtimeServer, kind: str) -> list[str]:
+    """The types of the events that the client has sent after the first of this type, without audio."""
+    return server.kinds[server.kinds.index(kind) + 1 :]
 
 
 class FixedClock:

@@ -22,6 +22,8 @@ class RecordingListener:
         self.captions: list[str] = []
         self.guesses: list[str] = []
         """The guesses made at pauses."""
+        self.spoken: list[str] = []
+        """The ids of all turns in which speech was heard, and of noises."""
         self.turns: list[str] = []
         self.ids: list[str] = []
         """The ids of the turns."""
@@ -41,6 +43,9 @@ class RecordingListener:
 
     def on_possible_speech(self, *, possible: bool) -> None:
         self._note("possible" if possible else "not possible")
+
+    def on_speech(self, turn: Turn) -> None:
+        self.spoken.append(turn.id)
 
     def on_barge_in(self) -> None:
         self._note("barge-in")

@@ -20,7 +20,15 @@ from antiphon.models.cascade.cascade import Cascade, make_profile
 from antiphon.models.cascade.endpointer import SPEECH, STILL_SPEECH
 from antiphon.models.cascade.shared_engines import SharedEngines, Silences
 from antiphon.models.completeness import Completeness
-from antiphon.models.live import InputTranscript, LiveContext, LiveEvent, LiveModel, ModelFactory, TurnStarted
+from antiphon.models.live import (
+    InputTranscript,
+    LiveContext,
+    LiveEvent,
+    LiveModel,
+    ModelFactory,
+    SpeechStarted,
+    TurnStarted,
+)
 from antiphon.speech.base import Sound, SpeechBusy, Synthesizer, Urgency, Voice
 from antiphon.speech.workers import Workers
 from antiphon.tools.spec import Mode
@@ -280,7 +288,8 @@ class Caller(Listener):
         super().__init__(model, transcript, answers=answers)
 
     def take(self, event: LiveEvent) -> None:
-        self.at_s.append(asyncio.get_running_loop().time())
+        if not isinstance(event, SpeechStarted):
+            self.at_s.append(asyncio.get_running_loop().time())
         super().take(event)
 
     def answer(self, final: InputTranscript) -> None:

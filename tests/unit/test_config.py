@@ -275,6 +275,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "model.voice": "default",
         "model.think_ahead": "default",
         "model.local_first": "default",
+        "model.tools_per_turn": "default",
         "model.transcription": "default",
         "model.turn_detection": "default",
         "model.reasoning_effort": "default",

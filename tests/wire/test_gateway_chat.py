@@ -1,114 +1,36 @@
 """The unmodified openai SDK talks to `/v1/chat/completions` and `/v1/models`."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, Final
 
 import httpx2
 import openai
 import pytest
-from openai import AsyncOpenAI, AsyncStream
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai import AsyncOpenAI
 
-from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.chat_server import Answer, ChatServer, End, call_delta, delta, event, refusal, stream, tokens, words
-from tests.fakes.toolbox import document, write_tool
-from tests.wire.served import UNLIMITED, Served, add_token, make_known, serve
+from tests.fakes.chat_server import Answer, delta, event, stream, tokens, words
+from tests.wire.chat_client import (
+    LIGHT,
+    SUM,
+    SUM_IS,
+    Messages,
+    Upstream,
+    ask,
+    assistant,
+    calling,
+    chunks_of,
+    client_of,
+    rung,
+    say,
+    serve_upstream,
+    text_of,
+    user,
+)
+from tests.wire.served import UNLIMITED, Served, add_token, serve
 from tests.wire.test_confirmation import DECLINED, DONE, QUESTION, WISH, write_garden
 
 pytestmark = pytest.mark.real_time
-
-Messages = list[Any]
-
-LIGHT: Final = {
-    "type": "function",
-    "function": {
-        "name": "set_light",
-        "description": "Switches a light of the client.",
-        "parameters": {"type": "object", "properties": {"is_on": {"type": "boolean"}}, "required": ["is_on"]},
-    },
-}
-SUM: Final = "what is 2 plus 3"
-SUM_IS: Final = "2 plus 3 is 5."
-
-BELL: Final = """\
-from pathlib import Path
-
-from antiphon.tools.context import Args, Context
-from antiphon.tools.result import ToolResult, ok
-
-
-async def execute(args: Args, context: Context) -> ToolResult:
-    with (Path(__file__).parent / "rung").open("a") as lines:
-        lines.write("ding\\n")
-    return ok({"rung": True}, spoken="The bell has rung.")
-"""
-
-
-def client_of(served: Served, key: str = "sk-local", **options: Any) -> AsyncOpenAI:
-    return AsyncOpenAI(base_url=f"{served.http}/v1", api_key=key, max_retries=0, **options)
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def assistant(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": text}
-
-
-def write_bell(folder: Path) -> Path:
-    """A tool of the server that does something each time it runs, without asking."""
-    return write_tool(
-        folder / "tools",
-        "ring_bell",
-        category="action",
-        sideEffects="writes",
-        idempotent=False,
-        parameters={"type": "object", "additionalProperties": False, "properties": {}},
-        files={"handler.py": BELL, "doc.md": document("ring_bell", "{}")},
-    )
-
-
-def calling(*calls: tuple[str, Mapping[str, Any]], prefix: str = "upstream-call") -> Answer:
-    """A message of the model behind the server with these calls."""
-    made = [
-        {
-            "index": n,
-            "id": f"{prefix}-{n}",
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(args)},
-        }
-        for n, (name, args) in enumerate(calls)
-    ]
-    return stream(call_delta(*made, role="assistant"), delta("tool_calls"))
-
-
-async def ask(client: AsyncOpenAI, messages: Messages, **options: Any) -> ChatCompletion:
-    answer = await client.chat.completions.create(model="antiphon", messages=messages, **options)
-    assert isinstance(answer, ChatCompletion)
-    return answer
-
-
-async def say(client: AsyncOpenAI, messages: Messages, **options: Any) -> str:
-    """Asks, adds the answer to the messages as a client does, and returns it."""
-    answer = (await ask(client, messages, **options)).choices[0]
-    assert answer.finish_reason == "stop"
-    text = answer.message.content or ""
-    messages.append(assistant(text))
-    return text
-
-
-async def chunks_of(client: AsyncOpenAI, messages: Messages, **options: Any) -> list[ChatCompletionChunk]:
-    streamed = await client.chat.completions.create(model="antiphon", messages=messages, stream=True, **options)
-    assert isinstance(streamed, AsyncStream)
-    return [chunk async for chunk in streamed]
-
-
-def text_of(chunks: Sequence[ChatCompletionChunk]) -> str:
-    return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
 
 
 @pytest.fixture(scope="module")
@@ -134,35 +56,10 @@ async def client(served: Served) -> AsyncIterator[AsyncOpenAI]:
         yield client
 
 
-class Upstream:
-    """A server whose text model answers as a test tells it."""
-
-    def __init__(self, served: Served, model: ChatServer, client: AsyncOpenAI, folder: Path) -> None:
-        self.served = served
-        self.model = model
-        self.client = client
-        self.folder = folder
-
-
 @pytest.fixture
 async def upstream(tmp_path: Path) -> AsyncIterator[Upstream]:
-    script: list[Answer] = []
-    async with ChatServer(lambda request: script.pop(0)) as model:
-        model.script = script  # type: ignore[attr-defined]
-        write_bell(tmp_path)
-        write_garden(tmp_path)
-        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m"}) as served:
-            async with client_of(served) as client:
-                yield Upstream(served, model, client, tmp_path)
-
-
-def will_answer(upstream: Upstream, *answers: Answer) -> None:
-    upstream.model.script.extend(answers)  # type: ignore[attr-defined]
-
-
-def rung(upstream: Upstream) -> int:
-    path = upstream.folder / "tools" / "ring_bell" / "rung"
-    return len(path.read_text().splitlines()) if path.exists() else 0
+    async with serve_upstream(tmp_path) as upstream:
+        yield upstream
 
 
 # Plain answers.
@@ -196,7 +93,7 @@ async def test_the_stream_is_events_that_end_with_done(served: Served) -> None:
 
 
 async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools(upstream: Upstream) -> None:
-    will_answer(upstream, words("It is off."))
+    upstream.model.will_answer(words("It is off."))
     history: Messages = [
         {"role": "system", "content": "Speak like a pirate."},
         {"role": "developer", "content": [{"type": "text", "text": "Be short."}]},
@@ -213,7 +110,7 @@ async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools
         user("Is it off?"),
     ]
     assert await say(upstream.client, history, tools=[LIGHT], temperature=0.1, max_tokens=50) == "It is off. "
-    [request] = upstream.model.requests
+    [request] = upstream.model.asked
     system, *rest = request.messages
     assert "Speak like a pirate.\n\nBe short." in system["content"]
     assert [message["role"] for message in rest] == ["user", "assistant", "tool", "assistant", "user"]
@@ -225,15 +122,15 @@ async def test_the_model_gets_the_history_and_the_clients_instructions_and_tools
 
 
 async def test_no_tool_is_offered_with_the_choice_none(upstream: Upstream) -> None:
-    will_answer(upstream, words("Hello."))
+    upstream.model.will_answer(words("Hello."))
     await say(upstream.client, [user("hello")], tools=[LIGHT], tool_choice="none")
-    assert not upstream.model.requests[0].body.get("tools")
+    assert not upstream.model.asked[0].body.get("tools")
 
 
 async def test_tokens_of_all_messages_of_an_answer_are_added_up(upstream: Upstream) -> None:
     ring = calling(("ring_bell", {}))
-    will_answer(upstream, Answer((*ring.pieces[:-1], event(tokens(100, 5)), ring.pieces[-1])))
-    will_answer(upstream, stream(delta(content="Done."), delta("stop"), tokens(120, 2)))
+    upstream.model.will_answer(Answer((*ring.pieces[:-1], event(tokens(100, 5)), ring.pieces[-1])))
+    upstream.model.will_answer(stream(delta(content="Done."), delta("stop"), tokens(120, 2)))
     answer = await ask(upstream.client, [user("ring")])
     assert answer.usage is not None
     used = answer.usage
@@ -242,7 +139,7 @@ async def test_tokens_of_all_messages_of_an_answer_are_added_up(upstream: Upstre
 
 @pytest.mark.parametrize("is_wanted", [True, False])
 async def test_a_stream_tells_its_tokens_only_if_asked(upstream: Upstream, is_wanted: bool) -> None:
-    will_answer(upstream, stream(delta(content="Hi."), delta("stop"), tokens(7, 2)))
+    upstream.model.will_answer(stream(delta(content="Hi."), delta("stop"), tokens(7, 2)))
     options = {"stream_options": {"include_usage": True}} if is_wanted else {}
     chunks = await chunks_of(upstream.client, [user("hi")], **options)
     told = [chunk.usage.total_tokens for chunk in chunks if chunk.usage is not None]
@@ -254,7 +151,7 @@ async def test_a_stream_tells_its_tokens_only_if_asked(upstream: Upstream, is_wa
 
 
 async def test_a_client_runs_its_own_tool_and_gets_the_answer(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True})), words("It is on."))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True})), words("It is on."))
     messages: Messages = [user("Turn the light on.")]
     first = (await ask(upstream.client, messages, tools=[LIGHT])).choices[0]
     assert first.finish_reason == "tool_calls"
@@ -265,11 +162,11 @@ async def test_a_client_runs_its_own_tool_and_gets_the_answer(upstream: Upstream
     messages.append(first.message.model_dump(exclude_none=True))
     messages.append({"role": "tool", "tool_call_id": made.id, "content": '{"is_on": true}'})
     assert await say(upstream.client, messages, tools=[LIGHT]) == "It is on. "
-    assert upstream.model.requests[1].messages[-1]["content"] == '{"is_on":true}'
+    assert upstream.model.asked[1].messages[-1]["content"] == '{"is_on":true}'
 
 
 async def test_streamed_calls_have_their_names_once_and_their_arguments_after(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})))
     chunks = await chunks_of(upstream.client, [user("Blink.")], tools=[LIGHT])
     pieces = [call for chunk in chunks for choice in chunk.choices for call in choice.delta.tool_calls or ()]
     named = [(piece.index, piece.function.name) for piece in pieces if piece.function and piece.function.name]
@@ -281,7 +178,7 @@ async def test_streamed_calls_have_their_names_once_and_their_arguments_after(up
 
 
 async def test_the_sdks_own_accumulator_understands_the_stream(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("set_light", {"is_on": True})))
     async with upstream.client.chat.completions.stream(
         model="antiphon",
         messages=[{"role": "user", "content": "On."}],
@@ -293,27 +190,27 @@ async def test_the_sdks_own_accumulator_understands_the_stream(upstream: Upstrea
 
 
 async def test_of_a_message_with_calls_of_both_only_the_clients_are_made(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {}), ("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("ring_bell", {}), ("set_light", {"is_on": True})))
     answer = await ask(upstream.client, [user("Ring and turn it on.")], tools=[LIGHT])
     made = [call.function.name for call in answer.choices[0].message.tool_calls or [] if call.type == "function"]
     assert (made, rung(upstream)) == (["set_light"], 0)
 
 
 async def test_a_call_repeated_after_the_clients_results_is_not_run_again(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {})), calling(("set_light", {"is_on": True})))
+    upstream.model.will_answer(calling(("ring_bell", {})), calling(("set_light", {"is_on": True})))
     messages: Messages = [user("Ring, then turn it on.")]
     first = (await ask(upstream.client, messages, tools=[LIGHT])).choices[0].message
     [made] = first.tool_calls or []
     messages.append(first.model_dump(exclude_none=True))
     messages.append({"role": "tool", "tool_call_id": made.id, "content": "on"})
-    will_answer(upstream, calling(("ring_bell", {}), prefix="another-call"), words("Both done."))
+    upstream.model.will_answer(calling(("ring_bell", {}), prefix="another-call"), words("Both done."))
     assert await say(upstream.client, messages, tools=[LIGHT]) == "Both done. "
     assert rung(upstream) == 1
 
 
 async def test_the_same_words_in_another_conversation_run_a_tool_again(upstream: Upstream) -> None:
     for _ in range(2):
-        will_answer(upstream, calling(("ring_bell", {})), words("Ding."))
+        upstream.model.will_answer(calling(("ring_bell", {})), words("Ding."))
         await say(upstream.client, [user("Ring.")])
     assert rung(upstream) == 2
 
@@ -386,19 +283,19 @@ async def test_a_yes_of_another_user_decides_nothing(
 
 
 async def test_a_model_that_asks_in_other_words_does_not_hide_what_a_yes_would_run(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("water_plants", {"place": "garden"})), words("May I?"))
+    upstream.model.will_answer(calling(("water_plants", {"place": "garden"})), words("May I?"))
     assert await say(upstream.client, [user("do it")]) == f"May I? \n\n{QUESTION}"
 
 
 async def test_a_model_that_repeats_a_declined_call_is_refused(upstream: Upstream) -> None:
     water = ("water_plants", {"place": "garden"})
-    will_answer(upstream, calling(water), words(QUESTION))
+    upstream.model.will_answer(calling(water), words(QUESTION))
     messages = [user(WISH)]
     await say(upstream.client, messages)
     messages.append(user("no"))
-    will_answer(upstream, calling(water, prefix="another-call"), words("All right."))
+    upstream.model.will_answer(calling(water, prefix="another-call"), words("All right."))
     assert await say(upstream.client, messages) == "All right. "
-    assert "declined" in upstream.model.requests[-1].messages[-1]["content"]
+    assert "declined" in upstream.model.asked[-1].messages[-1]["content"]
     assert not (upstream.folder / "tools" / "water_plants" / "watered").exists()
 
 
@@ -417,171 +314,3 @@ async def test_an_unknown_model_is_refused_with_the_names_of_those_there_are(cli
     assert caught.value.code == "model_not_found"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("openai/gpt-5")
-
-
-# Refusals.
-
-
-def with_call(id: str = "c1", arguments: str = "{}", answered: bool = True) -> Messages:
-    call = {"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}}
-    result = [{"role": "tool", "tool_call_id": "c1", "content": "x"}] if answered else []
-    return [user("hi"), {"role": "assistant", "tool_calls": [call]}, *result]
-
-
-GOOD_BODY: Final = {"model": "antiphon", "messages": [user("hi")]}
-BAD_BODIES: Final[Mapping[str, tuple[Any, str, str | None]]] = {
-    "nothing": ({}, "Missing required parameter: 'messages'.", "messages"),
-    "no model": ({"messages": [user("hi")]}, "Missing required parameter: 'model'.", "model"),
-    "a list": ([], "Expected `object`", None),
-}
-"""Each with what the message says and the field that it names."""
-BAD_FIELDS: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
-    "no messages": ({"messages": []}, "length >= 1", "messages"),
-    "an unknown field": ({"tempo": 1}, "argument supplied: tempo", "tempo"),
-    "an unknown role": ({"messages": [{"role": "robot", "content": "x"}]}, "'robot'", "messages[0].role"),
-    "no content": ({"messages": [{"role": "user"}]}, "Missing required parameter", "messages[0].content"),
-    "a blank message": ({"messages": [user("  ")]}, "blank", "messages[0].content"),
-    "an image": (
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}]},
-        "text only",
-        "messages[0].content[0].type",
-    ),
-    "an answer last": ({"messages": [user("hi"), assistant("ho")]}, "`user` or `tool`", "messages[1].role"),
-    "only instructions": ({"messages": [{"role": "system", "content": "x"}]}, "`user` or `tool`", "messages[0].role"),
-    "a call without its result": (
-        {"messages": [*with_call(answered=False), user("so?")]},
-        "missing: c1",
-        "messages[2]",
-    ),
-    "a result without its call": (
-        {"messages": [user("hi"), {"role": "tool", "tool_call_id": "c9", "content": "x"}]},
-        "must answer a call",
-        "messages[1].tool_call_id",
-    ),
-    "arguments that are no JSON": (
-        {"messages": with_call(arguments="{")},
-        "must be JSON",
-        "messages[1].tool_calls[0].function.arguments",
-    ),
-    "two answers": ({"n": 2}, "one answer", "n"),
-    "a stop word": ({"stop": ["."]}, "`stop`", "stop"),
-    "JSON output": ({"response_format": {"type": "json_object"}}, "plain text only", "response_format"),
-    "spoken output": ({"modalities": ["text", "audio"]}, "text only", "modalities"),
-    "log probabilities": ({"logprobs": True}, "log probabilities", "logprobs"),
-    "outdated functions": ({"functions": []}, "outdated", "functions"),
-    "a forced call": ({"tool_choice": "required"}, "cannot be forced", "tool_choice"),
-    "a tool without a name": ({"tools": [{"type": "function", "function": {}}]}, "Missing", "tools[0].function.name"),
-    "a tool with a bad name": (
-        {"tools": [{"type": "function", "function": {"name": "a b"}}]},
-        "matching regex",
-        "tools[0].function.name",
-    ),
-    "two equal tools": ({"tools": [LIGHT, LIGHT]}, "same name", "tools"),
-    "a custom tool": ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "'custom'", "tools[0].type"),
-    "options without a stream": ({"stream_options": {"include_usage": True}}, "only allowed with", "stream_options"),
-    "a number as the stream": ({"stream": 1}, "Expected `bool", "stream"),
-}
-
-
-@pytest.mark.parametrize("name", [*BAD_BODIES, *BAD_FIELDS])
-async def test_a_bad_body_is_refused_with_the_field_that_is_wrong(served: Served, name: str) -> None:
-    if name in BAD_BODIES:
-        body, says, param = BAD_BODIES[name]
-    else:
-        fields, says, param = BAD_FIELDS[name]
-        body = {**GOOD_BODY, **fields}
-    async with httpx2.AsyncClient() as client:
-        response = await client.post(f"{served.http}/v1/chat/completions", json=body)
-    error = response.json()["error"]
-    assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param), error
-    assert says in error["message"]
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 5_000, b'{"model": "\\ud800"}', b'{"model": NaN}'])
-async def test_a_body_that_is_not_json_is_refused(served: Served, body: bytes) -> None:
-    async with httpx2.AsyncClient() as client:
-        response = await client.post(f"{served.http}/v1/chat/completions", content=body)
-    assert (response.status_code, response.json()["error"]["type"]) == (400, "invalid_request_error")
-
-
-async def test_a_long_body_is_refused(client: AsyncOpenAI) -> None:
-    with pytest.raises(openai.APIStatusError, match="at most 1048576 bytes") as caught:
-        await ask(client, [user("x" * (1 << 20))])
-    assert caught.value.status_code == 413
-
-
-async def test_a_token_is_required_where_the_server_requires_one(tmp_path: Path) -> None:
-    token = await make_known(tmp_path, "ann")
-    with serve(tmp_path, limits=UNLIMITED, server={"auth": "required"}) as served:
-        for key in ("sk-wrong", token[:-1] + ("a" if token[-1] != "a" else "b")):
-            async with client_of(served, key) as client:
-                with pytest.raises(openai.AuthenticationError, match="antiphon token new"):
-                    await ask(client, [user(SUM)])
-                with pytest.raises(openai.AuthenticationError):
-                    await client.models.list()
-        async with client_of(served, token) as client:
-            assert await say(client, [user(SUM)]) == SUM_IS
-
-
-async def test_too_many_requests_are_refused_with_the_time_to_wait(tmp_path: Path) -> None:
-    limits = {Kind.CONNECTION: Limit(user=Rate(per_s=0.1, burst=1))}
-    with serve(tmp_path, limits=limits) as served:
-        async with client_of(served) as client:
-            await say(client, [user(SUM)])
-            with pytest.raises(openai.RateLimitError) as caught:
-                await ask(client, [user(SUM)])
-    assert 1 <= int(caught.value.response.headers["retry-after"]) <= 10
-
-
-async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:
-    will_answer(upstream, refusal(401, {"error": {"message": "no"}}))
-    with pytest.raises(openai.InternalServerError) as caught:
-        await chunks_of(upstream.client, [user("hi")])
-    assert (caught.value.status_code, caught.value.code) == (502, "model_failed")
-
-
-async def test_a_failure_after_a_tool_has_run_is_not_retried_by_the_sdk(upstream: Upstream) -> None:
-    will_answer(upstream, calling(("ring_bell", {})), *[stream(delta(content="So"), done=False, end=End.CUT)] * 4)
-    with pytest.raises(openai.InternalServerError):
-        await ask(upstream.client.with_options(max_retries=2), [user("ring")])
-    assert rung(upstream) == 1
-    assert len(upstream.model.requests) == 2
-
-
-async def test_a_failure_in_mid_stream_is_an_error_of_the_sdk(upstream: Upstream) -> None:
-    will_answer(upstream, stream(delta(content="So "), done=False, end=End.CUT))
-    said: list[str | None] = []
-
-    def listen() -> None:
-        # The SDK's asynchronous stream leaves a generator open after an error.
-        with openai.OpenAI(base_url=f"{upstream.served.http}/v1", api_key="sk-local", max_retries=0) as client:
-            for chunk in client.chat.completions.create(
-                model="antiphon", messages=[{"role": "user", "content": "hi"}], stream=True
-            ):
-                said.append(chunk.choices[0].delta.content)
-
-    with pytest.raises(openai.APIError, match="broke off"):
-        await asyncio.to_thread(listen)
-    assert said == ["So "]
-
-
-@pytest.mark.parametrize("is_streamed", [True, False])
-async def test_a_client_that_goes_away_cancels_its_answer(upstream: Upstream, is_streamed: bool) -> None:
-    will_answer(upstream, stream(delta(content="So "), done=False, end=End.STALL))
-    body = {"model": "antiphon", "messages": [user("hi")], "stream": is_streamed}
-    async with httpx2.AsyncClient() as client:
-        asking = asyncio.create_task(client.post(f"{upstream.served.http}/v1/chat/completions", json=body))
-        await asyncio.wait_for(upstream.model.stalled.wait(), 10)
-        asking.cancel()
-        await asyncio.wait([asking])
-    await asyncio.wait_for(upstream.model.left.wait(), 10)
-    assert upstream.served.failures == []
-
-
-async def test_nothing_of_a_conversation_is_stored_or_logged(served: Served, client: AsyncOpenAI) -> None:
-    await say(client, [{"role": "system", "content": "Secret instructions."}, user("what is 4123 plus 1")])
-    async with httpx2.AsyncClient() as http:
-        stored = (await http.get(f"{served.http}/api/conversations")).json()
-    assert stored["conversations"] == []
-    assert "4123" not in served.log
-    assert served.failures == []

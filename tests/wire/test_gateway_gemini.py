@@ -14,11 +14,11 @@ from google import genai
 from google.genai import errors, types
 from google.genai.live import AsyncSession
 
-from tests.fakes.chat_server import Answer, ChatServer, words
+from tests.fakes.chat_server import Answer, ScriptedChatServer, words
 from tests.fakes.tls_proxy import TlsProxy, tls_proxy
+from tests.wire.chat_client import calling
 from tests.wire.served import UNLIMITED, Served, add_token, serve
 from tests.wire.test_confirmation import DONE, QUESTION, WISH, write_garden
-from tests.wire.test_gateway_chat import calling
 
 pytestmark = pytest.mark.real_time
 
@@ -102,19 +102,18 @@ def client(proxy: TlsProxy) -> genai.Client:
 class Upstream:
     """A server whose text model answers as a test tells it."""
 
-    def __init__(self, model: ChatServer, client: genai.Client, script: list[Answer]) -> None:
+    def __init__(self, model: ScriptedChatServer, client: genai.Client) -> None:
         self.model = model
         self.client = client
-        self.will_answer = script.extend
 
 
 @pytest.fixture
 async def upstream(tmp_path: Path, folder: Path) -> AsyncIterator[Upstream]:
-    script: list[Answer] = []
-    async with ChatServer(lambda request: script.pop(0)) as model:
-        with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m"}) as served:
+    async with ScriptedChatServer() as model:
+        settings = {"text": f"openai:{model.url}#m", "local_first": False}
+        with serve(tmp_path, limits=UNLIMITED, model=settings) as served:
             async with tls_proxy(served.port, folder / "tls") as proxy:
-                yield Upstream(model, client_of(proxy), script)
+                yield Upstream(model, client_of(proxy))
 
 
 # Text.
@@ -140,7 +139,7 @@ async def test_realtime_text_is_answered(client: genai.Client) -> None:
 
 
 async def test_earlier_turns_and_instructions_are_in_the_prompt(upstream: Upstream) -> None:
-    upstream.will_answer([words("Blue.")])
+    upstream.model.will_answer(words("Blue."))
     async with talk(upstream.client, system_instruction="Answer in one word.") as session:
         earlier: list[types.Content | types.ContentDict] = [
             typed("My colour is blue."),
@@ -148,24 +147,34 @@ async def test_earlier_turns_and_instructions_are_in_the_prompt(upstream: Upstre
         ]
         await session.send_client_content(turns=earlier, turn_complete=False)
         assert text_of(await say(session, "Which colour?")) == "Blue. "
-    [request] = upstream.model.requests
+    [request] = upstream.model.asked
     assert request.messages[0]["content"].rstrip().endswith("Answer in one word.")
     assert [message["content"] for message in request.messages[1:]] == ["My colour is blue.", "Noted.", "Which colour?"]
 
 
 async def test_initial_history_is_not_answered(upstream: Upstream) -> None:
-    upstream.will_answer([words("Blue.")])
+    upstream.model.will_answer(words("Blue."))
     async with talk(upstream.client, history_config={"initial_history_in_client_content": True}) as session:
         earlier = typed("My colour is blue.")
         await session.send_client_content(turns=earlier, turn_complete=True)
         await session.send_realtime_input(text="Which colour?")
         assert text_of([message async for message in session.receive()]) == "Blue. "
-    [request] = upstream.model.requests
+    [request] = upstream.model.asked
     assert [message["content"] for message in request.messages[1:]] == ["My colour is blue.", "Which colour?"]
 
 
-async def test_a_turn_without_text_asks_for_an_answer_to_what_was_said(upstream: Upstream) -> None:
+async def test_blank_text_asks_for_an_answer_to_the_initial_history(upstream: Upstream) -> None:
     upstream.will_answer([words("Hello.")])
+    async with talk(upstream.client, history_config={"initial_history_in_client_content": True}) as session:
+        await session.send_client_content(turns=typed("Say hello."), turn_complete=True)
+        await session.send_realtime_input(text=" ")
+        assert text_of([message async for message in session.receive()]) == "Hello. "
+    [request] = upstream.model.requests
+    assert [message["content"] for message in request.messages[1:]] == ["Say hello."]
+
+
+async def test_a_turn_without_text_asks_for_an_answer_to_what_was_said(upstream: Upstream) -> None:
+    upstream.model.will_answer(words("Hello."))
     async with talk(upstream.client) as session:
         await session.send_client_content(turns=typed("Hi."), turn_complete=False)
         await session.send_client_content(turn_complete=True)
@@ -173,7 +182,7 @@ async def test_a_turn_without_text_asks_for_an_answer_to_what_was_said(upstream:
 
 
 async def test_a_failed_answer_is_told_and_the_session_goes_on(upstream: Upstream) -> None:
-    upstream.will_answer([Answer(status=401), words("Now.")])
+    upstream.model.will_answer(Answer(status=401), words("Now."))
     async with talk(upstream.client) as session:
         assert "Check OPENAI_API_KEY" in text_of(await say(session, "hi"))
         assert text_of(await say(session, "again")) == "Now. "
@@ -199,7 +208,7 @@ async def next_call(session: AsyncSession) -> types.FunctionCall:
 
 
 async def test_a_client_runs_its_own_function(upstream: Upstream) -> None:
-    upstream.will_answer([calling(("set_light", {"is_on": True})), words("It is on.")])
+    upstream.model.will_answer(calling(("set_light", {"is_on": True})), words("It is on."))
     async with talk(upstream.client, tools=[{"function_declarations": [LIGHT]}]) as session:
         await session.send_client_content(turns=typed("On!"))
         call = await next_call(session)
@@ -207,14 +216,16 @@ async def test_a_client_runs_its_own_function(upstream: Upstream) -> None:
         result = types.FunctionResponse(id=call.id, name=call.name, response={"output": {"lit": True}})
         await session.send_tool_response(function_responses=result)
         assert text_of([message async for message in session.receive()]) == "It is on. "
-    first, second = upstream.model.requests
+    first, second = upstream.model.asked
     offered = {tool["function"]["name"]: tool["function"] for tool in first.body["tools"]}
     assert offered["set_light"]["parameters"]["properties"] == {"is_on": {"type": "boolean"}}
     assert json.loads(second.messages[-1]["content"]) == {"lit": True}
 
 
 async def test_two_calls_at_once_are_answered_in_any_order(upstream: Upstream) -> None:
-    upstream.will_answer([calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})), words("Blinked.")])
+    upstream.model.will_answer(
+        calling(("set_light", {"is_on": True}), ("set_light", {"is_on": False})), words("Blinked.")
+    )
     async with talk(upstream.client, tools=[{"function_declarations": [LIGHT]}]) as session:
         await session.send_client_content(turns=typed("Blink!"))
         calls = [await next_call(session), await next_call(session)]
@@ -223,7 +234,7 @@ async def test_two_calls_at_once_are_answered_in_any_order(upstream: Upstream) -
             result = types.FunctionResponse(id=call.id, name=call.name, response={"error": "broken"})
             await session.send_tool_response(function_responses=[result])
         assert text_of([message async for message in session.receive()]) == "Blinked. "
-    assert all("broken" in message["content"] for message in upstream.model.requests[1].messages[-2:])
+    assert all("broken" in message["content"] for message in upstream.model.asked[1].messages[-2:])
 
 
 async def test_a_result_of_no_call_is_ignored(client: genai.Client) -> None:
@@ -234,13 +245,13 @@ async def test_a_result_of_no_call_is_ignored(client: genai.Client) -> None:
 
 
 async def test_the_context_can_be_changed_during_the_session(upstream: Upstream) -> None:
-    upstream.will_answer([words("One."), words("Two.")])
+    upstream.model.will_answer(words("One."), words("Two."))
     async with talk(upstream.client, system_instruction="First.") as session:
         await say(session, "hi")
         tool = types.Tool.model_validate({"function_declarations": [LIGHT]})
         await session.send_context_update(system_instruction="Second.", tools=[tool])
         await say(session, "hi again")
-    first, second = upstream.model.requests
+    first, second = upstream.model.asked
     assert first.messages[0]["content"].rstrip().endswith("First.")
     assert second.messages[0]["content"].rstrip().endswith("Second.")
     assert "set_light" in [tool["function"]["name"] for tool in second.body["tools"]]
@@ -250,7 +261,7 @@ async def test_the_context_can_be_changed_during_the_session(upstream: Upstream)
 
 
 async def test_a_session_is_resumed_with_its_handle(upstream: Upstream) -> None:
-    upstream.will_answer([words("Noted."), words("Ann.")])
+    upstream.model.will_answer(words("Noted."), words("Ann."))
     async with talk(upstream.client, session_resumption={}) as session:
         handles = handles_of(await say(session, "I am Ann."))
     assert handles
@@ -258,7 +269,7 @@ async def test_a_session_is_resumed_with_its_handle(upstream: Upstream) -> None:
         messages = await say(session, "Who am I?")
         assert text_of(messages) == "Ann. "
         assert handles_of(messages)
-    assert [message["content"] for message in upstream.model.requests[1].messages[1:]] == [
+    assert [message["content"] for message in upstream.model.asked[1].messages[1:]] == [
         "I am Ann.",
         "Noted. ",
         "Who am I?",

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -15,11 +15,8 @@ from antiphon.models.live import (
     CloseKind,
     GoAway,
     LiveContext,
-    LiveEvent,
     OutputAudio,
-    OutputText,
     ResumptionUpdate,
-    ToolAnswer,
     ToolCalls,
     ToolCancelled,
     TurnComplete,
@@ -30,6 +27,7 @@ from antiphon.models.providers.upstream import UpstreamError
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Transcript, UserMessage
 from tests.fakes.gemini_talk import GEMINI_25, GEMINI_31, GEMINI_38, GEMINI_THINKING
+from tests.wire.provider_talk import ProviderTalk
 from tests.wire.simulators import RunningSimulator, run_simulator
 
 pytestmark = [pytest.mark.real_time, pytest.mark.timeout(90)]
@@ -39,7 +37,6 @@ TIME_TOOL = {
     "description": "Tells the time.",
     "parameters": {"type": "OBJECT", "properties": {"timezone": {"type": "STRING"}}},
 }
-Kind = TypeVar("Kind", bound=LiveEvent)
 
 
 @pytest.fixture(scope="module")
@@ -49,44 +46,12 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSimul
         yield running
 
 
-class Talk:
-    """Reads the events of a model, and answers its calls unless told otherwise."""
-
-    def __init__(self, model: GeminiLive) -> None:
-        self.model = model
-        self.events: list[LiveEvent] = []
-        self.answers_calls = True
-        self._changed = asyncio.Event()
-        self.reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        async for event in self.model.events():
-            self.events.append(event)
-            self._changed.set()
-            if isinstance(event, ToolCalls) and self.answers_calls:
-                self.model.send_tool_results(event.turn, [ToolAnswer(call, {"time": "12:30"}) for call in event.calls])
-
-    async def until(self, kind: type[Kind], accept: Callable[[Kind], bool] = lambda event: True) -> Kind:
-        async with asyncio.timeout(20):
-            while True:
-                for event in self.events:
-                    if isinstance(event, kind) and accept(event):
-                        return event
-                self._changed.clear()
-                await self._changed.wait()
-
-    async def ask(self, turn: str, text: str) -> str:
-        """Returns the words of the answer."""
-        self.model.respond(turn, text)
-        await self.until(TurnComplete, lambda event: event.turn == turn)
-        return "".join(event.text for event in self.events if isinstance(event, OutputText) and event.turn == turn)
-
-    async def handle(self) -> str:
-        """The newest handle at the end of the last turn."""
-        await asyncio.sleep(0.2)
-        found = next(event.handle for event in reversed(self.events) if isinstance(event, ResumptionUpdate))
-        assert found is not None
-        return found
+async def newest_handle(talk: ProviderTalk) -> str:
+    """The handle at the end of the last turn."""
+    await asyncio.sleep(0.2)
+    found = next(event.handle for event in reversed(talk.events) if isinstance(event, ResumptionUpdate))
+    assert found is not None
+    return found
 
 
 def make_model(simulator: RunningSimulator, name: str = GEMINI_38, key: str = "right") -> GeminiLive:
@@ -103,10 +68,10 @@ def a_context(*history: UserMessage | AssistantMessage) -> LiveContext:
 @asynccontextmanager
 async def talking(
     simulator: RunningSimulator, name: str = GEMINI_38, *, resume: str | None = None
-) -> AsyncIterator[Talk]:
+) -> AsyncIterator[ProviderTalk]:
     model = make_model(simulator, name)
     await model.connect(a_context(UserMessage("I am Ada."), AssistantMessage("Hello Ada.")), resume)
-    talk = Talk(model)
+    talk = ProviderTalk(model)
     try:
         yield talk
     finally:
@@ -127,7 +92,7 @@ async def test_a_handle_resumes_the_session(simulator: RunningSimulator) -> None
     simulator.disarm()
     async with talking(simulator) as talk:
         await talk.ask("t", "bye")
-        handle = await talk.handle()
+        handle = await newest_handle(talk)
     async with talking(simulator, resume=handle) as talk:
         assert "Goodbye" in await talk.ask("u", "bye")
 

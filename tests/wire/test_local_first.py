@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.chat_server import HANG_UP, ChatServer, words
+from tests.fakes.toolbox import HANDLER, PREVIEW, write_tool
 from tests.wire.caller import call
 from tests.wire.served import serve
 
@@ -50,6 +51,30 @@ async def test_a_known_request_is_answered_while_the_model_is_down(tmp_path: Pat
                 assert "cannot be reached" in (await caller.until("error"))["message"]
                 await caller.until("state", state="idle")
                 assert "Tokyo" in await caller.ask(TOKYO)
+
+
+@pytest.mark.parametrize(("reply", "outcome"), [("yes", "Hello, Ada."), ("no", "All right, I won't do that.")])
+async def test_a_call_that_needs_approval_is_asked_for_and_told_without_the_model(
+    tmp_path: Path, reply: str, outcome: str
+) -> None:
+    write_tool(
+        tmp_path / "tools",
+        "greet",
+        category="action",
+        sideEffects="writes",
+        requiresConfirmation=True,
+        files={
+            "handler.py": HANDLER + PREVIEW,
+            "sentences.yaml": 'data:\n  - sentences: ["say hello to {name}"]\nexamples: {name: Ada}\n',
+        },
+    )
+    async with ChatServer(lambda request: words("I was asked.")) as server:
+        with serve(tmp_path, model={"text": f"openai:{server.url}#m"}) as served:
+            async with call(served.url, TEXT) as caller:
+                assert await caller.ask("say hello to Ada") == "Greet Ada?"
+                assert await caller.ask(reply) == outcome
+                assert (await caller.ask(SKY)).strip() == "I was asked."
+    assert len(requests_of(server)) == 1
 
 
 async def test_with_local_first_off_every_request_reaches_the_server(tmp_path: Path) -> None:

@@ -210,11 +210,30 @@ def check_model(settings: "Settings") -> Findings:
         yield Finding(True, f"model: {reference}; its server answers")
 
 
+def check_tool_ranking(settings: "Settings") -> Findings:
+    """Checks the embedding model, if the settings need it."""
+    if not settings.model.tools_per_turn:
+        return
+    from antiphon.weights.folder import State, state_of
+    from antiphon.weights.manifest import MINILM
+
+    what = f"tools: {settings.model.tools_per_turn} per turn"
+    missing = [package for package in ("numpy", "onnxruntime", "tokenizers") if find_spec(package) is None]
+    if missing:
+        install = "Run: pip install 'antiphon[local]'"
+        yield Finding(False, f"{what}, chosen by words, since the package {missing[0]} is not installed. {install}")
+    elif {state_of(settings.models_dir, MINILM, file) for file in MINILM.files} != {State.PRESENT}:
+        yield Finding(False, f"{what}, chosen by words. To choose them by meaning, run `antiphon models pull minilm`.")
+    else:
+        yield Finding(True, f"{what}, chosen by meaning")
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
     check_tools,
     check_model,
+    check_tool_ranking,
     check_voice,
     check_access,
     check_server,

@@ -1,4 +1,4 @@
-"""`antiphon models …`: list, pull, verify and remove the model files for speech, and pull models into Ollama."""
+"""`antiphon models …`: list, pull, verify and remove model files, pull into Ollama, and test a configured model."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from antiphon.cli.model_test import run_model_test
 from antiphon.cli.options import ConfigOption, JsonOption, settings_for
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ NamesArgument = Annotated[
     ),
 ]
 OLLAMA_PREFIX: Final = "ollama:"
+
+
+app.command("test")(run_model_test)
 
 
 @app.command("list")
@@ -72,10 +76,13 @@ def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
 
 @app.command()
 def verify(as_json: JsonOption = False, config: ConfigOption = None) -> None:
-    """Compare every file with its SHA-256. Exit code 1 if one is missing or damaged."""
-    from antiphon.weights.folder import State, path_of
+    """Compare every file with its SHA-256. Exit code 1 if one is missing or damaged.
+
+    Of a model that the voice does not need, all files may be missing.
+    """
+    from antiphon.weights.folder import State, path_of, state_of
     from antiphon.weights.folder import verify as verify_file
-    from antiphon.weights.manifest import MODELS
+    from antiphon.weights.manifest import MODELS, VOICE
     from antiphon.weights.puller import Progress
 
     models_dir = settings_for(config).models_dir
@@ -87,7 +94,12 @@ def verify(as_json: JsonOption = False, config: ConfigOption = None) -> None:
 
             return verify_file(models_dir, model, file, tell)
 
-        found = {model: [check(model, file) for file in model.files] for model in MODELS.values()}
+        def is_wanted(model: "Model") -> bool:
+            states = (state_of(models_dir, model, file) for file in model.files)
+            return model in VOICE or any(state is not State.MISSING for state in states)
+
+        wanted = [model for model in MODELS.values() if is_wanted(model)]
+        found = {model: [check(model, file) for file in model.files] for model in wanted}
     wrong = [
         (model, file, state)
         for model, states in found.items()

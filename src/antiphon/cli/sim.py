@@ -91,9 +91,10 @@ def gemini_live(
     model: ModelOption = "builtin",
     config: ConfigOption = None,
 ) -> None:
-    """Simulate Gemini Live: a client of the google SDK talks to it, and it misbehaves on command.
+    """Simulate Gemini Live for clients of the google SDK.
 
-    It answers by the offline assistant, with the local voice, and calls the tools that the client declares.
+    It answers with the offline assistant and the local voice, calls the tools that the client declares, and misbehaves
+    on command: --script, --control-port or --chaos.
     """
     settings = settings_for(config)
     _run(
@@ -129,9 +130,10 @@ def openai_realtime(
     model: ModelOption = "builtin",
     config: ConfigOption = None,
 ) -> None:
-    """Simulate OpenAI and Azure Realtime: a client of the openai SDK talks to it, and it misbehaves on command.
+    """Simulate OpenAI and Azure Realtime for clients of the openai SDK.
 
-    It answers by the offline assistant, with the local voice, and calls the tools that the client declares.
+    It answers with the offline assistant and the local voice, calls the tools that the client declares, and misbehaves
+    on command: --script, --control-port or --chaos.
     """
     _run(
         settings_for(config),
@@ -162,9 +164,10 @@ def ollama(
     model: ModelOption = "builtin",
     config: ConfigOption = None,
 ) -> None:
-    """Simulate an Ollama server, whose answers are cut, stalled or garbled on command.
+    """Simulate an Ollama server.
 
-    It answers by the offline assistant, and calls the tools that the client sends.
+    It answers with the offline assistant, calls the tools that the client sends, and misbehaves on command: --script,
+    --control-port or --chaos.
     """
     _run(
         settings_for(config),

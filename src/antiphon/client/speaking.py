@@ -52,6 +52,8 @@ class Exchange:
     transcript_s: float | None = None
     first_word_s: float | None = None
     first_audio_s: float | None = None
+    turn: int | None = None
+    """The turn whose answer began in this exchange."""
 
     @property
     def answer_s(self) -> float:
@@ -62,10 +64,13 @@ class Exchange:
         match incoming:
             case s.Transcript(text=text, is_final=False):
                 self.interims.append(text)
-            case s.Transcript(text=text):
-                self._begin_turn()
+            case s.Transcript(text=text, turn=turn):
+                # A provider's transcript may come after the answer of its turn, or never.
+                if self.transcript or self.turn not in (None, turn):
+                    self._begin_turn()
                 self.transcript, self.transcript_s = text, at_s
             case s.ResponseChunk():
+                self.turn = incoming.turn if incoming.is_first else self.turn
                 self.first_word_s = at_s if self.first_word_s is None else self.first_word_s
             case s.Response(text=text):
                 self.response = text
@@ -83,8 +88,8 @@ class Exchange:
                 self.states.append(state)
             case s.Error(message=message):
                 self.errors.append(message)
-            case s.TurnMetrics() if self.transcript:
-                # Before the transcript, it belongs to an earlier turn that this speech has interrupted.
+            case s.TurnMetrics(turn=turn) if self.transcript or turn == self.turn:
+                # Others belong to an earlier turn that this speech has interrupted.
                 self.metrics = incoming
 
     @property
@@ -99,7 +104,7 @@ class Exchange:
     def _begin_turn(self) -> None:
         """Resets the answer: what was said before belongs to another turn, or was not complete."""
         self.response, self.pcm, self.metrics = "", b"", None
-        self.first_word_s = self.first_audio_s = None
+        self.first_word_s = self.first_audio_s = self.turn = None
         for told in (self.tools, self.results, self.questions, self.errors):
             told.clear()
 

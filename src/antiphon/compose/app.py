@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from antiphon import toolkit
 from antiphon.authoring import build
 from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
+from antiphon.compose.embedding import open_ranker
 from antiphon.config import Settings
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
@@ -26,6 +27,7 @@ from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 from antiphon.models.shared_prefix import SharedPrefixModel
+from antiphon.models.shortlist import ShortlistModel
 from antiphon.models.text_live import text_factory
 from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
@@ -88,14 +90,19 @@ class App:
         if reference.provider is Provider.BUILTIN:
             yield await self.assistant()
             return
-        model = open_text_model(reference, os.environ, self.settings.ollama)
-        try:
+        async with AsyncExitStack() as stack:
+            model = open_text_model(reference, os.environ, self.settings.ollama)
+            stack.push_async_callback(model.aclose)
             wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
-            if self.settings.model.local_first:
-                wrapped = LocalFirstModel(await self.assistant(), wrapped)
+            local_first, tools_per_turn = self.settings.model.local_first, self.settings.model.tools_per_turn
+            if local_first or tools_per_turn:
+                assistant = await self.assistant()
+            if tools_per_turn:
+                ranker = await stack.enter_async_context(open_ranker(self.settings))
+                wrapped = ShortlistModel(wrapped, ranker, tools_per_turn, assistant.describe_tools)
+            if local_first:
+                wrapped = LocalFirstModel(assistant, wrapped)
             yield wrapped
-        finally:
-            await model.aclose()
 
     def hub(
         self,

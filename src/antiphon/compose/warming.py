@@ -57,6 +57,8 @@ class Warmer:
 
 def make_prompt(model: TextModel, composer: Composer, snapshot: Snapshot, text: str, mode: Mode = Mode.TEXT) -> Prompt:
     """Makes the prompt of a session in which the user has said only this."""
-    system = composer.compose(mode, tools_version=snapshot.version, summaries=snapshot.summaries())
-    tools = snapshot.provider_schemas(profile_of(model).tool_schemas, mode)
+    profile = profile_of(model)
+    summaries = snapshot.names() if profile.tools_per_turn else snapshot.summaries()
+    system = composer.compose(mode, tools_version=snapshot.version, summaries=summaries)
+    tools = snapshot.provider_schemas(profile.tool_schemas, mode)
     return Prompt(system.text, (UserMessage(text),), tools, mode, system.mode_note)

@@ -14,7 +14,8 @@ from starlette.types import Receive, Scope, Send
 
 from antiphon.gateway.api_errors import ApiError, internal_error, reply
 from antiphon.gateway.chat_answer import ChatAnswer, ClientCalls, Tokens
-from antiphon.gateway.connected import run_connected
+from antiphon.gateway.connected import RequestWork
+from antiphon.security.surrogates import repair_json
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 
@@ -78,14 +79,12 @@ class CompletionStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, answer: ChatAnswer, completion: Completion, must_end: asyncio.Event, *, includes_usage: bool
-    ) -> None:
+    def __init__(self, answer: ChatAnswer, completion: Completion, work: RequestWork, *, includes_usage: bool) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._answer = answer
         self._completion = completion
-        self._must_end = must_end
+        self._work = work
         self._includes_usage = includes_usage
         self._events: asyncio.Queue[bytes | ApiError | None] = asyncio.Queue()
 
@@ -100,7 +99,7 @@ class CompletionStream(Response):
     async def _make(self, receive: Receive) -> None:
         last: ApiError | None = None
         try:
-            await run_connected(self._put_events(), receive, self._must_end)
+            await self._work.run(self._put_events(), receive)
         except ApiError as error:
             last = error
         except ClientDisconnect:
@@ -159,7 +158,8 @@ def _call_chunks(calls: tuple[ToolCall, ...], head: dict[str, Any]) -> Iterator[
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.args).decode()
+    # A model may have cut a character in half.
+    arguments = msgspec.json.encode(repair_json(call.args)).decode()
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 

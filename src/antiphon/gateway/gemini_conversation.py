@@ -22,6 +22,7 @@ from antiphon.protocol.limits import MAX_TEXT
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
+from antiphon.session.runner import Observed
 from antiphon.session.state import BUSY, Phase
 from antiphon.session.voice import UNAVAILABLE
 from antiphon.sound_format import SAMPLE_BYTES
@@ -89,6 +90,8 @@ class GeminiConversation:
         self._spoken_turns: set[int] = set()
         self._is_reading_history = settings.begins_with_history
         self._activity: Activity | None = None
+        self._is_starting = False
+        """Whether audio has come that the session is about to listen to."""
         self._held = HeldAudio()
         self._when_listening: list[Callable[[], None]] = []
         self._playback: asyncio.TimerHandle | None = None
@@ -121,6 +124,9 @@ class GeminiConversation:
     def take(self, message: gm.ClientMessage) -> None:
         self.session.note_message()
         if not self._is_within(Kind.MESSAGE, 1):
+            if message.realtime_input is None:
+                # Losing it would leave the client waiting for what it has asked for.
+                raise gm.GeminiError(QUOTA, gm.FAILED)
             return
         if message.setup is not None:
             raise gm.GeminiError("setup must be the first message and only the first.")
@@ -134,7 +140,8 @@ class GeminiConversation:
             self._take_update(message.context_update)
 
     def _is_within(self, kind: Kind, amount: float) -> bool:
-        """Whether the quota allows it. This protocol cannot tell a client to slow down, except by closing."""
+        """Whether the quota allows it. The protocol has no way to tell a client to slow down: audio is dropped, and a
+        client that goes on like this is closed."""
         if self.session.wait_s(kind, amount) == 0:
             return True
         self._refused += 1
@@ -162,10 +169,9 @@ class GeminiConversation:
 
     def _ask(self, action: Callable[[], None]) -> None:
         """Asks for an answer. One that is under way is interrupted, as clients of this protocol expect."""
-        state = self.session.state
-        if state.phase in BUSY and not (state.turn is not None and state.turn.complete):
+        if self.session.state.phase in BUSY:
             self.session.interrupt()
-        if self._settings.speaks and state.mode is Mode.TEXT:
+        if self._settings.speaks and self.session.state.mode is Mode.TEXT:
             self._listen_then(action)
         else:
             self.session.run(action)
@@ -175,17 +181,20 @@ class GeminiConversation:
             raise gm.GeminiError("This server takes audio and text, not video.")
         for blob in [*(given.media_chunks or ()), *([given.audio] if given.audio is not None else ())]:
             self._hear(blob)
-        if given.text is not None and given.text.strip():
-            if len(given.text) > MAX_TEXT:
-                raise gm.GeminiError(f"A text may have at most {MAX_TEXT} characters.")
-            text = given.text
-            self._ask(lambda: self.session.say(text))
+        if given.text is not None:
+            self._take_text(given.text)
         if given.activity_start is not None or given.activity_end is not None:
             if not self._settings.marks_activity:
                 raise gm.GeminiError(MANUAL_ONLY)
             self._mark(begins=given.activity_start is not None)
         if given.audio_stream_end and not self._settings.marks_activity:
-            self.session.post(c.StopListening())
+            self._end_stream()
+
+    def _take_text(self, text: str) -> None:
+        """Takes what the user typed. Blank text asks for an answer to the history: Pipecat begins like this."""
+        if len(text) > MAX_TEXT:
+            raise gm.GeminiError(f"A text may have at most {MAX_TEXT} characters.")
+        self._ask((lambda: self.session.say(text)) if text.strip() else self.session.respond)
 
     def _hear(self, blob: gm.Blob) -> None:
         if not self._deps.hub.has_voice:
@@ -201,8 +210,16 @@ class GeminiConversation:
         if phase in BUSY and not self._settings.interrupts:
             self._held.add(pcm, hz)
             return
+        self._is_starting = phase is Phase.IDLE
         self.session.listen()
         self.session.hear(pcm, hz, playing=phase is Phase.SPEAKING)
+
+    def _end_stream(self) -> None:
+        """What was said so far is the user's turn, also if the session is still about to listen to it."""
+        if self.session.state.phase is not Phase.IDLE:
+            self.session.post(c.StopListening())
+        elif self._is_starting:
+            self._when_listening.append(lambda: self.session.post(c.StopListening()))
 
     def _mark(self, *, begins: bool) -> None:
         if begins:
@@ -251,7 +268,7 @@ class GeminiConversation:
 
     # What the session tells.
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
+    def on_effect(self, effect: Observed) -> None:
         if not self.is_open:
             return
         match effect:
@@ -278,6 +295,9 @@ class GeminiConversation:
                 self._end_answer()
                 if state is s.State.LISTENING:
                     self._on_listening()
+                for pcm, hz in self._held.take():
+                    self.session.listen()
+                    self.session.hear(pcm, hz)
             case s.Transcript(is_final=True, text=text, turn=int(turn)) if turn in self._spoken_turns:
                 self._spoken_turns.discard(turn)
                 if self._settings.wants_input_text:
@@ -340,11 +360,10 @@ class GeminiConversation:
         self._playback = asyncio.get_running_loop().call_later(max(0.0, left_s), self.session.assume_played)
 
     def _on_listening(self) -> None:
+        self._is_starting = False
         actions, self._when_listening = self._when_listening, []
         for action in actions:
             self.session.run(action)
-        for pcm, hz in self._held.take():
-            self.session.hear(pcm, hz)
 
     def _end_answer(self) -> None:
         """Ends the turn under way, if the client knows of it."""

@@ -8,28 +8,30 @@ asks to go on.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from antiphon.gateway import realtime_events as ev
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
-from antiphon.gateway.realtime_input import InputAudio, PendingInput
+from antiphon.gateway.realtime_input import InputAudio, padded
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
     TURN_DETECTED,
     Item,
     Items,
     ResponseWriter,
-    Status,
     make_item,
     new_id,
 )
+from antiphon.gateway.realtime_pending import PendingItem, PendingItems
+from antiphon.gateway.realtime_responses import Responses
 from antiphon.gateway.realtime_settings import AUDIO, CODECS, TEXT, RealtimeSettings
 from antiphon.gateway.realtime_speech import UserSpeech
 from antiphon.gateway.session import GatewaySession
-from antiphon.models.live import Usage
+from antiphon.models.live import SpeechStarted, Usage
+from antiphon.prompts.composer import MAX_CLIENT_INSTRUCTIONS_CHARS
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
@@ -37,15 +39,19 @@ from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED, speech_ms
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
+from antiphon.session.runner import Observed
 from antiphon.session.state import BUSY, RESTING, Phase
 from antiphon.session.voice import UNAVAILABLE
 from antiphon.tools.errors import ClientToolError
 from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
 
 SESSION_S: Final = 3_600
 """When a session ends according to `expires_at`. The vendor ends it then; this server does not."""
 HELD_S: Final = 10.0
 """How long the result of a call waits for `response.create`. After that it is given to the next turn."""
+MAX_TURNS: Final = 500
+"""How many turns back an answer can be deleted."""
 VOICE_RETRY_S: Final = 5.0
 """How long audio is dropped after the voice could not be started."""
 NO_VOICE: Final = "This server has no voice. Use text: set 'session.output_modalities' to ['text']."
@@ -73,20 +79,22 @@ class RealtimeConversation:
         self._items = Items(emit)
         self._notes: list[str] = []
         """The texts of system items, which become part of the instructions."""
-        self._response: ResponseWriter | None = None
-        self._last: ResponseWriter | None = None
-        """The newest response that is over."""
         self._input = InputAudio()
-        self._pending = PendingInput()
+        self._pending = PendingItems()
         self._speech = UserSpeech(emit, self._items, self._input)
-        self._fed: Item | None = None
-        """The item of a manual turn that is being given to the session."""
+        self._answered: Item | None = None
+        """The item that the response under way answers, until its turn begins."""
+        self._turn_ids: dict[int, str] = {}
+        """The ids of the session's turns, by their numbers."""
         self._calls = FunctionCalls(lambda call: self._writer().add_call(call), self._end_with_calls)
+        self._responses = Responses(
+            emit,
+            self._items,
+            conversation_id=lambda: f"conv_{self.session.conversation_id}",
+            has_calls=lambda: self._calls.are_pending,
+        )
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._when_listening: list[Callable[[], None]] = []
-        self._is_cancelling = False
-        self._was_interrupted = False
-        self._failure: dict[str, Any] | None = None
         self._speaking_since_s = 0.0
         self._voice_failed_s = -VOICE_RETRY_S
 
@@ -138,6 +146,7 @@ class RealtimeConversation:
                 "invalid_value",
                 param="session.audio.input.turn_detection.create_response",
             )
+        self._check_instructions(new)
         try:
             tools = None
             if new.tools != old.tools:
@@ -185,7 +194,8 @@ class RealtimeConversation:
         if self._settings.turn_detection is None or self._is_voice_down():
             return
         phase = self.session.state.phase
-        self._give_history()
+        if self._pending.are_any and phase in RESTING:
+            self._bring(self._pending.take_history())
         if phase is Phase.IDLE:
             self.session.listen()
         self._input.hold(pcm, codec.hz)
@@ -205,9 +215,9 @@ class RealtimeConversation:
             self._input.clear()
             self.session.post(c.StopListening())
             return
+        self._pending.check_room(self._input.kept_s)
         pcm, hz = self._input.take()
-        item = self._speech.commit()
-        self._pending.add_audio(item, pcm, hz)
+        self._pending.add_audio(self._speech.commit(), pcm, hz)
 
     def _is_voice_down(self) -> bool:
         return asyncio.get_running_loop().time() - self._voice_failed_s < VOICE_RETRY_S
@@ -222,9 +232,9 @@ class RealtimeConversation:
             case ev.FunctionCallItem():
                 item = self._pending.add_call(given)
             case ev.MessageItem(role="system"):
-                self._notes.append(given.text)
-                self.session.configure(self._application(self._settings))
+                self._add_note(given.text)
                 item = make_item("message", id=given.id, role="system", content=_shown_content(given))
+                item.text = given.text
             case ev.MessageItem():
                 if any(part.type == "input_image" for part in given.content):
                     raise ev.RealtimeError(
@@ -235,6 +245,20 @@ class RealtimeConversation:
                 self._pending.add_message(given, item, codec)
         self._items.add(item, after=after)
 
+    def _add_note(self, text: str) -> None:
+        """A system item becomes part of the instructions."""
+        self._check_instructions(self._settings, text)
+        self._notes.append(text)
+        self.session.configure(self._application(self._settings))
+
+    def _check_instructions(self, settings: RealtimeSettings, *more: str) -> None:
+        if sum(map(len, (settings.instructions, *self._notes, *more))) > MAX_CLIENT_INSTRUCTIONS_CHARS:
+            raise ev.RealtimeError(
+                f"The instructions and system items have more than {MAX_CLIENT_INSTRUCTIONS_CHARS} characters in all.",
+                "invalid_value",
+                param="instructions",
+            )
+
     def _take_output(self, call_id: str, output: str) -> None:
         if self._pending.add_output(call_id, parse_output(output)):
             return
@@ -242,13 +266,21 @@ class RealtimeConversation:
             self._start_timer("held", HELD_S, self._give_up_turn)
 
     def _delete(self, id: str) -> None:
-        self._items.find(id)
+        item = self._items.find(id)
         if not self._pending.remove(id):
-            raise ev.RealtimeError(
-                "This item is part of the conversation. Only an item that no response has used can be deleted.",
-                "invalid_value",
-                param="item_id",
-            )
+            turn = item.turn_id or self._turn_ids.get(item.turn)
+            role = item.shown.get("role")
+            if role == "system":
+                self._notes.remove(item.text)
+                self._restore_application()
+            elif role is None or turn is None or self.session.state.is_current(turn):
+                raise ev.RealtimeError(
+                    "A call, its output, or a message of the response under way cannot be deleted.",
+                    "invalid_value",
+                    param="item_id",
+                )
+            else:
+                self.session.forget(turn, of_user=role == "user")
         self._items.remove(id)
 
     def _truncate(self, event: ev.ItemTruncate) -> None:
@@ -262,7 +294,7 @@ class RealtimeConversation:
             raise ev.RealtimeError(message, "invalid_value", param="audio_end_ms")
         turn = self.session.state.turn
         if turn is not None and turn.number == item.turn and turn.pieces:
-            self._is_cancelling = True
+            self._responses.is_cancelled = True
             self.session.interrupt(item.before_ms + event.audio_end_ms)
         else:
             self.session.cut_answer(item.turn, item.heard_until(event.audio_end_ms))
@@ -280,46 +312,46 @@ class RealtimeConversation:
         settings = self._settings.for_response(asked)
         if settings.modality == AUDIO and not self._deps.hub.has_voice:
             raise ev.RealtimeError(NO_VOICE, "invalid_value", param="response.output_modalities")
-        if self._response is not None and self._response.is_unasked and self._calls.are_pending:
-            self._response.is_unasked = False
+        active = self._responses.active
+        if active is not None and active.is_unasked and self._calls.are_pending:
+            active.is_unasked = False
             self._answer_calls()
             return
-        if self._response is not None:
+        if active is not None:
             raise ev.RealtimeError(
                 "Conversation already has an active response. Wait for 'response.done', or cancel it.",
                 "conversation_already_has_active_response",
             )
         if self._application(settings) != self.session.application:
             self.session.configure(self._application(settings))
-        self._begin_response(settings, asked.metadata if asked is not None else None)
+        self._responses.begin(settings, metadata=asked.metadata if asked is not None else None)
         if self._calls.are_pending:
             self._answer_calls()
             return
-        self._fed, pcm, hz, text = self._give_pending()
+        history, turn = self._pending.take()
+        self._bring(history)
+        self._answered = None if turn is None else turn.item
         action: Callable[[], None]
-        if self._fed is not None:
-            action = partial(self._feed, pcm, hz)
-        elif text:
-            action = partial(self.session.say, text)
-        else:
-            action = self.session.respond
-        if self._fed is not None or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
+        match turn:
+            case PendingItem(message=UserMessage(text=text)):
+                action = partial(self.session.say, text)
+            case PendingItem(pcm=pcm, hz=hz):
+                action = partial(self.session.hear_turn, padded(pcm, hz), hz)
+            case None:
+                action = self.session.respond
+        is_spoken = turn is not None and bool(turn.pcm)
+        if is_spoken or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
             self._listen_then(action)
         else:
             action()
 
-    def _give_pending(self) -> tuple[Item | None, bytes, int, str]:
-        """Adds what the client has put into the conversation to ours, except for the turn that is to be answered: its
-        item, audio and rate, or its text."""
-        history, turn = self._pending.take()
-        if history:
-            self.session.bring(history)
-        return turn
-
-    def _give_history(self) -> None:
-        """Adds earlier messages that the client brings to the conversation, while no turn is under way."""
-        if self._pending.has_history and self.session.state.phase in RESTING:
-            self.session.bring(self._pending.take_history())
+    def _bring(self, history: Sequence[PendingItem]) -> None:
+        """Adds earlier messages to the conversation."""
+        messages = [each.message for each in history if each.message is not None]
+        if messages:
+            turns = self.session.bring(messages)
+            for each, turn in zip(history, turns, strict=True):
+                each.item.turn_id = turn
 
     def _listen_then(self, action: Callable[[], None]) -> None:
         """Does something once the session listens."""
@@ -330,12 +362,6 @@ class RealtimeConversation:
         self._when_listening.append(action)
         self.session.run(self.session.listen)
 
-    def _feed(self, pcm: bytes, hz: int) -> None:
-        """Gives the session a whole turn of speech, which ends with the audio."""
-        for piece in self._input.padded(pcm, hz):
-            self.session.hear(piece, hz)
-        self.session.post(c.StopListening())
-
     def _answer_calls(self) -> None:
         """The model goes on with the outputs of its calls."""
         self._stop_timer("held")
@@ -343,41 +369,42 @@ class RealtimeConversation:
 
     def _give_up_turn(self) -> None:
         """Nobody asks for a response with the outputs: they become known in the next turn."""
+        self._responses.is_cancelled = True
         self.session.interrupt()
         self.session.run(self._answer_calls)
 
     def _cancel(self, response_id: str | None) -> None:
-        response = self._response
+        response = self._responses.active
         if response is None or response_id not in (None, response.id):
             raise ev.RealtimeError("Cancellation failed: no active response found.", "response_cancel_not_active")
-        self._is_cancelling = True
         if response.turn:
+            self._responses.is_cancelled = True
             self.session.interrupt()
         else:
             self._when_listening.clear()
-            self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED)
+            self._responses.cancel(CLIENT_CANCELLED)
 
     # What the session tells.
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
+    def on_effect(self, effect: Observed) -> None:
         match effect:
+            case SpeechStarted(turn=turn):
+                self._start_speech(turn)
             case fx.BeginTurn():
                 self._on_turn(effect)
             case fx.InterruptModel():
-                self._was_interrupted = True
-            case fx.SendAudio(number=number, pcm=pcm, text=text) if self._wants_audio(number):
+                self._responses.was_interrupted = True
+            case fx.SendAudio(number=number, pcm=pcm, text=text) if not self._responses.is_over(number):
                 self._writer().note_piece(text, speech_ms(pcm))
             case fx.RunTools(calls=calls):
                 self._calls.expect(calls)
-            case Usage(input_tokens=received, output_tokens=sent) if self._response is not None:
-                before = self._response.usage or Usage(effect.turn, 0, 0)
-                self._response.usage = Usage(effect.turn, before.input_tokens + received, before.output_tokens + sent)
+            case Usage():
+                self._responses.add_usage(effect)
 
     def on_message(self, message: s.ServerMessage) -> None:
         match message:
             case s.StateChanged(state=s.State.PROCESSING):
-                if self._response is not None and not self._response.turn:
-                    self._response.turn = self._turn_number
+                self._note_turn()
             case s.StateChanged(state=s.State.LISTENING | s.State.IDLE | s.State.INTERRUPTED as state):
                 self._on_rest(state)
             case s.Transcript(is_final=True, text=text, turn=int(turn)):
@@ -395,23 +422,16 @@ class RealtimeConversation:
                 self._on_error(why, code)
             case s.Notice(text=why, code=code) if code == UNAVAILABLE:
                 self._voice_failed_s = asyncio.get_running_loop().time()
-                self._when_listening.clear()
                 self._on_error(why, UNAVAILABLE)
-                if self._response is not None and not self._response.turn:
-                    self._finish_failed()
 
     def on_audio(self, turn: int, pcm: bytes) -> None:
-        if not self._wants_audio(turn):
+        if self._responses.is_over(turn):
             return
         writer = self._writer()
         if not writer.audio_ms:
+            # The client begins to play it now.
             self._speaking_since_s = asyncio.get_running_loop().time()
         writer.add_audio(pcm)
-
-    def _wants_audio(self, turn: int) -> bool:
-        """Whether the answer to this turn is not over for the client."""
-        is_over = self._response is None and self._last is not None and self._last.turn == turn
-        return not is_over or self._calls.are_pending
 
     def on_close(self, close: Close) -> None:
         self._close(close)
@@ -422,64 +442,64 @@ class RealtimeConversation:
 
     # Turns.
 
+    def _note_turn(self) -> None:
+        number, turn = self._turn_number, self.session.state.turn
+        if turn is not None:
+            self._turn_ids[number] = turn.id
+            self._turn_ids.pop(number - MAX_TURNS, None)
+        active = self._responses.active
+        if active is not None and not active.turn:
+            active.turn = number
+
     def _on_turn(self, begun: fx.BeginTurn) -> None:
         self._stop_timer("held")
         self._calls.begin_turn()
-        self._was_interrupted = self._is_cancelling = False
+        self._responses.begin_turn()
+        item, self._answered = self._answered, None
         if not begun.spoken:
+            if item is not None:
+                item.turn = self._turn_number
             return
-        item, self._fed = self._fed, None
-        if item is None and self._response is not None:
-            # The user spoke before anything of the answer was heard.
-            self._start_speech()
-            self._finish(Status.CANCELLED, reason=TURN_DETECTED)
         if item is None:
             self._start_speech()
+            # An answer of which nothing was heard yet is given up.
+            self._responses.cancel(TURN_DETECTED)
             item = self._speech.commit(begun.continues)
-            if self._pending.has_any:
-                self.session.run(self._bring_all)
+            if self._pending.are_any:
+                self.session.run(lambda: self._bring(self._pending.take_messages()))
         self._speech.assign(item, begun.turn, self._turn_number)
-        if self._response is not None:
-            self._response.turn = item.turn
+        if self._responses.active is not None:
+            self._responses.active.turn = item.turn
         elif self._settings.creates_responses:
-            self._begin_response(self._settings).turn = item.turn
+            self._responses.begin(self._settings, turn=item.turn)
 
-    def _bring_all(self) -> None:
-        self.session.bring(self._pending.take_all())
-
-    def _start_speech(self) -> None:
+    def _start_speech(self, turn: str | None = None) -> None:
         if self._settings.turn_detection is not None:
-            self._speech.start()
+            self._speech.start(turn)
 
     def _on_rest(self, state: s.State) -> None:
-        interrupted, self._was_interrupted = self._was_interrupted, False
-        cancelled, self._is_cancelling = self._is_cancelling, False
-        response = self._response
-        if interrupted and not cancelled and self._failure is None and state is not s.State.IDLE:
+        if self._responses.is_interrupted_by_user and state is not s.State.IDLE:
+            # Clients stop playing at this, so it comes before the end of the response.
             self._start_speech()
-        if response is not None and response.turn:
-            if self._failure is not None:
-                self._finish_failed()
-            elif interrupted:
-                self._finish(Status.CANCELLED, reason=CLIENT_CANCELLED if cancelled else TURN_DETECTED)
-            else:
-                self._finish(Status.COMPLETED)
+        if self._responses.rest():
+            self._restore_application()
         if state is s.State.LISTENING:
             actions, self._when_listening = self._when_listening, []
             for action in actions:
                 self.session.run(action)
             # After the microphone is open.
             self.session.run(self._give_held)
+        elif state is s.State.IDLE and self._when_listening:
+            self.session.run(self.session.listen)
 
     def _on_complete(self, turn: int) -> None:
         """The whole answer has been sent. The client plays the rest of it."""
-        if self._response is None:
+        active = self._responses.active
+        if active is None:
             return
-        spoken_s = self._response.audio_ms / 1000
-        if self._failure is not None:
-            self._finish_failed()
-        else:
-            self._finish(Status.COMPLETED)
+        spoken_s = active.audio_ms / 1000
+        self._responses.complete()
+        self._restore_application()
         # Speech that nothing has come of was a noise.
         self._speech.stop()
         left_s = self._speaking_since_s + spoken_s - asyncio.get_running_loop().time()
@@ -491,54 +511,33 @@ class RealtimeConversation:
             self.session.assume_played()
 
     def _on_error(self, why: str, code: str) -> None:
-        if self._response is not None:
-            self._failure = {"type": "server_error", "code": code, "message": why}
-        else:
+        active = self._responses.active
+        if active is None:
             self._emit("error", error=shown_error("server_error", code, why))
-
-    # The response under way.
-
-    def _begin_response(self, settings: RealtimeSettings, metadata: Any = None) -> ResponseWriter:
-        self._failure = None
-        self._response = ResponseWriter(
-            emit=self._emit,
-            items=self._items,
-            settings=settings,
-            conversation_id=f"conv_{self.session.conversation_id}",
-            metadata=metadata,
-        )
-        if self._calls.are_pending and self._last is not None:
-            # It goes on with the turn of the calls.
-            last = self._last
-            self._response.turn = last.turn
-            self._response.before_ms, self._response.before_text = last.before_ms, last.before_text
-        self._response.start()
-        return self._response
+            return
+        self._responses.failure = {"type": "server_error", "code": code, "message": why}
+        if not active.turn:
+            # The session has refused to begin a turn.
+            self._when_listening.clear()
+            self._responses.complete()
 
     def _writer(self) -> ResponseWriter:
         """The response under way. The session may begin one by itself: a greeting, or the outcome of a call."""
-        if self._response is not None:
-            return self._response
-        response = self._begin_response(self._settings)
-        response.is_unasked, response.turn = True, self._turn_number
+        if self._responses.active is not None:
+            return self._responses.active
+        response = self._responses.begin(self._settings, turn=self._turn_number)
+        response.is_unasked = True
         return response
 
-    def _finish(self, status: Status, *, reason: str | None = None, error: dict[str, Any] | None = None) -> None:
-        response, self._response = self._response, None
-        assert response is not None
-        self._last, self._failure = response, None
-        response.finish(status, reason=reason, error=error)
-        if not self._calls.are_pending and self._application(self._settings) != self.session.application:
-            # The instructions of this response do not hold for the next.
-            self.session.configure(self._application(self._settings))
+    def _restore_application(self) -> None:
+        """The instructions of one response do not hold for the next."""
+        application = self._application(self._settings)
+        if application != self.session.application:
+            self.session.configure(application)
 
     def _end_with_calls(self) -> None:
         """The client has got all calls of the model's message: the response is over."""
-        if self._response is not None:
-            self._finish(Status.COMPLETED)
-
-    def _finish_failed(self) -> None:
-        self._finish(Status.FAILED, error=self._failure)
+        self._responses.complete()
 
     def _shown_session(self) -> dict[str, Any]:
         return self._settings.shown(id=self._id, expires_at=self._expires_at)

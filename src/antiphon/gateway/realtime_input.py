@@ -1,16 +1,11 @@
-"""What a Realtime client has put into a conversation and the session has not been given yet: audio and items."""
+"""The input audio buffer of a Realtime client."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import msgspec
-
-from antiphon.gateway.realtime_events import FunctionCallItem, MessageItem, RealtimeError
-from antiphon.gateway.realtime_items import Item, make_item, new_id
-from antiphon.gateway.realtime_settings import Codec
+from antiphon.gateway.realtime_events import RealtimeError
 from antiphon.gateway.session import audio_s
 from antiphon.sound_format import SAMPLE_BYTES
-from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 
 MIN_COMMIT_MS: Final = 100
 MAX_BUFFER_S: Final = 300.0
@@ -21,8 +16,8 @@ interrupted."""
 PADDING_MS: Final = 400
 """The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
 FEED_MS: Final = 100
-ONSET_MS: Final = 500
-"""How long speech lasts before it is noticed, at most."""
+ONSET_MS: Final = 300
+"""How long speech usually lasts before it is noticed."""
 
 
 class InputAudio:
@@ -65,6 +60,11 @@ class InputAudio:
         self._since_clear_s += length_s
         self.now_ms = int(self._heard_s * 1000)
 
+    @property
+    def kept_s(self) -> float:
+        """How much audio waits to be committed."""
+        return audio_s(self._kept, self._hz) if self._kept else 0.0
+
     def check_length(self) -> None:
         if self._since_clear_s * 1000 < MIN_COMMIT_MS:
             raise RealtimeError(
@@ -95,13 +95,6 @@ class InputAudio:
         held, self._held, self._held_s = self._held, [], 0.0
         return held
 
-    def padded(self, pcm: bytes, hz: int) -> Iterator[bytes]:
-        """Yields a committed turn in short pieces, between silences."""
-        silence = b"\0" * (SAMPLE_BYTES * hz * PADDING_MS // 1000)
-        whole = silence + pcm + silence
-        step = SAMPLE_BYTES * hz * FEED_MS // 1000
-        yield from (whole[at : at + step] for at in range(0, len(whole), step))
-
     @property
     def is_speech(self) -> bool:
         return self._speech_item is not None
@@ -120,87 +113,9 @@ class InputAudio:
         return id
 
 
-class PendingInput:
-    """Items that wait for the next response, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._entries: list[tuple[Item, Message | None, bytes, int]] = []
-        """Each item with its message, or with its audio and the rate of that."""
-        self._calls: dict[str, str] = {}
-        """The names of earlier calls that the client has told of, by their ids."""
-
-    @property
-    def has_any(self) -> bool:
-        return bool(self._entries)
-
-    @property
-    def has_history(self) -> bool:
-        """Whether there is anything besides the user's newest messages."""
-        return any(not isinstance(message, UserMessage) and not pcm for _, message, pcm, _ in self._entries)
-
-    def add_message(self, given: MessageItem, item: Item, codec: Codec) -> None:
-        if given.audio and given.role == "user":
-            self.add_audio(item, codec.decode(given.audio), codec.hz)
-            return
-        made = UserMessage if given.role == "user" else AssistantMessage
-        self._entries.append((item, made(given.text), b"", 0))
-
-    def add_audio(self, item: Item, pcm: bytes, hz: int) -> None:
-        self._entries.append((item, None, pcm, hz))
-
-    def add_call(self, given: FunctionCallItem) -> Item:
-        """Adds an earlier call, whose output the client is about to add, too."""
-        call_id = given.call_id or new_id("call")
-        try:
-            args = msgspec.json.decode(given.arguments or "{}")
-        except (msgspec.DecodeError, RecursionError):
-            raise RealtimeError("The arguments are not JSON.", "invalid_value", param="item.arguments") from None
-        item = make_item("function_call", id=given.id, name=given.name, call_id=call_id, arguments=given.arguments)
-        self._calls[call_id] = given.name
-        self._entries.append((item, AssistantMessage("", (CallMade(call_id, given.name, args),)), b"", 0))
-        return item
-
-    def add_output(self, call_id: str, output: Any) -> bool:
-        """Adds the result of an earlier call. False if the client has not told of such a call."""
-        name = self._calls.pop(call_id, None)
-        if name is None:
-            return False
-        self._entries.append((make_item("function_call_output"), ToolMessage(call_id, name, output), b"", 0))
-        return True
-
-    def remove(self, item_id: str) -> bool:
-        """False if the item does not wait."""
-        count = len(self._entries)
-        self._entries = [entry for entry in self._entries if entry[0].id != item_id]
-        return len(self._entries) < count
-
-    def take(self) -> tuple[Sequence[Message], tuple[Item | None, bytes, int, str]]:
-        """Takes everything: the history, and the turn that is to be answered, which is the newest of the user's."""
-        entries, self._entries = self._entries, []
-        spoken = [entry for entry in entries if entry[2]]
-        if spoken:
-            item, _, _, hz = spoken[-1]
-            pcm = b"".join(pcm for _, _, pcm, of in spoken if of == hz)
-            return _messages(entries), (item, pcm, hz, "")
-        if entries and isinstance(entries[-1][1], UserMessage):
-            return _messages(entries[:-1]), (None, b"", 0, entries[-1][1].text)
-        return _messages(entries), (None, b"", 0, "")
-
-    def take_history(self) -> Sequence[Message]:
-        """Takes everything but the user's newest messages."""
-        last = max(place for place, (_, message, pcm, _) in enumerate(self._entries) if not _is_turn(message, pcm))
-        taken, self._entries = self._entries[: last + 1], self._entries[last + 1 :]
-        return _messages(taken)
-
-    def take_all(self) -> Sequence[Message]:
-        """Takes everything as history."""
-        taken, self._entries = self._entries, []
-        return _messages(taken)
-
-
-def _is_turn(message: Message | None, pcm: bytes) -> bool:
-    return isinstance(message, UserMessage) or bool(pcm)
-
-
-def _messages(entries: Sequence[tuple[Item, Message | None, bytes, int]]) -> list[Message]:
-    return [message for _, message, _, _ in entries if message is not None]
+def padded(pcm: bytes, hz: int) -> Iterator[bytes]:
+    """Yields a committed turn in short pieces, between silences."""
+    silence = b"\0" * (SAMPLE_BYTES * hz * PADDING_MS // 1000)
+    whole = silence + pcm + silence
+    step = SAMPLE_BYTES * hz * FEED_MS // 1000
+    yield from (whole[at : at + step] for at in range(0, len(whole), step))

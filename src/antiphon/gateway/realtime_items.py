@@ -17,7 +17,9 @@ from antiphon.session.state import Piece, heard_of
 from antiphon.sound_format import SAMPLE_BYTES
 
 MAX_ITEMS: Final = 2_000
-"""How many items a client can refer to. Older ones are only in the conversation's history."""
+MAX_ITEM_CHARS: Final = 4 << 20
+"""How many items a client can refer to, and how long they may be together. Older ones are only in the conversation's
+history."""
 DELTA_MS: Final = 200
 """The longest piece of audio in one event. Some clients refuse messages of more than a mebibyte."""
 ROOT: Final = "root"
@@ -37,6 +39,8 @@ class Item:
     shown: dict[str, Any]
     turn: int = 0
     """The number of the session's turn that it belongs to; 0 if it belongs to none."""
+    turn_id: str = ""
+    """The id under which an earlier message was brought into the conversation."""
     audio_ms: float = 0.0
     before_ms: float = 0.0
     """How much audio the turn's answer has in earlier items."""
@@ -63,6 +67,8 @@ class Items:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._items: dict[str, Item] = {}
+        self._chars: dict[str, int] = {}
+        """How long each item was when it was added."""
 
     def find(self, id: str) -> Item:
         """Raises `RealtimeError`."""
@@ -91,8 +97,9 @@ class Items:
         else:
             previous = None if after == ROOT else after
             self._insert(item, after)
-        if len(self._items) > MAX_ITEMS:
-            del self._items[next(iter(self._items))]
+        self._chars[item.id] = len(str(item.shown))
+        while len(self._items) > MAX_ITEMS or (sum(self._chars.values()) > MAX_ITEM_CHARS and len(self._items) > 1):
+            self._forget(next(iter(self._items)))
         self._emit("conversation.item.added", previous_item_id=previous, item=item.shown)
         if is_done:
             self._emit("conversation.item.done", previous_item_id=previous, item=item.shown)
@@ -104,8 +111,11 @@ class Items:
     def remove(self, id: str) -> None:
         """Raises `RealtimeError`."""
         self.find(id)
-        del self._items[id]
+        self._forget(id)
         self._emit("conversation.item.deleted", item_id=id)
+
+    def _forget(self, id: str) -> None:
+        del self._items[id], self._chars[id]
 
     def _insert(self, item: Item, after: str) -> None:
         others, self._items = self._items, {}
@@ -157,13 +167,10 @@ class ResponseWriter:
     id: str = field(default_factory=lambda: new_id("resp"))
     output: list[dict[str, Any]] = field(default_factory=list)
     usage: Usage | None = None
+    audio_ms: float = 0.0
+    """How much audio it has so far."""
     _message: Item | None = None
     """The message that is being said."""
-
-    @property
-    def audio_ms(self) -> float:
-        """How much audio the answer to its turn has so far, with that of earlier responses."""
-        return self.before_ms + (0.0 if self._message is None else self._message.audio_ms)
 
     @property
     def is_spoken(self) -> bool:
@@ -192,7 +199,9 @@ class ResponseWriter:
         step = codec.hz * DELTA_MS // 1000 * SAMPLE_BYTES
         for at in range(0, len(pcm), step):
             piece = pcm[at : at + step]
-            message.audio_ms += len(piece) * 1000 / (SAMPLE_BYTES * codec.hz)
+            length_ms = len(piece) * 1000 / (SAMPLE_BYTES * codec.hz)
+            message.audio_ms += length_ms
+            self.audio_ms += length_ms
             delta = binascii.b2a_base64(codec.encode(piece), newline=False).decode("ascii")
             self._emit_part("response.output_audio.delta", message, delta=delta)
 

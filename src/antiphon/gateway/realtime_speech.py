@@ -18,17 +18,24 @@ class UserSpeech:
         self._emit = emit
         self._items = items
         self._input = input
+        self._turn: str | None = None
+        """The turn in which the user speaks, if the model has told it."""
         self._spoken: dict[str, Item] = {}
         """The items of the newest turns, by the ids of these."""
 
-    def start(self) -> None:
-        """The user speaks. Once this is told, it is not told again before the speech has ended."""
+    def start(self, turn: str | None = None) -> None:
+        """The user speaks, in this turn if that is known. This is told once a turn; if nothing has come of speech in an
+        earlier turn, it was a noise."""
+        if turn is not None and self._turn not in (None, turn):
+            self.stop()
+        self._turn = turn or self._turn
         if not self._input.is_speech:
             id = self._input.start_speech(new_id("item"))
             self._emit("input_audio_buffer.speech_started", audio_start_ms=self._input.speech_ms, item_id=id)
 
     def stop(self) -> str | None:
         """The user does not speak any more. Returns the id for the item, if there was speech."""
+        self._turn = None
         if not self._input.is_speech:
             return None
         id = self._input.stop_speech()

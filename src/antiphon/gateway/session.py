@@ -1,37 +1,41 @@
 """One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
 from antiphon.audio.resample import Resampler
 from antiphon.gateway.deps import GatewayDeps
-from antiphon.models.live import Usage
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.closing import Close
+from antiphon.protocol.closing import INTERNAL, Close
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
 from antiphon.session import client_application
-from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.hub import ActiveSession
+from antiphon.session.runner import Observed
 from antiphon.session.state import Phase, SessionState
 from antiphon.session.tool_runner import charge_to
 from antiphon.sound_format import SAMPLE_BYTES
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import Message
+
+log = get_logger(__name__)
 
 OUTPUT_HZ: Final = 24_000
 """The rate at which both OpenAI and Gemini send speech."""
 
 
 class Listener(Protocol):
-    """What a session tells the endpoint. No method waits, and none raises."""
+    """What a session tells the endpoint. No method waits."""
 
     def on_message(self, message: s.ServerMessage) -> None: ...
 
@@ -39,9 +43,9 @@ class Listener(Protocol):
         """Speech: PCM16, mono, at the session's output rate."""
         ...
 
-    def on_effect(self, effect: fx.Effect | Usage) -> None:
-        """Something is about to be done, or an answer has cost this much. Messages do not tell of everything, such as
-        who began a turn."""
+    def on_effect(self, effect: Observed) -> None:
+        """Something is about to be done, or the model has told something that changes nothing. Messages do not tell of
+        everything, such as who began a turn."""
         ...
 
     def on_close(self, close: Close) -> None:
@@ -50,7 +54,10 @@ class Listener(Protocol):
 
 
 class _Link:
-    """Decodes what the session sends, and brings its speech to the rate of the other protocol."""
+    """Decodes what the session sends, and brings its speech to the rate of the other protocol.
+
+    A fault of the endpoint closes its socket. It must not fail the session, which stores what was said.
+    """
 
     def __init__(self, listener: Listener) -> None:
         self.output_hz = OUTPUT_HZ
@@ -59,6 +66,22 @@ class _Link:
         self._resampler: Resampler | None = None
 
     def send(self, frame: str | bytes, *, is_replay: bool = False) -> None:
+        with self._guarded():
+            self._send(frame)
+
+    def observe(self, effect: Observed) -> None:
+        with self._guarded():
+            self._listener.on_effect(effect)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            log.exception("gateway_endpoint_failed")
+            self._listener.on_close(INTERNAL)
+
+    def _send(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
             speech = codec.decode_audio(frame)
             if speech.turn != self._turn or self._resampler is None:
@@ -133,7 +156,7 @@ class GatewaySession:
         account = Account(session=active.id, user=caller.user, address=address)
         runner = active.runner
         runner.charge(charge_to(deps.quota, account, deps.clock))
-        runner.observe = listener.on_effect
+        runner.observe = link.observe
         session = cls(deps, active, link, account)
         try:
             if opening.history:
@@ -196,9 +219,13 @@ class GatewaySession:
         """Changes instructions and the client's tools, if they are given. Raises `ClientToolError`."""
         client_application.configure(self._active.runner, application, tools)
 
-    def bring(self, messages: Sequence[Message]) -> None:
-        """Adds earlier messages to the conversation."""
-        client_application.bring(self._active.runner, messages)
+    def bring(self, messages: Sequence[Message]) -> Sequence[str]:
+        """Adds earlier messages to the conversation, each as a turn. Returns the ids of these turns."""
+        return client_application.bring(self._active.runner, messages)
+
+    def forget(self, turn: str, *, of_user: bool) -> None:
+        """Removes the user's words in a turn, or the answer to it, from the conversation."""
+        self._active.runner.post(partial(client_application.forget, self._active.runner, turn, of_user=of_user))
 
     def say(self, text: str) -> None:
         """Sends what the user typed, at most `MAX_TEXT` characters. An answer that is complete is not cut by it."""
@@ -248,9 +275,23 @@ class GatewaySession:
         if resampled:
             self._active.runner.hear(resampled, playing=playing)
 
+    def hear_turn(self, pieces: Iterable[bytes], hz: int) -> None:
+        """Takes a whole turn of the user, which ends with the audio. The session must be listening."""
+
+        async def work() -> None:
+            for piece in pieces:
+                self.hear(piece, hz)
+                # Minutes of audio must not block the loop.
+                await asyncio.sleep(0)
+            self._active.runner.post(c.StopListening())
+
+        self._active.runner.post(work)
+
     def close(self, *, for_good: bool) -> None:
         """The client has left. Unless it left for good, its session waits for it to resume."""
         self._active.runner.observe = lambda effect: None
+        if for_good:
+            self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 

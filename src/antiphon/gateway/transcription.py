@@ -73,7 +73,7 @@ class TranscriptionApi:
         """Raises `ApiError`."""
         recognizer = self.recognizer
         assert recognizer is not None
-        pcm = await asyncio.to_thread(_decode, upload.file)
+        pcm = await asyncio.to_thread(decode_file, upload.file)
         charge, segments, at_s = AudioCharge(self.quota, account, self.clock), list[Segment](), 0.0
         for piece in await asyncio.to_thread(_cut, pcm):
             seconds = len(piece) / SAMPLE_BYTES / MICROPHONE_HZ
@@ -108,7 +108,7 @@ async def _read_form(form: FormData) -> Upload:
     )
 
 
-def _decode(file: bytes) -> bytes:
+def decode_file(file: bytes) -> bytes:
     """Returns the recording as 16 kHz PCM. Raises `ApiError`."""
     from antiphon.audio import AudioError
     from antiphon.audio.resample import resample

@@ -114,6 +114,8 @@ class TextProfile:
 
     name: str
     needs_network: bool
+    tools_per_turn: int = 0
+    """How many tools it is given for a request; 0 means all of them."""
 
 
 class TextModel(Protocol):

@@ -33,8 +33,16 @@ class Timings(Struct, frozen=True):
     """From the decision to the text; 0 if the text was there by then."""
 
 
+class SpeechStarted(Struct, frozen=True):
+    """The user has begun to speak. Only models that can tell send it, and nothing may come of it: it may be a noise."""
+
+    turn: str
+    """The id that the turn will have, unless the session ends the audio itself."""
+
+
 class TurnStarted(Struct, frozen=True):
-    """The user has finished a turn, or the model has begun to answer one. Only interim transcripts may precede it."""
+    """The user has finished a turn, or the model has begun to answer one. Only `SpeechStarted` and interim transcripts
+    may precede it."""
 
     turn: str
     continues: str | None = None
@@ -180,7 +188,8 @@ class Closed(Struct, frozen=True):
 
 
 LiveEvent = (
-    TurnStarted
+    SpeechStarted
+    | TurnStarted
     | InputTranscript
     | OutputText
     | OutputAudio
@@ -218,6 +227,8 @@ class LiveProfile:
     """The names of its own voices, the default one first. A cascade has those of its speech engine instead."""
     max_session_s: float | None = None
     """How long the provider lets a connection last; None if there is no such limit, or none is known."""
+    tools_per_turn: int = 0
+    """How many tools it is given for a request; 0 means all of them. Then the prompt has only the names of the rest."""
 
     @property
     def speaks(self) -> bool:

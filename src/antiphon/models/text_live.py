@@ -41,7 +41,12 @@ def profile_of(model: TextModel) -> LiveProfile:
     """Returns the profile of a text model as a live model."""
     profile = model.profile
     return LiveProfile(
-        name=profile.name, hears=False, output_hz=0, needs_network=profile.needs_network, tool_schemas="openai_chat"
+        name=profile.name,
+        hears=False,
+        output_hz=0,
+        needs_network=profile.needs_network,
+        tool_schemas="openai_chat",
+        tools_per_turn=profile.tools_per_turn,
     )
 
 

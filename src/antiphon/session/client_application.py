@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from antiphon.protocol import client_messages as c
 from antiphon.session import events as e
+from antiphon.session.state import BUSY
 from antiphon.tools.tool import Tool
 from antiphon.transcript import Message, UserMessage
 
@@ -40,17 +42,28 @@ def configure(runner: "Runner", application: ClientApplication, tools: Sequence[
         runner.post(runner.follow_up)
 
 
-def bring(runner: "Runner", messages: Sequence[Message]) -> None:
-    """Adds what was said elsewhere to the conversation. It is stored with the next turn."""
-    for message in messages:
-        runner.writer.bring(message)
+def bring(runner: "Runner", messages: Sequence[Message]) -> Sequence[str]:
+    """Adds what was said elsewhere to the conversation, each message as a turn. Returns the ids of these turns. They
+    are stored with the next turn."""
+    turns = [runner.writer.bring(message) for message in messages]
     # A model that keeps its own context is given the conversation anew.
     runner.is_behind = True
     runner.post(runner.follow_up)
+    return turns
+
+
+async def forget(runner: "Runner", turn: str, *, of_user: bool) -> None:
+    """Removes the user's words in a turn, or the answer to it, from the conversation."""
+    if await runner.writer.forget(turn, of_user=of_user):
+        runner.is_behind = True
+        await runner.follow_up()
 
 
 async def respond(runner: "Runner") -> None:
-    """Has the model answer the conversation as it is, in a turn of its own."""
+    """Has the model answer the conversation as it is, in a turn of its own, as soon as no other is under way."""
+    runner.is_answer_wanted = runner.state.phase in BUSY
+    if runner.is_answer_wanted:
+        return
     last = runner.writer.transcript.messages[-1:]
     words = last[0].text if last and isinstance(last[0], UserMessage) else ""
     await runner.outcomes.respond(await runner.voice.begin_turn(), words, ())
@@ -59,6 +72,13 @@ async def respond(runner: "Runner") -> None:
 async def assume_played(runner: "Runner") -> None:
     """The answer counts as played, since the client does not report playback."""
     await runner.step(e.PlaybackAssumed())
+
+
+async def leave(runner: "Runner") -> None:
+    """The client leaves for good. A complete answer counts as played; of another one, what was said is stored."""
+    await assume_played(runner)
+    if runner.state.phase in BUSY:
+        await runner.step(c.Interrupt())
 
 
 async def cut_answer(runner: "Runner", number: int, heard: str) -> None:

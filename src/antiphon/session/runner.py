@@ -14,6 +14,7 @@ from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
+from antiphon.session import client_application
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.calls import CallLog
@@ -53,6 +54,9 @@ ASKING: Final = (*STARTING, c.TextMessage, c.Confirm)
 
 log = get_logger(__name__)
 
+Observed = fx.Effect | live.Usage | live.SpeechStarted
+"""What an observer sees: effects, and events of the model that change nothing."""
+
 MailboxItem = e.Tick | FromModel | c.ClientMessage | e.Work
 
 
@@ -82,11 +86,12 @@ class Runner:
         self.is_behind = False
         """Whether the conversation has got turns, of other sessions, that the model has not been told."""
         self.application = ClientApplication()
+        self.is_answer_wanted = False
+        """Whether the client has asked for an answer to the conversation as it is, and a turn is under way."""
         self.has_new_context = False
         """Whether the model was connected with another prompt or with other tools."""
-        self.observe: Callable[[fx.Effect | live.Usage], None] = lambda seen: None
-        """Called with each effect before it is carried out, and with what an answer cost, for a client of another
-        protocol."""
+        self.observe: Callable[[Observed], None] = lambda seen: None
+        """Called with each effect before it is carried out, for a client of another protocol."""
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -266,7 +271,7 @@ class Runner:
                 await self.voice.end("blocked")
             case live.InputTranscript(is_final=False) if not self.preferences.captions:
                 pass
-            case live.Usage():
+            case live.Usage() | live.SpeechStarted():
                 self.observe(event)
             case _:
                 await self.step(event)
@@ -410,6 +415,7 @@ class Runner:
             if self.application.holds_answers:
                 # The turn is over for now. What the user says next is another one.
                 connection.interrupt(turn, "")
+                await self.step(live.TurnComplete(turn))
             else:
                 await self.outcomes.respond(turn, text, ())
         else:
@@ -431,7 +437,7 @@ class Runner:
         prompt = self.composer.compose(
             mode,
             tools_version=snapshot.version,
-            summaries=snapshot.summaries(),
+            summaries=snapshot.names() if profile.tools_per_turn else snapshot.summaries(),
             client_instructions=self.application.instructions,
             notes=self._client.notes or (),
         )
@@ -519,6 +525,8 @@ class Runner:
         await self.outcomes.tell()
         if self.state.phase in RESTING:
             await self.step(e.QueueReady())
+        if self.is_answer_wanted:
+            await client_application.respond(self)
 
     async def hang_up(self) -> None:
         """The call is over without a word: nobody is there any more."""

@@ -51,6 +51,8 @@ class TranscriptWriter:
         """Whether another session has stored messages in this conversation that are not in the transcript."""
         self._has_moved = False
         """Whether the conversation was deleted elsewhere, and another has taken its place."""
+        self._brought = 0
+        """How many messages were brought from elsewhere."""
 
     @property
     def conversation_id(self) -> str:
@@ -116,9 +118,25 @@ class TranscriptWriter:
         if spoken and self.transcript.user_entry(turn) is None:
             self.transcript.set_user(turn, "", spoken=True, at_ms=self._clock.now_ms())
 
-    def bring(self, message: Message) -> None:
-        """Adds what was said elsewhere before the next turn, with which it is stored."""
-        self.transcript.add(Entry(f"b{len(self.transcript.entries)}", message, at_ms=self._clock.now_ms()))
+    def bring(self, message: Message) -> str:
+        """Adds what was said elsewhere before the next turn, with which it is stored. Returns the id of its turn."""
+        self._brought += 1
+        entry = Entry(f"b{self._brought}", message, at_ms=self._clock.now_ms())
+        return self.transcript.add(entry).turn
+
+    async def forget(self, turn: str, *, of_user: bool) -> bool:
+        """Removes the user's words in a turn, or the words of the answer to it. False if there are none."""
+        entry = self.transcript.user_entry(turn) if of_user else self.transcript.answer_entry(turn)
+        if entry is None or is_blank(entry.message):
+            return False
+        if not entry.seq:
+            self.transcript.entries.remove(entry)
+            return True
+        # It leaves a blank: numbers of messages are not used again.
+        before, entry.message = entry.message, UserMessage("") if of_user else AssistantMessage("")
+        async with self._undoing(entry, before):
+            await self._amend(entry, ())
+        return True
 
     async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:
         """Stores the user's words and the messages about them. Returns whether the transcript has got turns of other

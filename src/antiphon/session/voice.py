@@ -98,7 +98,8 @@ class Voice:
             await self._step(c.TextMessage(wanted.pending_request))
         elif wanted.greeting:
             await self.say(wanted.greeting)
-        self._microphone.open()
+        # Through the mailbox: if an effect has led here, the session listens only after the other effects.
+        self._post(self._open_microphone)
 
     async def say(self, text: str) -> None:
         """The session says something by itself."""
@@ -154,6 +155,10 @@ class Voice:
 
     def refuse(self, why: str) -> None:
         self._outbox.send(Notice(NoticeKind.WARNING, why, UNAVAILABLE))
+
+    async def _open_microphone(self) -> None:
+        if not self.is_starting:
+            self._microphone.open()
 
     async def _reopen(self) -> None:
         self._reopening = None

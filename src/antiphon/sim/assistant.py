@@ -9,7 +9,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextProfile
@@ -24,6 +24,17 @@ PROFILE: Final = TextProfile(name="simulated", needs_network=False)
 MAX_COMPILED: Final = 16
 """How many sets of tools are kept compiled. Clients of one test usually declare the same tools."""
 MAX_CALLS: Final = 4
+
+WORDS: Final[Mapping[str, str]] = {
+    "calculate": "The result is {result}.",
+    "calculate_date": "It's {weekday}, {date}.",
+    "get_current_date": "It's {weekday}, {date}.",
+    "get_current_time": "It's {time} in {place}.",
+    "get_day_of_week": "{date} is a {weekday}.",
+    "get_uptime": "It has been up for {uptime}.",
+    "tell_joke": "{joke}",
+}
+"""How results of the built-in tools are put into words. Over a provider's wire, only their data comes back."""
 
 _CALL: Final = re.compile(
     r"(?:please )?(?:call|use|run) (?:the )?(?:tool )?(?P<name>[\w .:-]+?)(?: with (?P<words>.+?))?[.!?]?\s*",
@@ -66,7 +77,7 @@ class ToolAssistant:
             yield MessageComplete(StopReason.CALLS)
             return
         assistant = await self._assistant(frozenset(name for name in declared if name in self._known))
-        async for event in assistant.reply(prompt):
+        async for event in assistant.reply(replace(prompt, messages=[_with_words(each) for each in prompt.messages])):
             if isinstance(event, CallRequested):
                 name, args = event.call.name, event.call.args
                 event = CallRequested(ToolCall(None, name, fit_arguments(args, declared[name])))
@@ -82,6 +93,19 @@ class ToolAssistant:
         while len(self._compiled) > MAX_COMPILED:
             self._compiled.popitem(last=False)
         return self._compiled[names]
+
+
+def _with_words(message: Message) -> Message:
+    """Returns the message with words for its result, if it is one of a built-in tool."""
+    if not isinstance(message, ToolMessage) or message.spoken is not None or not message.ok:
+        return message
+    words, data = WORDS.get(message.name), message.content
+    if words is None or not isinstance(data, dict):
+        return message
+    try:
+        return ToolMessage(message.call_id, message.name, data, words.format_map(data))
+    except KeyError:
+        return message  # the client's tool has the same name, but other results
 
 
 def find_calls(words: str, declared: Mapping[str, Mapping[str, Any]]) -> list[ToolCall]:

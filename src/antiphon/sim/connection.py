@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from antiphon.sim import actions
 from antiphon.sim.actions import Action, Alteration
+from antiphon.sim.alterations import Alterations, HalfText, Item, RawText
 from antiphon.sim.faults import FaultBook
 from antiphon.sim.message_log import MessageLog
 from antiphon.sim.script import Occasion
@@ -23,21 +24,6 @@ FOR_EVER: Final = float("inf")
 
 _BEFORE_HANDSHAKE: Final = (actions.Stall, actions.Silence, actions.Reset, actions.NoPongs, actions.SlowPongs)
 """The actions that a client's request sets off before the handshake; all others need an open socket."""
-
-
-class _Raw(str):
-    """Text that is sent as it is, since it is not a whole message."""
-
-    __slots__ = ()
-
-
-class _Half(str):
-    """Text of which only half is sent, before the connection is reset."""
-
-    __slots__ = ()
-
-
-_Item = Message | CloseWith | _Raw | _Half
 
 
 class Connection:
@@ -68,8 +54,8 @@ class Connection:
         self._is_closed = False
         self._is_silent = False
         self._stalled_until_s = 0.0
-        self._held: deque[_Item] = deque()
-        self._alterations: list[Alteration] = []
+        self._held: deque[Item] = deque()
+        self._alterations = Alterations(conversation)
         self._later: list[Outgoing] = []
         """The rest of a second response, which follows the next message."""
         self._client_messages = 0
@@ -128,7 +114,7 @@ class Connection:
     async def _perform(self, action: Action) -> None:
         match action:
             case Alteration():
-                self._alterations.append(action)
+                self._alterations.add(action)
             case actions.Close(code=code, reason=reason):
                 await self.transmit([CloseWith(code, reason)], even_if_held=True)
             case actions.Stall(seconds=seconds):
@@ -162,7 +148,7 @@ class Connection:
             case _:
                 await self.transmit(self._conversation.inject(action), even_if_held=isinstance(action, actions.Quota))
 
-    async def transmit(self, items: Sequence[_Item], *, even_if_held: bool = False) -> None:
+    async def transmit(self, items: Sequence[Item], *, even_if_held: bool = False) -> None:
         """Sends to the client, unless the connection is silent or stalled."""
         for item in items:
             if self._is_closed or self._ended.is_set():
@@ -175,20 +161,20 @@ class Connection:
             else:
                 await self._put_on_wire(item)
 
-    async def _put_on_wire(self, item: _Item) -> None:
+    async def _put_on_wire(self, item: Item) -> None:
         self._log.add(self.number, "server", message=_loggable(item))
         match item:
             case CloseWith(code=code):
                 self._is_closed = True
                 await self._write({"type": "websocket.close", "code": code, "reason": item.cut_reason})
-            case _Half():
+            case HalfText():
                 self._is_closed = True
-                await self._wire.send_half(item.encode())
+                await self._wire.send_half(item.encode(), is_binary=self._conversation.sends_binary)
                 await self._wire.reset()
-            case _Raw():
-                await self._write({"type": "websocket.send", "text": str(item)})
             case _:
-                await self._write({"type": "websocket.send", "text": json.dumps(item, ensure_ascii=False)})
+                text = str(item) if isinstance(item, RawText) else json.dumps(item, ensure_ascii=False)
+                frame = {"bytes": text.encode()} if self._conversation.sends_binary else {"text": text}
+                await self._write({"type": "websocket.send", **frame})
 
     async def _write(self, event: Any) -> None:
         try:
@@ -285,6 +271,15 @@ class Connection:
         self._log.add(self.number, "client", message=message)
         if self._is_silent or self._is_closed:
             return
+        try:
+            await self._judge(message)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            # Something in it has the wrong type. The endpoint refuses such messages itself.
+            self._log.add(self.number, "unreadable")
+            await self._to_endpoint.put(event)
+
+    async def _judge(self, message: Message) -> None:
+        """Performs the faults that a client's message sets off, and applies the provider's rules to it."""
         todo = self._faults.take(Occasion.CLIENT_MESSAGES, self.number, (self._client_messages,))
         todo += self._faults.take(Occasion.CLIENT_MESSAGE, self.number, self._conversation.client_types(message))
         if self._conversation.asks_to_resume(message):
@@ -293,9 +288,7 @@ class Connection:
         is_dropped = any(isinstance(each, actions.Drop) for each in todo)
         if rejected is None and not is_dropped:
             verdict = self._conversation.on_client(message)
-            await self.transmit(
-                verdict.replies, even_if_held=any(isinstance(each, CloseWith) for each in verdict.replies)
-            )
+            await self.transmit(verdict.replies)
             for each in verdict.forward:
                 await self._to_endpoint.put({"type": "websocket.receive", "text": json.dumps(each)})
         await self.perform([each for each in todo if not isinstance(each, actions.Drop)])
@@ -337,47 +330,10 @@ class Connection:
         if self._conversation.is_resumed and "setupComplete" in types:
             todo += self._faults.take(Occasion.RESUMED, self.number)
         await self.perform([each for each in todo if isinstance(each, Alteration)])
-        await self.transmit(self._altered(message))
+        await self.transmit(self._alterations.apply(message))
         later, self._later = self._later, []
         await self.transmit(later)
         await self.perform([each for each in todo if not isinstance(each, Alteration)])
-
-    def _altered(self, message: Message) -> list[_Item]:
-        items: list[_Item] = [message]
-        for alteration in list(self._alterations):
-            items, has_changed, is_finished = self._alter(alteration, items)
-            if has_changed and is_finished:
-                self._alterations.remove(alteration)
-        return items
-
-    def _alter(self, alteration: Alteration, items: list[_Item]) -> tuple[list[_Item], bool, bool]:
-        changed: list[_Item] = []
-        has_changed, is_finished = False, False
-        for item in items:
-            instead = None if is_finished or not isinstance(item, dict) else self._instead(alteration, item)
-            if instead is None:
-                changed.append(item)
-                continue
-            has_changed = True
-            changed += instead
-            assert isinstance(item, dict)
-            is_finished = _changes_one(alteration) or self._conversation.is_finished(alteration, item)
-        return changed, has_changed, is_finished
-
-    def _instead(self, alteration: Alteration, message: Message) -> Sequence[_Item] | None:
-        text = json.dumps(message, ensure_ascii=False)
-        match alteration:
-            case actions.Drop():
-                return ()
-            case actions.Malformed():
-                return (_Raw(text[: len(text) // 2]),)
-            case actions.HalfFrame():
-                return (_Half(text),)
-        return self._conversation.alter(alteration, message)
-
-
-def _changes_one(alteration: Alteration) -> bool:
-    return isinstance(alteration, actions.Drop | actions.Malformed | actions.HalfFrame)
 
 
 def _parse(event: Any) -> Message | None:
@@ -389,7 +345,7 @@ def _parse(event: Any) -> Message | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _loggable(item: _Item) -> Any:
+def _loggable(item: Item) -> Any:
     if isinstance(item, CloseWith):
         return {"close": item.code, "reason": item.cut_reason}
     return str(item) if isinstance(item, str) else item

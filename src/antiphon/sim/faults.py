@@ -54,7 +54,9 @@ class FaultBook:
         return self._armed.pop(fault_id, None) is not None
 
     def clear(self) -> None:
+        """Removes all faults, and ends the chaos."""
         self._armed.clear()
+        self.chaos = None
 
     def armed(self) -> list[ArmedFault]:
         return list(self._armed.values())

@@ -127,6 +127,8 @@ class Stream:
             return
         if event["type"] == "http.response.start":
             self._is_stream = NDJSON in dict(event["headers"]).get(b"content-type", b"")
+        elif not self._is_stream:
+            self._log.add(self.number, "server", message=_parse(bytes(event.get("body") or b"")))
         if event["type"] == "http.response.start" or not self._is_stream:
             await self._send(event)
             return

@@ -23,7 +23,7 @@ class Wire(Protocol):
         """Answers pings only after this time; None is never."""
         ...
 
-    async def send_half(self, data: bytes) -> None:
+    async def send_half(self, data: bytes, *, is_binary: bool = False) -> None:
         """Sends the first half of a message."""
         ...
 
@@ -73,7 +73,7 @@ class SimHttp(H11Protocol):
     def delay_pongs(self, seconds: float | None) -> None:
         raise RuntimeError("HTTP has no pings")
 
-    async def send_half(self, data: bytes) -> None:
+    async def send_half(self, data: bytes, *, is_binary: bool = False) -> None:
         """Sends half of the data in a chunk that says that it has all of it."""
         self.transport.write(b"%x\r\n" % len(data) + data[: len(data) // 2])
 
@@ -96,6 +96,12 @@ class SimWebSocket(WebSocketsSansIOProtocol):
         self._wires.remove(self.client, self)
         super().connection_lost(exc)
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            # uvicorn would log that the handshake was not completed, although it was refused.
+            self.handshake_complete = True
+
     def handle_ping(self) -> None:
         pong = b"".join(self.conn.data_to_send())
         if self._pong_delay_s is None:
@@ -112,8 +118,8 @@ class SimWebSocket(WebSocketsSansIOProtocol):
     def delay_pongs(self, seconds: float | None) -> None:
         self._pong_delay_s = seconds
 
-    async def send_half(self, data: bytes) -> None:
-        frame = Frame(Opcode.TEXT, data).serialize(mask=False)
+    async def send_half(self, data: bytes, *, is_binary: bool = False) -> None:
+        frame = Frame(Opcode.BINARY if is_binary else Opcode.TEXT, data).serialize(mask=False)
         self.transport.write(frame[: len(frame) // 2])
 
     async def reset(self) -> None:

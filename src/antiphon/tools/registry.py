@@ -51,6 +51,11 @@ class Snapshot:
             f"**{tool.id}** ({_describe(tool.spec)}): {' '.join(tool.summary.split())}" for tool in self._ordered()
         )
 
+    def names(self) -> str:
+        """Returns what the prompt says about the tools if a model is given only some of them."""
+        names = ", ".join(tool.id for tool in self._ordered())
+        return f"You are given those that fit the request. All there are, for `describe_tool`: {names}."
+
     def _ordered(self) -> list[Tool]:
         return sorted(self.tools.values(), key=lambda tool: not _is_in_all_modes(tool.spec))
 

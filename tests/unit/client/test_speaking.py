@@ -150,6 +150,27 @@ async def test_the_end_of_an_interrupted_answer_is_not_the_end() -> None:
     assert (await say(session, speech(2))).response == "All right."
 
 
+CALL = s.ToolCall("get_current_time", {}, "1")
+ANSWER = (CALL, s.ResponseChunk("Noon.", is_first=True, turn=1), s.Response("Noon.", turn=1))
+
+
+@pytest.mark.parametrize("at", range(4))
+async def test_a_late_transcript_belongs_to_the_answer_before_it(at: int) -> None:
+    session = ScriptedSession()
+    told: list[Any] = list(ANSWER)
+    told.insert(at, s.Transcript("what time is it", is_final=True, turn=1))
+    session.come(*told, METRICS, in_s=1.5)
+    exchange = await say(session, speech(1))
+    assert (exchange.transcript, exchange.response, exchange.tools) == ("what time is it", "Noon.", [CALL])
+
+
+async def test_an_answer_without_a_transcript_is_an_answer() -> None:
+    session = ScriptedSession()
+    session.come(*ANSWER, METRICS, in_s=1.5)
+    exchange = await say(session, speech(1))
+    assert (exchange.transcript, exchange.response, exchange.metrics) == ("", "Noon.", METRICS)
+
+
 async def test_trailing_noise_is_not_waited_for_long() -> None:
     session = ScriptedSession()
     session.come(heard("hi"), s.Response("Hello."), METRICS, in_s=1)

@@ -12,14 +12,15 @@ from antiphon.gateway.realtime_conversation import RealtimeConversation
 from antiphon.gateway.realtime_events import RealtimeError, decode
 from antiphon.gateway.realtime_settings import AUDIO, TEXT, RealtimeSettings
 from antiphon.gateway.session import GatewaySession, Opening
+from antiphon.models.live import SpeechStarted
 from antiphon.protocol.closing import Close
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
-from tests.fakes.calls import ScriptedServers, Server
+from tests.fakes.calls import LoopClock, ScriptedServers, Server
 from tests.fakes.gates import Counted, make_tool
 from tests.fakes.gateway import ANN, gateway_deps
-from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Use
+from tests.fakes.scripted_live import WAITING, Barge, Call, Fail, Hear, Say, Stall, Use
 
 WEATHER = {
     "type": "function",
@@ -34,7 +35,6 @@ class Client:
 
     def __init__(self, server: Server) -> None:
         self.events: list[dict[str, Any]] = []
-        self.closed: Close | None = None
         deps = gateway_deps(server)
         settings = RealtimeSettings(model="m", modality=AUDIO if server.hub.has_voice else TEXT)
         self.conversation = RealtimeConversation(deps, settings, emit=self._emit, close=self._close)
@@ -54,7 +54,7 @@ class Client:
         self.events.append(json.loads(json.dumps({"type": type, **fields})))
 
     def _close(self, close: Close) -> None:
-        self.closed = close
+        raise AssertionError(f"the endpoint has failed: {close}")
 
     def send(self, type: str, **fields: Any) -> None:
         self.conversation.take(decode(json.dumps({"type": type, **fields})))
@@ -73,6 +73,10 @@ class Client:
         self.send("response.create")
         await asyncio.sleep(seconds)
         return self.last_response
+
+    async def ask_again(self) -> None:
+        self.send("response.create")
+        await asyncio.sleep(5)
 
     async def speak(self, seconds: float) -> None:
         for _ in range(round(seconds * 50)):
@@ -203,6 +207,18 @@ async def test_speech_is_detected_committed_transcribed_and_answered(servers: Sc
     client.send("conversation.item.retrieve", item_id=heard["item_id"])
     item = client.last("conversation.item.retrieved")["item"]
     assert item["content"] == [{"type": "input_audio", "transcript": "What time is it?"}]
+
+
+async def test_speech_is_told_when_it_begins_and_a_noise_is_told_to_have_ended(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    client.conversation.on_effect(SpeechStarted("t1"))
+    assert client.types[1:] == ["input_audio_buffer.speech_started"]
+    client.conversation.on_effect(SpeechStarted("t2"))
+    assert client.types[2:] == ["input_audio_buffer.speech_stopped", "input_audio_buffer.speech_started"]
+    noise, speech = (event["item_id"] for event in client.every("input_audio_buffer.speech_started"))
+    assert noise != speech
+    assert client.last("input_audio_buffer.speech_stopped")["item_id"] == noise
 
 
 async def test_without_transcription_the_client_is_not_told_the_words(servers: ScriptedServers) -> None:
@@ -506,3 +522,131 @@ async def test_telephone_audio_is_taken_and_given(servers: ScriptedServers, form
     assert servers.voice.audio_ms == pytest.approx(1_200, abs=60)
     sent = sum(len(binascii.a2b_base64(event["delta"])) for event in client.every("response.output_audio.delta"))
     assert sent == pytest.approx(8_000, abs=100)
+
+
+async def test_a_response_that_is_asked_for_before_the_words_are_known_comes_after_them(
+    servers: ScriptedServers,
+) -> None:
+    server = servers.open(voice=[Hear("What time is it?"), Say("Noon.")], profile=WAITING)
+    detection = {"type": "server_vad", "create_response": False}
+    client = await Client.enter(server, audio={"input": {"turn_detection": detection}})
+    while "input_audio_buffer.committed" not in client.types:
+        await client.speak(0.02)
+    client.send("response.create")
+    await asyncio.sleep(3)
+    assert client.transcript == "Noon."
+
+
+async def test_a_user_who_is_blocked_gets_a_failed_response(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Never said."])
+    client = await Client.enter(server)
+    await server.database.blocks.block("ann", LoopClock().now_ms() + 60_000, "be nice")
+    response = await client.ask("Hi")
+    assert (response["status"], response["status_details"]["error"]["code"]) == ("failed", "blocked")
+
+
+async def test_no_speech_is_told_when_a_turn_is_given_up_for_lack_of_a_response(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.", audio_ms=500)]
+    )
+    client = await Client.enter(server, tools=[WEATHER])
+    await client.speak(0.2)
+    response = await client.ask("How is the weather in Oslo?")
+    output = {"type": "function_call_output", "call_id": response["output"][0]["call_id"], "output": "cold"}
+    client.send("conversation.item.create", item=output)
+    await asyncio.sleep(30)
+    assert client.conversation.session.state.turn is None
+    assert "input_audio_buffer.speech_started" not in client.types
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (Say("One two three four.", audio_ms=4_000), "One two three four."),
+        (Say("One two, three four.", audio_ms=4_000, goes_on=True), "One two"),
+    ],
+)
+async def test_what_was_said_is_stored_when_the_client_leaves(servers: ScriptedServers, answer: Say, kept: str) -> None:
+    server = servers.open(voice=[answer, Stall()])
+    client = await Client.enter(server)
+    client.write("Count")
+    client.send("response.create")
+    await asyncio.sleep(2.2)
+    client.conversation.end()
+    client.conversation.session.close(for_good=True)
+    await asyncio.sleep(1)
+    assert (await stored(server, client))[1].rstrip(",") == kept
+    assert not server.hub.sessions
+
+
+async def test_more_items_than_a_response_can_use_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=["Yes."]))
+    for _ in range(500):
+        client.write("again")
+    assert refusal(client.write, "once more").error_code == "too_many_items"
+    await client.ask_again()
+    assert client.transcript == "Yes."
+
+
+async def test_system_items_beyond_the_limit_of_instructions_are_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=[]))
+    client.write("x" * 8_000, role="system")
+    client.write("x" * 8_000, role="system")
+    assert refusal(client.write, "x", role="system").param == "instructions"
+    assert refusal(client.update, instructions="x").param == "instructions"
+
+
+async def test_more_audio_than_a_turn_may_have_is_refused(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(voice=[]), audio={"input": {"turn_detection": None}})
+    for _ in range(300):
+        client.append(bytes(48_000))
+    assert refusal(client.append, bytes(48_000)).error_code == "input_audio_buffer_full"
+    client.send("input_audio_buffer.commit")
+    client.append(bytes(48_000))
+    assert refusal(client.send, "input_audio_buffer.commit").error_code == "input_audio_buffer_full"
+
+
+async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
+    server = servers.open(text=["Hello Ann.", "I don't know."])
+    client = await Client.enter(server)
+    client.write("Earlier words.", role="assistant")
+    await client.ask("I am Ann.")
+    for item in [event["item"] for event in client.every("conversation.item.added")]:
+        client.send("conversation.item.delete", item_id=item["id"])
+    assert client.types.count("conversation.item.deleted") == 3
+    await client.ask("Who am I?")
+    assert servers.script.prompts[-1].messages == (UserMessage("Who am I?"),)
+    assert [text for text in await stored(server, client) if text] == ["Who am I?", "I don't know."]
+
+
+async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(servers: ScriptedServers) -> None:
+    client = await Client.enter(servers.open(text=["Yes."]))
+    client.write("Talk like a pirate.", role="system")
+    client.send("conversation.item.delete", item_id=client.last("conversation.item.added")["item"]["id"])
+    await client.ask("Hi")
+    assert "pirate" not in servers.script.prompts[-1].system
+
+
+async def test_a_model_with_its_own_context_forgets_what_is_deleted(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("Hello Ann.", audio_ms=300)])
+    client = await Client.enter(server)
+    await client.ask("I am Ann.")
+    servers.next_voice = [Say("I don't know.", audio_ms=300)]
+    client.send("conversation.item.delete", item_id=client.every("conversation.item.added")[0]["item"]["id"])
+    await client.ask("Who am I?")
+    assert client.transcript == "I don't know."
+    assert UserMessage("I am Ann.") not in servers.voice.messages
+
+
+async def test_a_message_without_a_response_is_known_in_the_next_spoken_turn(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Hear("Hello"), Say("Hi.", audio_ms=300), Hear("Who am I?"), Say("Ann.")], profile=WAITING
+    )
+    client = await Client.enter(server)
+    client.write("I am Ann.")
+    await client.speak(1.5)
+    await asyncio.sleep(3)
+    await client.speak(1.5)
+    await asyncio.sleep(3)
+    assert client.transcript == "Ann."
+    assert UserMessage("I am Ann.") in servers.voice.prompts[-1]

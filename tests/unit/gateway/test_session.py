@@ -8,6 +8,7 @@ import pytest
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.gateway.client_calls import ClientCall, ClientCalls, ToolDeclaration
 from antiphon.gateway.session import OUTPUT_HZ
+from antiphon.protocol.closing import INTERNAL
 from antiphon.session.client_application import ClientApplication
 from antiphon.tools.call import ToolCall
 from antiphon.tools.errors import ClientToolError
@@ -199,3 +200,20 @@ async def test_a_client_that_holds_answers_asks_for_them(servers: ScriptedServer
     session.respond()
     await asyncio.sleep(3)
     assert told.answers == ["Noon."]
+
+
+async def test_a_fault_of_the_endpoint_closes_it_and_not_the_session(
+    servers: ScriptedServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = servers.open(text=["Hello."])
+    session, told = await open_session(server)
+
+    def fail(message: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(told, "on_message", fail)
+    session.say("Hi")
+    await asyncio.sleep(1)
+    assert told.closed is INTERNAL
+    stored = await server.database.conversations.turns(session.conversation_id)
+    assert [turn.text.strip() for turn in stored] == ["Hi", "Hello."]

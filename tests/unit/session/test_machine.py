@@ -217,35 +217,6 @@ def test_the_first_audio_while_processing_starts_speaking(processing: Talk) -> N
     assert processing.do(spoken(b"\2\0", 500, "Yes.")) == [SendAudio(1, 1, speech(b"\2\0", 500), "Yes.")]
 
 
-def filler(ms: int) -> OfTurn:
-    return lambda turn: OutputAudio(turn, speech(b"\1\0", ms), is_filler=True)
-
-
-def test_audio_that_fills_the_wait_is_sent_but_the_answer_has_not_begun(processing: Talk) -> None:
-    assert processing.do(filler(500)) == [SendAudio(1, 0, speech(b"\1\0", 500), "", is_filler=True)]
-    assert processing.phase is PROCESSING
-    processing.do(said("It is noon."))
-    effects = processing.do(spoken(b"\2\0", 500, "It is noon."), after_ms=9_000)
-    assert effects == [tell(SPEAKING), SendAudio(1, 1, speech(b"\2\0", 500), "It is noon.")]
-
-
-def test_nothing_of_the_answer_was_heard_while_the_wait_was_filled(processing: Talk) -> None:
-    processing.do(filler(500))
-    processing.do(said("It is noon."), spoken(b"\2\0", 500, "It is noon."), after_ms=9_000)
-    assert StoreAnswer("m1", 1, "") in processing.do(c.Interrupt(played_ms=500))
-
-
-def test_audio_that_fills_the_wait_is_not_sent_after_the_answer_has_begun(speaking: Talk) -> None:
-    assert [type(effect) for effect in speaking.do(filler(500))] == [LogIgnored]
-
-
-def test_audio_after_a_gap_is_given_the_time_to_be_played(processing: Talk) -> None:
-    processing.do(said("Let me look. It is noon."), spoken(b"\1\0", 500, "Let me look."))
-    processing.do(spoken(b"\2\0", 1_000, "It is noon."), after_ms=20_000)
-    effects = processing.do(made())
-    assert effects[-1] == SetTimer(processing.now_ms + 1_000 + WATCHDOG_MS)
-
-
 def test_the_last_audio_is_marked_as_last(speaking: Talk) -> None:
     assert speaking.do(spoken(b"\3\0", 500, "Bye.", last=True)) == [
         SendAudio(1, 2, speech(b"\3\0", 500), "Bye.", last=True)

@@ -128,7 +128,7 @@ class FakeWire:
     def delay_pongs(self, seconds: float | None) -> None:
         self.pong_delays_s.append(seconds)
 
-    async def send_half(self, data: bytes) -> None:
+    async def send_half(self, data: bytes, *, is_binary: bool = False) -> None:
         self.half = data
 
     async def reset(self) -> None:
@@ -170,7 +170,7 @@ class SimulatedClient:
         """Returns the server's next message."""
         event = await self.event()
         assert event["type"] == "websocket.send", event
-        return json.loads(event["text"])
+        return json.loads(event.get("text") or event["bytes"])
 
     async def heard_until(self, name: str) -> list[Any]:
         """Returns the server's messages up to the one that has this key, type or field of serverContent."""

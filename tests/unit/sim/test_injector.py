@@ -175,9 +175,9 @@ async def test_a_malformed_message_is_half_of_its_text() -> None:
     async with simulated.gemini() as client:
         client.say(text("hello"))
         await client.heard()
-        broken = (await client.event())["text"]
-        assert broken.startswith('{"serverContent"')
-        assert not broken.endswith("}")
+        broken = (await client.event())["bytes"]
+        assert broken.startswith(b'{"serverContent"')
+        assert not broken.endswith(b"}")
         await client.heard_until("turnComplete")
 
 
@@ -258,3 +258,38 @@ async def test_the_log_has_every_message_with_audio_as_its_length() -> None:
     assert {"event": "fault", "action": "Close"}.items() <= entries[-3].items()
     assert entries[-2]["message"]["close"] == 1011
     assert entries[-1]["event"] == "disconnect"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"setup": 5},
+        {"setup": {"model": "models/gemini-3.8-live", "tools": 5}},
+        {"setup": {"model": "models/gemini-3.8-live", "tools": [5], "generationConfig": []}},
+        {"setup": {"model": [], "sessionResumption": {"handle": {}}}},
+        {"realtime_input": [[[]]]},
+        {"tool_response": {"functionResponses": 7}},
+        {"a": None},
+    ],
+)
+async def test_a_message_of_wrong_types_does_not_stop_the_connection(message: Any) -> None:
+    simulated, endpoint = simulate_gemini()
+    async with simulated.connect(GEMINI_PATH) as client:
+        await client.event()
+        client.say(message)
+        client.say(message)
+        while (await client.event(5))["type"] != "websocket.close" and len(endpoint.received) < 2:
+            pass
+
+
+async def test_a_message_of_wrong_types_reaches_the_endpoint_of_openai() -> None:
+    simulated, endpoint = simulate_openai()
+    async with simulated.openai() as client:
+        for message in (
+            {"type": "conversation.item.truncate", "item_id": {}},
+            {"type": ["session.update"], "session": 3, "item": {"type": "function_call_output", "call_id": {}}},
+            {"type": "response.create"},
+        ):
+            client.say(message)
+        await client.heard_until("response.done")
+    assert len(endpoint.received) == 3

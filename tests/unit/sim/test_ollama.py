@@ -95,9 +95,9 @@ async def test_our_provider_converses_with_it_and_runs_its_own_tool(known: Mappi
         call = next(event.call for event in events if isinstance(event, CallRequested))
         assert (call.name, call.args) == ("get_current_time", {"timezone": "Tokyo"})
         made = AssistantMessage("", (CallMade(call.id or "", call.name, call.args),))
-        result = ToolMessage(call.id or "", call.name, {"time": "12:30"})
+        result = ToolMessage(call.id or "", call.name, {"time": "12:30", "place": "Tokyo"})
         events = await answer(model, asking("what time is it in Tokyo", made, result))
-        assert "12:30" in words(events)
+        assert words(events) == "It's 12:30 in Tokyo."
 
 
 async def test_a_tool_that_was_not_sent_is_not_called(known: Mapping[str, Tool]) -> None:

@@ -56,6 +56,11 @@ class BuiltinModel:
         """Judges how complete a request the text is."""
         return self._understanding.completeness(text, mode)
 
+    def describe_tools(self) -> Mapping[str, Sequence[str]]:
+        """Returns what describes each tool: its summary, and sentences that ask for it."""
+        asked = self._understanding.sentences
+        return {id: (tool.summary, *asked.get(id, ())) for id, tool in self._toolbox.tools.items()}
+
     def knows(self, text: str, mode: Mode) -> bool:
         """Whether the whole text is a request in the sentences of the tools. Guesses and small talk do not count."""
         return self._understanding.find_request(text, mode) is not None

@@ -31,6 +31,13 @@ class Suggestions:
         """Returns one sentence per tool, for tools that have one."""
         return [example for tool_id, example in self._examples.items() if example is not None and tool_id in tools]
 
+    def sentences(self, count: int) -> dict[str, list[str]]:
+        """Returns up to `count` sentences per tool that ask for it in different ways."""
+        return {
+            tool_id: list(dict.fromkeys(map(self._fill, grammar.templates)))[:count]
+            for tool_id, grammar in self._grammars.items()
+        }
+
     def near(self, phrase: Phrase, tools: frozenset[str], count: int) -> dict[str, str]:
         """Returns at most `count` sentences similar to the phrase, best first, by tool."""
         chosen: dict[str, str] = {}
@@ -55,6 +62,10 @@ class Suggestions:
         readings = [(template, plainest(template.compiled.tree)) for template in grammar.templates]
         readings.sort(key=lambda pair: SLOT.search(pair[1]) is not None)
         return next((sentence for pair in readings if (sentence := self._whole(*pair)) is not None), None)
+
+    def _fill(self, template: Template) -> str:
+        words = _words_for_slots(template, self._grammars[template.tool_id].examples)
+        return SLOT.sub(lambda slot: words.get(slot[1], ""), plainest(template.compiled.tree))
 
     def _whole(self, template: Template, reading: str) -> str | None:
         """Fills the slots of a reading; None if a slot has no example, or another tool matches the sentence."""

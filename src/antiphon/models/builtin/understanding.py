@@ -1,7 +1,7 @@
 """Finds what the user asks for, by the sentences of all tools. Each text is understood on its own."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -55,6 +55,7 @@ MAX_CHARS: Final = 600
 """hassil tries every distribution of words over slots: 30 ms for a sum of this length."""
 MAX_CLAUSES: Final = 3
 UNDERSTOOD_REMEMBERED: Final = 256
+SENTENCES_PER_TOOL: Final = 6
 SAMPLES_TO_WARM: Final = 8
 
 _BETWEEN_CLAUSES: Final = re.compile(r"[\s,]+(?:and then|and also|and|then)\s+", re.IGNORECASE)
@@ -107,6 +108,8 @@ class Understanding:
         }
         self._suggestions = Suggestions(grammars, self._matcher, self._fuzzy)
         self._examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
+        self.sentences: Mapping[str, Sequence[str]] = self._suggestions.sentences(SENTENCES_PER_TOOL)
+        """Sentences that ask for each tool, for those who compare them with what was said."""
         # A turn is parsed twice: before its calls, and after them to phrase the results.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
         # A spoken turn is also checked for completeness before that.

@@ -19,6 +19,7 @@ from antiphon.models.live import (
     LiveProfile,
     OutputAudio,
     OutputText,
+    SpeechStarted,
     Timings,
     ToolAnswer,
     ToolCalls,
@@ -42,6 +43,7 @@ def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfi
         needs_network=model.profile.needs_network,
         tool_schemas="openai_chat",
         waits_to_answer=True,
+        tools_per_turn=model.profile.tools_per_turn,
     )
 
 
@@ -147,6 +149,9 @@ class Cascade:
     def on_possible_speech(self, *, possible: bool) -> None:
         if self._answer is not None and self._answer.speech is not None:
             self._answer.speech.hold(possible)
+
+    def on_speech(self, turn: Turn) -> None:
+        self._queue.put(SpeechStarted(turn.id))
 
     def on_barge_in(self) -> None:
         self._interrupt_answer()

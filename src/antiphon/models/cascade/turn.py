@@ -140,6 +140,10 @@ class TurnListener(Protocol):
         next."""
         ...
 
+    def on_speech(self, turn: Turn) -> None:
+        """The user begins to speak. If it is a noise, nothing more comes of this turn."""
+        ...
+
     def on_barge_in(self) -> None:
         """The user speaks over the answer and begins a turn."""
         ...

@@ -122,6 +122,7 @@ class TurnRecognizer:
     def _handle(self, signal: Signal | None) -> None:
         if signal is Signal.STARTED:
             self._turn = Turn(next(self._ids), self._engines.recognizer, self._tasks)
+            self._listener.on_speech(self._turn)
             return
         turn = self._turn
         if signal is None or turn is None:

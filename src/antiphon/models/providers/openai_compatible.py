@@ -44,7 +44,10 @@ from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMes
 
 CONNECT_TIMEOUT_S: Final = 5.0
 CHUNK_TIMEOUT_S: Final = 60.0
-"""The longest silence of a server; before its first chunk a local one may be loading the model."""
+"""The longest silence of a server elsewhere."""
+OWN_CHUNK_TIMEOUT_S: Final = 120.0
+"""The longest silence of a server of one's own, which may be loading the model or reading the first prompt on a CPU. It
+is longer than a turn, because the limit of the turn has the better message."""
 WARM_TIMEOUT_S: Final = 600.0
 """The longest silence while a prompt is read ahead of time. Nobody waits for it, and a CPU may take minutes."""
 
@@ -59,10 +62,12 @@ class OpenAICompatibleModel:
     """Takes the tools of a prompt as the schemas "openai_chat". Holds connections: close it."""
 
     def __init__(
-        self, reference: ModelReference, env: Mapping[str, str], *, chunk_timeout_s: float = CHUNK_TIMEOUT_S
+        self, reference: ModelReference, env: Mapping[str, str], *, chunk_timeout_s: float | None = None
     ) -> None:
         self._reference = reference
         self._endpoint = endpoint = reference.endpoint(env)
+        if chunk_timeout_s is None:
+            chunk_timeout_s = OWN_CHUNK_TIMEOUT_S if endpoint.is_own else CHUNK_TIMEOUT_S
         self.profile = TextProfile(str(reference), needs_network=not endpoint.is_loopback)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.url,

@@ -10,9 +10,9 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Final, cast
 
-import msgspec
 import openai
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from websockets.exceptions import ConnectionClosed
@@ -32,11 +32,14 @@ from antiphon.models.live import (
 from antiphon.models.providers.connect_errors import Place, explain_connect_error
 from antiphon.models.providers.realtime_conversation import RealtimeConversation
 from antiphon.models.providers.realtime_events import (
+    APPEND,
     ClientEvent,
+    ErrorDetails,
     ServerEvent,
     UnreadableEvent,
     append_audio,
     create_item,
+    encode,
     read_event,
 )
 from antiphon.models.providers.realtime_failures import (
@@ -44,6 +47,7 @@ from antiphon.models.providers.realtime_failures import (
     explain_close,
     explain_error,
     explain_refused_session,
+    is_final,
 )
 from antiphon.models.providers.realtime_profiles import (
     REALTIME_HZ,
@@ -152,6 +156,7 @@ class OpenAIRealtime:
         self._upstream = Upstream(self.profile.name)
         self._outgoing = Outgoing(self._write_audio, self.profile.name)
         self._announcement: asyncio.TimerHandle | None = None
+        self._event_numbers = count(1)
         turns = Turns(
             self._upstream.emit,
             name=self.profile.name,
@@ -184,7 +189,8 @@ class OpenAIRealtime:
         await self._write_event({"type": "session.update", "session": settings})
         await self._expect("session.updated")
         for item in self._conversation.earlier.history(context.history):
-            await self._write_event(create_item(item))
+            # It is written while the server's events are read: there are two for each item.
+            self._send(create_item(item))
         return created.session.expires_at if created.session is not None else None
 
     async def _expect(self, kind: str) -> ServerEvent:
@@ -225,31 +231,31 @@ class OpenAIRealtime:
     async def _read(self) -> None:
         assert self._connection is not None
         unreadable = 0
+        final_error: ErrorDetails | None = None
+        """An error before a close explains it better than the reason of the close."""
         try:
-            while True:
+            while unreadable < MAX_UNREADABLE:
                 data = await self._connection.recv_bytes()
                 try:
                     event = read_event(data)
                 except UnreadableEvent:
                     unreadable += 1
                     log.warning("model_event_unreadable", model=self.profile.name, size=len(data))
-                    if unreadable >= MAX_UNREADABLE:
-                        message = f"{self.profile.name} sent what I cannot read, so the connection was closed."
-                        await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE))
-                        return
                     continue
                 if event.error is not None and event.error.code == SESSION_EXPIRED:
                     await self._lose(explain_error(event.error, self._place))
                     return
+                if event.type in ("error", "response.created"):
+                    final_error = event.error if event.error is not None and is_final(event.error) else None
                 self._conversation.take(event)
+            message = f"{self.profile.name} sent what I cannot read, so the connection was closed."
+            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE))
         except ConnectionClosed as closed:
             # Also a close with 1000 or 1001, after which the SDK's own iteration would just end.
-            await self._lose(explain_close(closed, self._place, is_open=True))
-
-    async def _lose(self, error: UpstreamError) -> None:
-        self._stop_timers()
-        self._upstream.lose(error)
-        await self._disconnect()
+            told = explain_close(closed, self._place, is_open=True)
+            await self._lose(told if final_error is None else explain_error(final_error, self._place))
+        except Exception:
+            await self._fail()
 
     async def _write(self) -> None:
         try:
@@ -257,6 +263,22 @@ class OpenAIRealtime:
         except ConnectionClosed:
             # The reader tells why.
             return
+        except TimeoutError:
+            message = f"{self.profile.name} takes no more data. Check the network."
+            await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.TIMEOUT))
+        except Exception:
+            await self._fail()
+
+    async def _fail(self) -> None:
+        """Ends the connection after an error that nobody expected."""
+        log.exception("model_connection_failed", model=self.profile.name)
+        message = f"The connection to {self.profile.name} failed unexpectedly. Please try again."
+        await self._lose(UpstreamError(message, CloseKind.TRANSIENT, kind=FailureKind.UNEXPECTED))
+
+    async def _lose(self, error: UpstreamError) -> None:
+        self._stop_timers()
+        self._upstream.lose(error)
+        await self._disconnect()
 
     async def _disconnect(self) -> None:
         if self._connection is not None:
@@ -316,8 +338,11 @@ class OpenAIRealtime:
 
     async def _write_event(self, event: ClientEvent) -> None:
         assert self._connection is not None
+        if event["type"] != APPEND:
+            # By its id, an error is told from one about another event.
+            event.setdefault("event_id", f"event_{next(self._event_numbers)}")
         # The SDK's `send` walks through every field of an event to check its name, for audio fifty times a second.
-        await self._connection.send_raw(msgspec.json.encode(event).decode())
+        await self._connection.send_raw(encode(event))
 
     async def _write_audio(self, pcm: bytes) -> None:
         if resampled := self._resampler.push(pcm):
@@ -328,10 +353,6 @@ class OpenAIRealtime:
             await self._write_event(append_audio(rest))
 
 
-def realtime_factory(
-    endpoint: RealtimeEndpoint,
-    options: RealtimeOptions | None = None,
-    clock: Clock | None = None,
-) -> ModelFactory:
+def realtime_factory(endpoint: RealtimeEndpoint, options: RealtimeOptions | None = None) -> ModelFactory:
     """Makes the live models of an endpoint."""
-    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options, clock))
+    return ModelFactory(endpoint.profile, lambda: OpenAIRealtime(endpoint, options))

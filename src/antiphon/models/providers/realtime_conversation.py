@@ -53,6 +53,8 @@ class EndedAudio:
     event_id: str
     timer: asyncio.TimerHandle | None = None
     """Runs while it is not known whether there was speech."""
+    is_given_up: bool = False
+    """Whether nobody waits for its answer any more. `TurnComplete` has been emitted then."""
 
 
 class RealtimeConversation:
@@ -100,6 +102,7 @@ class RealtimeConversation:
         self._is_playing = playing
 
     def end_audio(self, turn: str) -> None:
+        self._give_up_ended()
         if self._buffered_ms < MIN_COMMIT_MS:
             self._send({"type": "input_audio_buffer.clear"})
             self._turns.end_empty(turn)
@@ -143,6 +146,8 @@ class RealtimeConversation:
         if answer is not None and answer.turn == turn:
             self._turns.drop()
             self._responses.cancel_unwanted()
+        if self._ended is not None and self._ended.turn == turn:
+            self._give_up_ended()
         if heard is None or turn not in self._spoken:
             return
         active = self._responses.active
@@ -212,12 +217,13 @@ class RealtimeConversation:
         if ended is not None and ended.timer is not None:
             ended.timer.cancel()
         self._is_speech, self._buffered_ms = False, 0.0
-        answer = self._turns.hear()
+        is_given_up = ended is not None and ended.is_given_up
+        answer = Answer(ended.turn, is_asked=False) if ended is not None and is_given_up else self._turns.hear()
         _remember(self._user_items, item, answer.turn)
-        if ended is not None and item != self._detected_end:
-            self._responses.ask(answer)
-        else:
+        if ended is None or item == self._detected_end:
             self._responses.expect(answer)
+        elif not is_given_up:
+            self._responses.ask(answer)
 
     def _take_part(self, event: ServerEvent) -> None:
         """A part of a response. What is not for the answer under way is not passed on."""
@@ -317,7 +323,8 @@ class RealtimeConversation:
         ended = self._ended
         if error.code == EMPTY_COMMIT and ended is not None and error.event_id in (ended.event_id, None):
             self._ended = None
-            self._turns.end_empty(ended.turn)
+            if not ended.is_given_up:
+                self._turns.end_empty(ended.turn)
         elif not self._responses.take_refusal(error):
             log.info("model_event_refused", model=self._place.name, type=error.type, code=error.code)
 
@@ -334,6 +341,19 @@ class RealtimeConversation:
         self._send({"type": "input_audio_buffer.clear"})
         self._buffered_ms = 0.0
         if ended is not None:
+            self._turns.end_empty(ended.turn)
+
+    def _give_up_ended(self) -> None:
+        """Completes the turn that the session has ended, without an answer."""
+        ended = self._ended
+        if ended is None or ended.is_given_up:
+            return
+        if ended.timer is not None:
+            ended.timer.cancel()
+            self._drop_silence()
+        else:
+            # The server has been told to take the audio, and will.
+            ended.is_given_up = True
             self._turns.end_empty(ended.turn)
 
     def _add(self, items: Sequence[Item]) -> None:

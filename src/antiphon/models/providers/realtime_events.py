@@ -10,12 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.models.live import ToolAnswer
-from antiphon.security.surrogates import repair
+from antiphon.security.surrogates import repair, repair_json
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
 ClientEvent = dict[str, Any]
 Item = dict[str, Any]
 
+APPEND: Final = "input_audio_buffer.append"
 SAY_EXACTLY: Final = "Say exactly these words, in their own language. Say nothing before them and nothing after them:"
 
 
@@ -157,8 +158,16 @@ def read_arguments(arguments: str) -> Any:
 # The client's events.
 
 
+def encode(value: Any) -> str:
+    """Encodes JSON. Halves of characters, which a tool may return, are replaced."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(repair_json(value)).decode()
+
+
 def append_audio(pcm: bytes) -> ClientEvent:
-    return {"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()}
+    return {"type": APPEND, "audio": base64.b64encode(pcm).decode()}
 
 
 def create_item(item: Item) -> ClientEvent:
@@ -178,7 +187,7 @@ def user_item(text: str) -> Item:
 
 
 def result_item(call_id: str, content: Any) -> Item:
-    output = content if isinstance(content, str) else msgspec.json.encode(content).decode()
+    output = content if isinstance(content, str) else encode(content)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
@@ -233,5 +242,4 @@ class EarlierItems:
 
 def _call_item(call_id: str, name: str, args: Any) -> Item:
     arguments = args if isinstance(args, dict) else {"invalid_arguments": args}
-    encoded = msgspec.json.encode(arguments).decode()
-    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": encoded}
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": encode(arguments)}

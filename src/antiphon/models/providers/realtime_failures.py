@@ -16,8 +16,6 @@ from antiphon.security.quotes import add_quote, quote
 ACTIVE_RESPONSE: Final = "conversation_already_has_active_response"
 EMPTY_COMMIT: Final = "input_audio_buffer_commit_empty"
 SESSION_EXPIRED: Final = "session_expired"
-HARMLESS: Final = frozenset({"response_cancel_not_active", "item_delete_invalid_item_id", EMPTY_COMMIT})
-"""Refusals of events that came too late, when what they were about had just ended."""
 
 NORMAL_CLOSE: Final = 1000
 GOING_AWAY: Final = 1001
@@ -63,6 +61,11 @@ def explain_error(error: ErrorDetails, place: Place, *, reset_s: float | None = 
         case _:
             message = add_quote(f"{name} had an error", said)
     return UpstreamError(message, kind)
+
+
+def is_final(error: ErrorDetails) -> bool:
+    """Whether no answer can be expected after this error, whatever it is about: a limit, the key or the model."""
+    return _kind_of(error.code or error.type or "", error.message or "") in (CloseKind.QUOTA, CloseKind.CONFIGURATION)
 
 
 def explain_refused_session(error: ErrorDetails, place: Place) -> UpstreamError:

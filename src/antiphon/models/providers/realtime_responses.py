@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.realtime_events import ClientEvent, ErrorDetails, OutputItem, Response
-from antiphon.models.providers.realtime_failures import ACTIVE_RESPONSE, HARMLESS, explain_error
+from antiphon.models.providers.realtime_failures import ACTIVE_RESPONSE, explain_error, is_final
 from antiphon.models.providers.upstream import Answer, Turns
 from antiphon.telemetry.log import get_logger
 
 RELEASE_S: Final = 5.0
-"""How long a response waits for another one to be done, before it is asked for all the same."""
+"""How long a response waits for another one to be done, or for the server to create it, before it is asked for."""
 REQUEST_KEY: Final = "request"
 """The key of a response's metadata under which it is recognised."""
 
@@ -78,6 +78,7 @@ class Responses:
         """The server will create the response to this answer by itself."""
         self._expected = answer
         self.cancel_unwanted()
+        self._start_timer()
 
     def update_session(self, make_update: Callable[[], ClientEvent]) -> None:
         """Changes the session as soon as no response is active. The change is made then."""
@@ -94,8 +95,8 @@ class Responses:
             self._send({"type": "response.cancel", "response_id": active.id})
 
     def note_cancelled(self) -> None:
-        """The server cancels the active response by itself."""
-        if self.active is not None:
+        """The server cancels the active response by itself. One that it has not created yet must be cancelled later."""
+        if self.active is not None and self.active.id is not None:
             self.active.is_cancelled = True
 
     def proceed(self) -> None:
@@ -103,8 +104,8 @@ class Responses:
         if self._waiting is not None and self._waiting.answer is not self._turns.answer:
             self._waiting = None
         if self.active is not None or self._expected is not None:
-            if self._waiting is not None and self._release is None:
-                self._release = asyncio.get_running_loop().call_later(RELEASE_S, self._stop_waiting)
+            if self._waiting is not None:
+                self._start_timer()
             return
         self.close()
         make_update, self._make_update = self._make_update, None
@@ -139,6 +140,7 @@ class Responses:
             # If another one was asked for at the same moment, the server refuses that one.
             self.active = ActiveResponse(self._expected, id=response.id)
             self._expected = None
+            self.close()
         elif request_id is not None or (active is not None and active.answer is not None):
             # It was given up, or is one too many.
             self._send({"type": "response.cancel", "response_id": response.id})
@@ -148,6 +150,7 @@ class Responses:
             self.active = ActiveResponse(self._turns.answer or self._turns.hear(), id=response.id)
         self._turns.watch()
         self.cancel_unwanted()
+        self.proceed()
 
     def take_done(self, response: Response) -> ActiveResponse | None:
         """Returns the response that is done; None for one that nobody knows. `proceed` is to be called then."""
@@ -165,35 +168,43 @@ class Responses:
             make_update, self._sent_update = self._sent_update[1], None
             self._make_update = self._make_update or (make_update if active is not None else None)
             return active is not None
-        requested = active.request if active is not None else None
-        # Not every server tells which event it has refused.
-        is_refused = (
-            active is not None
-            and requested is not None
-            and (error.event_id == requested.event_id or (error.event_id is None and active.id is None))
-        )
-        if active is not None and requested is not None and is_refused and error.code == ACTIVE_RESPONSE:
-            # The active response is one that the server has created. It is not wanted, and it will be done.
-            self.active = ActiveResponse(None, id=active.id)
-            if self._waiting is None:
-                self._waiting = ResponseRequest(requested.answer, requested.settings)
-            self.cancel_unwanted()
-            self.proceed()
-            return True
-        if error.code == ACTIVE_RESPONSE and self._expected is not None:
+        if error.code == ACTIVE_RESPONSE and error.event_id is None and self._expected is not None:
             # The server could not create the response to what it heard, so it must be asked for.
             answer, self._expected = self._expected, None
             self.ask(answer)
             return True
-        if requested is not None and is_refused and error.code not in HARMLESS:
+        requested = active.request if active is not None else None
+        if active is None or requested is None or not self._is_refused(requested, error):
+            return False
+        if error.code != ACTIVE_RESPONSE:
             self.active = None
             self._turns.fail(requested.answer, explain_error(error, self._place, reset_s=self.reset_s))
             self.proceed()
             return True
-        return False
+        # The active response is one that the server has created. It is not wanted, and it will be done.
+        self.active = ActiveResponse(None, id=active.id)
+        if self._waiting is None:
+            self._waiting = ResponseRequest(requested.answer, requested.settings)
+        self.cancel_unwanted()
+        self.proceed()
+        return True
+
+    def _is_refused(self, requested: ResponseRequest, error: ErrorDetails) -> bool:
+        """Whether the error is about this request. Every event has an id, but not every server tells which it means."""
+        if error.event_id is not None:
+            return error.event_id == requested.event_id
+        is_pending = self.active is not None and self.active.id is None
+        return is_pending and (error.code == ACTIVE_RESPONSE or error.type == "server_error" or is_final(error))
+
+    def _start_timer(self) -> None:
+        if self._release is None:
+            self._release = asyncio.get_running_loop().call_later(RELEASE_S, self._stop_waiting)
 
     def _stop_waiting(self) -> None:
-        log.warning("model_response_never_done", model=self._place.name)
+        """Asks for the response that waits, or that the server should have created."""
+        log.warning("model_response_overdue", model=self._place.name)
         self._release = None
+        if self._waiting is None and self._expected is not None:
+            self._waiting = ResponseRequest(self._expected, {})
         self.active = self._expected = None
         self.proceed()

@@ -94,6 +94,8 @@ class Upgrade:
 class Conversation(Protocol):
     """One connection as the provider sees it."""
 
+    sends_binary: bool
+    """Whether the provider's messages are binary frames."""
     limits: Limits | None
     """How long this connection lasts; None is for ever."""
     is_resumed: bool

@@ -1,8 +1,6 @@
 """Gemini Live: its rules, its sessions with their handles, and the messages of faults in its format."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.types import Scope
@@ -38,12 +36,12 @@ from antiphon.sim.vendors.base import (
 )
 from antiphon.sim.vendors.gemini_fields import refuse_unknown, to_camel
 from antiphon.sim.vendors.gemini_models import INVALID_ARGUMENT, GeminiModel, find_model
+from antiphon.sim.vendors.gemini_sessions import DEAD_HANDLE, FOREIGN_HANDLE, SentCall, Session, Sessions
 
 CONNECTION_S: Final = 600.0
 WARNING_S: Final = 50.0
 HANDLE_S: Final = 7_200.0
 """How long a handle works after the end of its session."""
-MAX_HANDLES: Final = 10_000
 GREETING_S: Final = 0.3
 
 WRONG_KEY: Final = CloseWith(1007, "API key not valid. Please pass a valid API key.")
@@ -56,35 +54,8 @@ OVERSTAYED: Final = CloseWith(
     "session duration expired",
 )
 QUOTA: Final = CloseWith(1011, "You exceeded your current quota, please check your plan and billing details.")
-STILL_OPEN: Final = CloseWith(1011, "Internal error encountered.")
-DEAD_HANDLE: Final = CloseWith(1008, "BidiGenerateContent session not found")
-FOREIGN_HANDLE: Final = CloseWith(1007, "Invalid session handle")
 
 _SECRET_HEADERS: Final = frozenset({b"x-goog-api-key", b"authorization"})
-
-
-@dataclass(slots=True)
-class SentCall:
-    """A tool call that the client was sent."""
-
-    call: Message
-    is_settled: bool = False
-    """Whether it was answered or cancelled."""
-
-
-@dataclass(slots=True)
-class Session:
-    """What outlives a connection: the calls, and which connection is open."""
-
-    number: int
-    family: str
-    calls: OrderedDict[str, SentCall] = field(default_factory=OrderedDict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    """Ids under which calls were repeated, and the ids that the endpoint knows them by."""
-    last_ids: list[str] = field(default_factory=list)
-    """The ids of the latest message with calls."""
-    connection: int | None = None
-    ended_s: float | None = None
 
 
 class GeminiLive:
@@ -94,9 +65,7 @@ class GeminiLive:
 
     def __init__(self, options: Options, now_s: Callable[[], float]) -> None:
         self.options = options
-        self.now_s = now_s
-        self.sessions: list[Session] = []
-        self._handles: OrderedDict[str, Session] = OrderedDict()
+        self.sessions = Sessions(now_s, HANDLE_S / options.time_scale)
 
     def open(self, number: int, upgrade: Upgrade) -> "GeminiConversation":
         return GeminiConversation(self, number, upgrade)
@@ -108,38 +77,7 @@ class GeminiLive:
         return f'{{"error":{{"code":{status},"message":"{_STATUS_TEXTS.get(status, "Refused.")}"}}}}'
 
     def describe(self) -> list[Message]:
-        handles = list(self._handles.values())
-        return [
-            {
-                "session": each.number,
-                "model_family": each.family,
-                "connection": each.connection,
-                "handles": sum(owner is each for owner in handles),
-                "open_calls": [call_id for call_id, sent in each.calls.items() if not sent.is_settled],
-            }
-            for each in self.sessions
-        ]
-
-    def begin(self, family: str, connection: int) -> Session:
-        session = Session(len(self.sessions) + 1, family, connection=connection)
-        self.sessions.append(session)
-        return session
-
-    def issue(self, handle: str, session: Session) -> None:
-        self._handles[handle] = session
-        if len(self._handles) > MAX_HANDLES:
-            self._handles.popitem(last=False)
-
-    def find(self, handle: str, model: GeminiModel) -> Session | CloseWith:
-        session = self._handles.get(handle)
-        if session is None:
-            return FOREIGN_HANDLE
-        if session.connection is not None:
-            return STILL_OPEN
-        if session.family != model.family:
-            return INVALID_ARGUMENT
-        age_s = self.now_s() - (session.ended_s or 0.0)
-        return DEAD_HANDLE if age_s > HANDLE_S / self.options.time_scale else session
+        return self.sessions.describe()
 
 
 _STATUS_TEXTS: Final = {
@@ -154,6 +92,8 @@ _STATUS_TEXTS: Final = {
 
 
 class GeminiConversation:
+    sends_binary = True
+
     def __init__(self, vendor: GeminiLive, number: int, upgrade: Upgrade) -> None:
         self._vendor = vendor
         self._number = number
@@ -252,7 +192,11 @@ class GeminiConversation:
             )
         if (refused := model.refuse_setup(setup)) is not None:
             return refused
-        found = self._vendor.begin(model.family, self._number) if handle is None else self._vendor.find(handle, model)
+        found = (
+            self._vendor.sessions.begin(model.family, self._number)
+            if handle is None
+            else self._vendor.sessions.find(handle, model)
+        )
         if isinstance(found, CloseWith):
             return found
         self._model, self._session = model, found
@@ -284,7 +228,7 @@ class GeminiConversation:
         update = message.get("sessionResumptionUpdate") or {}
         if session is not None:
             if update.get("newHandle"):
-                self._vendor.issue(update["newHandle"], session)
+                self._vendor.sessions.issue(update["newHandle"], session)
             calls = (message.get("toolCall") or {}).get("functionCalls") or []
             if calls:
                 session.last_ids = [str(call.get("id")) for call in calls]
@@ -385,7 +329,7 @@ class GeminiConversation:
     def close(self) -> None:
         session = self._session
         if session is not None and session.connection == self._number:
-            session.connection, session.ended_s = None, self._vendor.now_s()
+            self._vendor.sessions.end(session)
 
 
 def _handle(said: Message) -> str | None:

@@ -98,6 +98,7 @@ _STATUS_ERRORS: Final = {
 
 
 class OpenAIConversation:
+    sends_binary = False
     is_resumed = False
 
     def __init__(self, vendor: OpenAIRealtime, number: int, upgrade: Upgrade) -> None:
@@ -327,7 +328,8 @@ class OpenAIConversation:
         return ()
 
     def expire(self) -> Sequence[Outgoing]:
-        minutes = int((self.limits.connection_s if self.limits else SESSION_S) * self._vendor.options.time_scale / 60)
+        seconds = self.limits.connection_s if self.limits else SESSION_S
+        minutes = max(1, round(seconds * self._vendor.options.time_scale / 60))
         text = f"Your session hit the maximum duration of {minutes} minutes."
         return self._write.error("invalid_request_error", "session_expired", text), CloseWith(1001, text)
 

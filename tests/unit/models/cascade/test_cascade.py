@@ -14,6 +14,7 @@ from antiphon.models.live import (
     LiveContext,
     OutputAudio,
     OutputText,
+    SpeechStarted,
     ToolCalls,
     TurnComplete,
     TurnFailed,
@@ -47,6 +48,13 @@ async def test_speech_is_recognized_answered_and_spoken() -> None:
         assert call.caller.finals[0].timings is not None
         assert call.caller.text == "It is noon."
         assert {getattr(event, "turn", None) for event in call.caller.events} == {call.caller.finals[0].turn}
+
+
+async def test_the_beginning_of_speech_is_told_with_the_id_of_its_turn() -> None:
+    async with talk("It is noon.") as call:
+        await call.caller.speak("what time is it")
+        await call.wait_for_event(TurnComplete)
+        assert call.caller.speech == [SpeechStarted(call.caller.finals[0].turn)]
 
 
 async def test_the_cascade_waits_until_it_is_asked_to_answer() -> None:

@@ -29,7 +29,7 @@ from antiphon.models.providers.realtime_profiles import (
     session_settings,
     traits_of,
 )
-from antiphon.models.providers.upstream import UpstreamError
+from antiphon.models.providers.upstream import WRITE_S, UpstreamError
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 from tests.fakes.realtime_server import RealtimeServer, Refused, ServedSession
 from tests.fakes.realtime_talk import KEY, LOUD, NOW_S, context_of, endpoint_of, realtime_talk
@@ -171,13 +171,14 @@ def test_the_profile_is_the_same_for_every_model_that_is_not_known() -> None:
 
 
 async def test_a_factory_makes_models_of_its_endpoint() -> None:
-    server = RealtimeServer()
-    factory = realtime_factory(endpoint_of(server))
-    async with server:
+    async with RealtimeServer() as server:
+        factory = realtime_factory(azure_endpoint("mine", server.origin, KEY), RealtimeOptions(transcription=None))
         model = factory.make()
         await model.connect(context_of())
         assert model.profile == factory.profile
+        assert factory.profile.name == "azure-realtime:mine"
         assert not factory.profile.needs_network
+        assert server.session.settings["audio"]["input"]["transcription"] is None
         await model.close()
 
 
@@ -221,6 +222,15 @@ async def test_the_conversation_is_given_as_items_with_calls_and_results() -> No
         assert items[5] == {"type": "function_call_output", "call_id": items[4]["call_id"], "output": "noon"}
         assert items[6] == {"type": "message", "role": "assistant", "content": [text]}
         assert server.errors == []
+
+
+async def test_a_long_conversation_is_given_without_waiting_for_it() -> None:
+    server = RealtimeServer()
+    history = [UserMessage("word " * 200) for _ in range(1_000)]
+    async with realtime_talk(server, *history) as talk:
+        await talk.listener.ask("thanks")
+        assert len(server.prompts[-1]) == 1_001
+        assert talk.listener.text
 
 
 # Audio.
@@ -420,6 +430,16 @@ async def test_every_close_is_classified(code: int, reason: str, kind: CloseKind
             talk.model.respond("turn", "hello")
 
 
+async def test_an_error_before_a_close_explains_it() -> None:
+    server = RealtimeServer()
+    async with realtime_talk(server) as talk:
+        await server.session.refuse(NO_QUOTA)
+        await server.session.close(1013, "insufficient_quota.insufficient_quota")
+        await talk.listener.settle()
+        message = "openai-realtime:gpt-realtime-2 accepts no more requests for now: You exceeded your current quota."
+        assert talk.events == [Closed(message, CloseKind.QUOTA)]
+
+
 async def test_a_cut_connection_is_lost() -> None:
     server = RealtimeServer()
     async with realtime_talk(server) as talk:
@@ -453,6 +473,20 @@ async def test_messages_that_are_not_events_are_ignored_up_to_a_limit() -> None:
         await talk.listener.settle()
         assert isinstance(talk.events[-1], Closed)
         assert "sent what I cannot read" in talk.events[-1].reason
+
+
+async def test_a_server_that_stops_reading_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = RealtimeServer()
+    async with realtime_talk(server) as talk:
+
+        async def never(data: str) -> None:
+            await asyncio.sleep(10 * WRITE_S)
+
+        monkeypatch.setattr(talk.model._connection, "send_raw", never)
+        talk.listener.respond("hello")
+        await asyncio.sleep(WRITE_S + 1)
+        assert [type(event) for event in talk.events] == [Closed]
+        assert "takes no more data" in talk.events[0].reason  # type: ignore[union-attr]
 
 
 async def test_a_message_that_is_too_large_ends_the_connection() -> None:

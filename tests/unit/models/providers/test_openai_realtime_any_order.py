@@ -25,16 +25,17 @@ CROSSED: Final = {
 """Refusals that cannot be avoided: the client's request and the server's own decision were on their way at once."""
 
 
-def act(random: Random, talk: RealtimeTalk) -> None:
-    """Does something that a session may do."""
+def act(random: Random, talk: RealtimeTalk) -> str | None:
+    """Does something that a session may do, and returns the turn that it has asked for, if any."""
     listener = talk.listener
     match random.choice(
         ["ask", "say", "interrupt", "interrupt", "hear", "hear", "quiet", "quiet", "end", "results", "voice"]
     ):
         case "ask":
-            listener.respond("hello")
+            return listener.respond("hello")
         case "say":
-            talk.model.say(listener.make_turn(), "Good morning.")
+            talk.model.say(turn := listener.make_turn(), "Good morning.")
+            return turn
         case "interrupt" if listener.turn:
             said = "".join(e.text for e in listener.of(listener.turn) if isinstance(e, OutputText)).split()
             heard = random.choice([None, "", " ".join(said[: random.randint(0, 3)])])
@@ -44,13 +45,15 @@ def act(random: Random, talk: RealtimeTalk) -> None:
         case "quiet":
             talk.hear(random.choice([100, 600]), loud=False)
         case "end":
-            talk.model.end_audio(listener.make_turn("spoken"))
+            talk.model.end_audio(turn := listener.make_turn("spoken"))
+            return turn
         case "results":
             for event in listener.events:
                 if isinstance(event, ToolCalls) and random.random() < 0.5:
                     talk.model.send_tool_results(event.turn, results_of(event))
         case "voice":
             talk.model.set_voice(None, random.choice([0.8, 1.0, 1.2]))
+    return None
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -66,8 +69,9 @@ async def test_every_turn_ends_once_whatever_the_session_does(seed: int) -> None
 
     server = RealtimeServer(reply, transcript=random.choice(["before", "late", "after", "never"]))
     async with realtime_talk(server) as talk:
+        begun = set[str]()
         for _ in range(STEPS):
-            act(random, talk)
+            begun |= {turn} if (turn := act(random, talk)) is not None else set()
             await asyncio.sleep(random.choice([0.0, 0.0, 0.001, 0.05, 0.3, 1.0]))
         talk.model.set_voice(None, 1.1)
         await talk.listener.settle()
@@ -80,7 +84,7 @@ async def test_every_turn_ends_once_whatever_the_session_does(seed: int) -> None
             for calls in open_calls:
                 talk.model.send_tool_results(last, results_of(calls))
             await talk.listener.settle()
-        begun = {event.turn for event in talk.events if isinstance(event, TurnStarted)}
+        begun |= {event.turn for event in talk.events if isinstance(event, TurnStarted)}
         over = [event.turn for event in talk.events if isinstance(event, TurnComplete)]
         assert begun <= set(over)
         assert len(over) == len(set(over))

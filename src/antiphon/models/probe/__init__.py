@@ -1,0 +1,1 @@
+"""Finds out what a configured model can do, by using it."""
