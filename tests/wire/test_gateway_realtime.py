@@ -245,7 +245,7 @@ async def test_speech_over_the_answer_is_told_and_the_answer_is_cut(tmp_path: Pa
                 cancelled = (await conversation.until("response.done")).response
                 assert (cancelled.status, cancelled.status_details.reason) == ("cancelled", "turn_detected")
             item = next(e.item.id for e in conversation.events if e.type == "response.output_item.added")
-            await conversation.connection.conversation.item.truncate(item_id=item, content_index=0, audio_end_ms=700)
+            await conversation.connection.conversation.item.truncate(item_id=item, content_index=0, audio_end_ms=400)
             await conversation.until("conversation.item.truncated")
             await conversation.speak(2_500)
             answer = (await conversation.until("response.done")).response
