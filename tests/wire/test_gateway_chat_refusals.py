@@ -13,7 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.chat_server import End, delta, refusal, stream
+from tests.fakes.chat_server import End, delta, refusal, stream, words
 from tests.wire.chat_client import (
     LIGHT,
     SUM,
@@ -162,6 +162,26 @@ async def test_too_many_requests_are_refused_with_the_time_to_wait(tmp_path: Pat
             with pytest.raises(openai.RateLimitError) as caught:
                 await ask(client, [user(SUM)])
     assert 1 <= int(caught.value.response.headers["retry-after"]) <= 10
+
+
+async def test_a_user_whom_the_assistant_blocks_is_refused_from_then_on(upstream: Upstream) -> None:
+    block = ("ignore_user", {"duration_seconds": 600, "farewell_message": "Goodbye."})
+    upstream.model.will_answer(calling(block), words("Goodbye."))
+    assert await say(upstream.client, [user("You fool.")]) == "Goodbye. "
+    for asking in (ask(upstream.client, [user("Sorry.")]), upstream.client.models.list()):
+        with pytest.raises(openai.PermissionDeniedError, match="blocked") as caught:
+            await asking
+        assert 1 <= int(caught.value.response.headers["retry-after"]) <= 600
+
+
+async def test_calls_of_tools_count_against_the_users_quota(tmp_path: Path) -> None:
+    limits = {Kind.TOOL_CALL: Limit(user=Rate(per_s=0.01, burst=1))}
+    async with serve_upstream(tmp_path, limits) as upstream:
+        for _ in range(2):
+            upstream.model.will_answer(calling(("ring_bell", {})), words("Done."))
+            await say(upstream.client, [user("ring")])
+        assert rung(upstream) == 1
+        assert "RATE_LIMIT" in upstream.model.asked[-1].messages[-1]["content"]
 
 
 async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:
