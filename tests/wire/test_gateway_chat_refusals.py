@@ -31,6 +31,7 @@ from tests.wire.chat_client import (
     user,
 )
 from tests.wire.served import UNLIMITED, Served, make_known, serve
+from tests.wire.test_store_down import stored
 
 pytestmark = pytest.mark.real_time
 
@@ -182,6 +183,21 @@ async def test_calls_of_tools_count_against_the_users_quota(tmp_path: Path) -> N
             await say(upstream.client, [user("ring")])
         assert rung(upstream) == 1
         assert "RATE_LIMIT" in upstream.model.asked[-1].messages[-1]["content"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_a_store_that_fails_is_told_and_recovers(tmp_path: Path, is_streamed: bool) -> None:
+    with serve(tmp_path, limits=UNLIMITED) as served, stored(tmp_path) as database:
+        async with client_of(served) as client:
+            database.execute("ALTER TABLE blocks RENAME TO hidden")
+            with pytest.raises(openai.InternalServerError) as caught:
+                await client.chat.completions.create(
+                    model="antiphon", messages=[{"role": "user", "content": SUM}], stream=is_streamed
+                )
+            assert (caught.value.status_code, caught.value.code) == (503, "unavailable")
+            assert int(caught.value.response.headers["retry-after"]) > 0
+            database.execute("ALTER TABLE hidden RENAME TO blocks")
+            assert await say(client, [user(SUM)]) == SUM_IS
 
 
 async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:
