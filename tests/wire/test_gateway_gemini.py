@@ -111,7 +111,7 @@ class Upstream:
 @pytest.fixture
 async def upstream(tmp_path: Path, folder: Path) -> AsyncIterator[Upstream]:
     script: list[Answer] = []
-    async with ChatServer(lambda request: script.pop(0)) as model:
+    async with ChatServer(lambda request: script.pop(0), hides_warm_ups=True) as model:
         with serve(tmp_path, limits=UNLIMITED, model={"text": f"openai:{model.url}#m"}) as served:
             async with tls_proxy(served.port, folder / "tls") as proxy:
                 yield Upstream(model, client_of(proxy), script)
