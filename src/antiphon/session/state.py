@@ -15,7 +15,7 @@ PLAYBACK_TOLERANCE_MS: Final = 500
 """How much earlier than the audio's length a client may report that it was played: its clock is not ours."""
 
 MIN_GAP_MS: Final = 1_000
-"""How long nothing must have been played for the silence to count as a gap, and not as audio that came a little late."""
+"""How long nothing must have been played for the silence to count as a gap, not as audio that came a little late."""
 
 MAX_QUEUED: Final = 5
 """How many typed messages may wait for the answer under way."""
