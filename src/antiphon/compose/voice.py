@@ -104,6 +104,9 @@ async def open_voice(
     Raises `AntiphonError` if an engine fails to load.
     """
     with needs_extra("local", "the voice"):
+        # The sample rate is changed with it, whatever engines are used.
+        import soxr  # type: ignore[import-untyped] # noqa: F401
+
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
         from antiphon.models.cascade.batched_vad import BatchedVad
