@@ -75,7 +75,7 @@ screenshots: system $(INSTALLED) ## make the screenshots in docs/images
 	$(BIN)/python -m tests.browser.screenshots
 
 clean: ## remove everything that was made, including the virtual environment
-	rm -rf $(VENV) web/node_modules bench/.venv-peers bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
+	rm -rf $(VENV) web/node_modules bench/.venv-* bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

@@ -29,8 +29,11 @@ def check_models(models_dir: Path) -> None:
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[str]:
-    """Runs the server and gives the address of its socket. It has the settings of this process. Raises `Crashed`."""
+def serving(settings: Settings, **variables: str) -> Iterator[str]:
+    """Runs the server and gives the address of its socket. It has the settings of this process and these variables.
+
+    Raises `Crashed`.
+    """
     command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
     with TemporaryDirectory() as folder, TemporaryFile("w+") as log:
         env = {
@@ -39,6 +42,7 @@ def serving(settings: Settings) -> Iterator[str]:
             "ANTIPHON_MODELS_DIR": str(settings.models_dir),
             # Its output must not be buffered, although it does not go to a terminal.
             "PYTHONUNBUFFERED": "1",
+            **variables,
         }
         with Popen(command, cwd=ROOT, env=env, stdin=PIPE, stdout=PIPE, stderr=log, text=True) as process:
             try:

@@ -66,10 +66,12 @@ def started(command: Sequence[str], core: int, env: Mapping[str, str] | None = N
                 process.kill()
 
 
-def load_server(folder: Path, storage: str, phrases: Path | None, profile: Path | None) -> list[str]:
-    """Starts the load server. If there are phrases, it listens to them."""
-    options = {"--ears": phrases, "--profile": profile}
-    given = [word for option, path in options.items() if path is not None for word in (option, str(path))]
+def load_server(
+    folder: Path, storage: str, phrases: Path | None, profile: Path | None, voice: str | None = None
+) -> list[str]:
+    """Returns the command of the load server. If there are phrases, it listens to them; `voice` is a live model."""
+    options = {"--ears": phrases, "--profile": profile, "--voice": voice}
+    given = [word for option, value in options.items() if value is not None for word in (option, str(value))]
     return [sys.executable, "-m", "bench.load.server", str(folder), storage, *given]
 
 

@@ -1,4 +1,4 @@
-"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES] [--profile FILE]`: the server under load.
+"""`python -m bench.load.server FOLDER sqlite|memory [--ears PHRASES | --voice MODEL] [--profile FILE]`: the server.
 
 It prints its address when it is ready. For each line of input it collects garbage, so that its memory is what it needs,
 and reports that.
@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import cProfile
 import gc
+import os
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from antiphon.config import Settings, Storage, load
+from antiphon.models.live import ModelFactory
+from antiphon.models.providers.references import parse_voice
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
 from antiphon.server.serving import run_loop
@@ -29,6 +32,16 @@ def make_quota() -> Quota:
     return Quota({kind: replace(limit, user=PLENTY, address=PLENTY) for kind, limit in LIMITS.items()})
 
 
+def make_voice(name: str) -> ModelFactory:
+    # Imported only here, like all that not every server needs.
+    from antiphon.models.providers.gemini_live import gemini_factory
+
+    reference = parse_voice(name)
+    assert reference is not None
+    endpoint = reference.endpoint(os.environ)
+    return gemini_factory(reference.model, endpoint.url, endpoint.api_key)
+
+
 def collect() -> None:
     # At the end of the input, it would stay readable for ever.
     if not sys.stdin.readline():
@@ -38,13 +51,16 @@ def collect() -> None:
     print("collected", flush=True)
 
 
-async def main(folder: Path, storage: str, phrases: Path | None) -> None:
+async def main(folder: Path, storage: str, phrases: Path | None, voice: str | None) -> None:
     asyncio.get_running_loop().add_reader(sys.stdin, collect)
     settings = Settings(
-        project_dir=folder, data_dir=folder, shared_models_dir=load(None).models_dir, storage=Storage(url=storage)
+        project_dir=folder,
+        data_dir=folder,
+        shared_models_dir=load(None).models_dir,
+        storage=Storage(url=storage),
     )
     async with AsyncExitStack() as stack:
-        voice_model = LOAD_MODEL
+        voice_model = LOAD_MODEL if voice is None else make_voice(voice)
         if phrases is not None:
             # Imported only here: the scripted voice does not need the libraries behind it.
             from bench.load.ears import open_ears
@@ -64,10 +80,11 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("storage", choices=("sqlite", "memory"))
     parser.add_argument("--ears", type=Path, metavar="PHRASES")
+    parser.add_argument("--voice", metavar="MODEL", help="the live model of a provider, as in the settings")
     parser.add_argument("--profile", type=Path, metavar="FILE")
     options = parser.parse_args()
     log.configure(json=True, level="warning")
-    run = main(options.folder, options.storage, options.ears)
+    run = main(options.folder, options.storage, options.ears, options.voice)
     if options.profile is None:
         run_loop(run)
     else:

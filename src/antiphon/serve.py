@@ -173,7 +173,7 @@ async def run_server(
         async def drain() -> None:
             deps.stopping.set()
             try:
-                await hub.drain(DRAIN_S - 1, RESTARTING)
+                await asyncio.gather(hub.drain(DRAIN_S - 1, RESTARTING), http_gateway.drain(DRAIN_S - 1))
             finally:
                 deps.must_end.set()
 

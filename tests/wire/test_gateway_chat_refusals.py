@@ -1,7 +1,9 @@
 """What `/v1/chat/completions` refuses, what becomes of answers that fail, and of clients that leave."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.chat_server import End, delta, refusal, stream
+from tests.fakes.chat_server import End, delta, refusal, stream, words
 from tests.wire.chat_client import (
     LIGHT,
     SUM,
@@ -29,6 +31,7 @@ from tests.wire.chat_client import (
     user,
 )
 from tests.wire.served import UNLIMITED, Served, make_known, serve
+from tests.wire.test_store_down import stored
 
 pytestmark = pytest.mark.real_time
 
@@ -162,6 +165,41 @@ async def test_too_many_requests_are_refused_with_the_time_to_wait(tmp_path: Pat
     assert 1 <= int(caught.value.response.headers["retry-after"]) <= 10
 
 
+async def test_a_user_whom_the_assistant_blocks_is_refused_from_then_on(upstream: Upstream) -> None:
+    block = ("ignore_user", {"duration_seconds": 600, "farewell_message": "Goodbye."})
+    upstream.model.will_answer(calling(block), words("Goodbye."))
+    assert await say(upstream.client, [user("You fool.")]) == "Goodbye. "
+    for asking in (ask(upstream.client, [user("Sorry.")]), upstream.client.models.list()):
+        with pytest.raises(openai.PermissionDeniedError, match="blocked") as caught:
+            await asking
+        assert 1 <= int(caught.value.response.headers["retry-after"]) <= 600
+
+
+async def test_calls_of_tools_count_against_the_users_quota(tmp_path: Path) -> None:
+    limits = {Kind.TOOL_CALL: Limit(user=Rate(per_s=0.01, burst=1))}
+    async with serve_upstream(tmp_path, limits) as upstream:
+        for _ in range(2):
+            upstream.model.will_answer(calling(("ring_bell", {})), words("Done."))
+            await say(upstream.client, [user("ring")])
+        assert rung(upstream) == 1
+        assert "RATE_LIMIT" in upstream.model.asked[-1].messages[-1]["content"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_a_store_that_fails_is_told_and_recovers(tmp_path: Path, is_streamed: bool) -> None:
+    with serve(tmp_path, limits=UNLIMITED) as served, stored(tmp_path) as database:
+        async with client_of(served) as client:
+            database.execute("ALTER TABLE blocks RENAME TO hidden")
+            with pytest.raises(openai.InternalServerError) as caught:
+                await client.chat.completions.create(
+                    model="antiphon", messages=[{"role": "user", "content": SUM}], stream=is_streamed
+                )
+            assert (caught.value.status_code, caught.value.code) == (503, "unavailable")
+            assert int(caught.value.response.headers["retry-after"]) > 0
+            database.execute("ALTER TABLE hidden RENAME TO blocks")
+            assert await say(client, [user(SUM)]) == SUM_IS
+
+
 async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:
     upstream.model.will_answer(refusal(401, {"error": {"message": "no"}}))
     with pytest.raises(openai.InternalServerError) as caught:
@@ -205,6 +243,19 @@ async def test_a_client_that_goes_away_cancels_its_answer(upstream: Upstream, is
         await asyncio.wait([asking])
     await asyncio.wait_for(upstream.model.left.wait(), 10)
     assert upstream.served.failures == []
+
+
+async def test_an_answer_under_way_is_completed_before_the_server_stops(upstream: Upstream) -> None:
+    counting = stream(delta(content="One "), delta(content="two "), delta(content="three."), delta("stop"))
+    upstream.model.will_answer(replace(counting, pause_s=0.3))
+    said = ""
+    async for chunk in await upstream.client.chat.completions.create(
+        model="antiphon", messages=[{"role": "user", "content": "count"}], stream=True
+    ):
+        if not said:
+            upstream.served.process.send_signal(signal.SIGTERM)
+        said += chunk.choices[0].delta.content or ""
+    assert said == "One two three."
 
 
 async def test_nothing_of_a_conversation_is_stored_or_logged(served: Served, client: AsyncOpenAI) -> None:

@@ -181,17 +181,20 @@ class GeminiConversation:
             raise gm.GeminiError("This server takes audio and text, not video.")
         for blob in [*(given.media_chunks or ()), *([given.audio] if given.audio is not None else ())]:
             self._hear(blob)
-        if given.text is not None and given.text.strip():
-            if len(given.text) > MAX_TEXT:
-                raise gm.GeminiError(f"A text may have at most {MAX_TEXT} characters.")
-            text = given.text
-            self._ask(lambda: self.session.say(text))
+        if given.text is not None:
+            self._take_text(given.text)
         if given.activity_start is not None or given.activity_end is not None:
             if not self._settings.marks_activity:
                 raise gm.GeminiError(MANUAL_ONLY)
             self._mark(begins=given.activity_start is not None)
         if given.audio_stream_end and not self._settings.marks_activity:
             self._end_stream()
+
+    def _take_text(self, text: str) -> None:
+        """Takes what the user typed. Blank text asks for an answer to the history: Pipecat begins like this."""
+        if len(text) > MAX_TEXT:
+            raise gm.GeminiError(f"A text may have at most {MAX_TEXT} characters.")
+        self._ask((lambda: self.session.say(text)) if text.strip() else self.session.respond)
 
     def _hear(self, blob: gm.Blob) -> None:
         if not self._deps.hub.has_voice:

@@ -9,11 +9,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from antiphon.gateway.api_errors import ApiError, internal_error, reply, too_fast
+from antiphon.gateway.api_errors import ApiError, reply, too_fast
 from antiphon.gateway.chat_answer import ChatAnswer, ChatDeps
 from antiphon.gateway.chat_completions import CompletionStream, begin_completion, make_whole
 from antiphon.gateway.chat_request import read_chat_request
-from antiphon.gateway.connected import RETRY_AFTER_S, run_connected, server_stopping
+from antiphon.gateway.connected import RETRY_AFTER_S, RequestWork, explain_failure, server_stopping
 from antiphon.gateway.deps import GatewayDeps, address_of
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
@@ -21,13 +21,9 @@ from antiphon.security.admission import AdmissionRefused, Caller, RefusalKind
 from antiphon.security.quota import Account
 from antiphon.security.tokens import bearer
 from antiphon.session.tool_runner import charge_to
-from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
-from antiphon.telemetry.log import get_logger
 
 OWN_NAME: Final = "antiphon"
 """The name of whichever model answers."""
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class HttpGateway:
         self._transcription = transcription
         self._speech = speech
         self._stopping = stopping
-        self._must_end = must_end
+        self._work = RequestWork(must_end)
         self._started_ms = deps.clock.now_ms()
 
     def routes(self) -> Sequence[Route]:
@@ -72,6 +68,10 @@ class HttpGateway:
             "/v1/models/{id:path}": ("GET", self._show_model),
         }
         return [Route(path, self._endpoint(handle), methods=[method]) for path, (method, handle) in table.items()]
+
+    async def drain(self, time_left_s: float) -> None:
+        """Waits for the answers under way, at most this long."""
+        await self._work.finish(time_left_s)
 
     async def _complete_chat(self, admitted: Admitted) -> Response:
         deps, request = self._deps, read_chat_request(await admitted.request.body())
@@ -85,17 +85,17 @@ class HttpGateway:
         )
         completion = begin_completion(request.model, deps.clock.now_ms())
         if request.is_streamed:
-            return CompletionStream(answer, completion, self._must_end, includes_usage=request.includes_usage)
-        return await run_connected(make_whole(answer, completion), admitted.request.receive, self._must_end)
+            return CompletionStream(answer, completion, self._work, includes_usage=request.includes_usage)
+        return await self._work.run(make_whole(answer, completion), admitted.request.receive)
 
     async def _transcribe(self, admitted: Admitted) -> Response:
         upload = await self._transcription.read(admitted.request)
         work = self._transcription.transcribe(upload, admitted.account)
-        return await run_connected(work, admitted.request.receive, self._must_end)
+        return await self._work.run(work, admitted.request.receive)
 
     async def _speak(self, admitted: Admitted) -> Response:
         wanted = self._speech.read(await admitted.request.body())
-        return self._speech.speak(wanted, admitted.account, self._must_end)
+        return self._speech.speak(wanted, admitted.account, self._work)
 
     async def _list_models(self, admitted: Admitted) -> Response:
         return reply({"object": "list", "data": [self._describe_model(name) for name in self._model_names()]})
@@ -121,16 +121,10 @@ class HttpGateway:
         async def endpoint(request: Request) -> Response:
             try:
                 return await handle(await self._admit(request))
-            except ApiError as error:
-                return error.response()
-            except StoreUnavailable as error:
-                log.error("request_failed", path=request.scope["path"], error=str(error))
-                return ApiError(503, STORE_UNAVAILABLE, code="unavailable", retry_after_s=RETRY_AFTER_S).response()
             except ClientDisconnect:
                 return Response(status_code=204)
-            except Exception:
-                log.exception("request_failed", path=request.scope["path"])
-                return internal_error().response()
+            except Exception as error:
+                return explain_failure(error, request.scope["path"]).response()
 
         return endpoint
 

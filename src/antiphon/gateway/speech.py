@@ -1,6 +1,5 @@
 """`POST /v1/audio/speech`: speaks a text, as a WAV file or as PCM that is streamed while it is made."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,16 +13,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from antiphon.clock import Clock
-from antiphon.gateway.api_errors import ApiError, internal_error, invalid, unsupported
+from antiphon.gateway.api_errors import invalid, unsupported
 from antiphon.gateway.audio_quota import AudioCharge, engine_failed, no_engine
 from antiphon.gateway.chat_request import explain
-from antiphon.gateway.connected import run_connected
+from antiphon.gateway.connected import RequestWork, explain_failure
 from antiphon.security.quota import Account, Quota
 from antiphon.sound_format import write_wav
 from antiphon.speech.base import Sound, SpeechError, Synthesizer
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
-from antiphon.telemetry.log import get_logger
 
 OUTPUT_HZ: Final = 24_000
 """OpenAI's rate for PCM."""
@@ -35,8 +33,6 @@ OPENAI_VOICES: Final = frozenset(
     "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()  # noqa: SIM905
 )
 """Names that stock clients send unless told otherwise. They mean this server's own voice."""
-
-log = get_logger(__name__)
 
 
 class Format(StrEnum):
@@ -106,9 +102,9 @@ class SpeechApi:
         message = f"There is no voice `{name[:100]}` on this server. Use one of: {', '.join(known)}."
         raise invalid(message, "voice", "voice_not_found")
 
-    def speak(self, wanted: SpeechWanted, account: Account, must_end: asyncio.Event) -> Response:
+    def speak(self, wanted: SpeechWanted, account: Account, work: RequestWork) -> Response:
         pieces = self._synthesize(wanted, AudioCharge(self.quota, account, self.clock))
-        return SpeechStream(pieces, wanted.format, must_end)
+        return SpeechStream(pieces, wanted.format, work)
 
     async def _synthesize(self, wanted: SpeechWanted, charge: AudioCharge) -> AsyncIterator[bytes]:
         """Yields PCM. Raises `ApiError`."""
@@ -133,25 +129,22 @@ class SpeechApi:
 class SpeechStream(Response):
     """Speech as it is made. A WAV file is sent when it is complete, since it begins with its length."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], format: Format, must_end: asyncio.Event) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], format: Format, work: RequestWork) -> None:
         super().__init__(media_type="audio/wav" if format is Format.WAV else "audio/pcm")
         del self.headers["content-length"]
         self._pieces = pieces
         self._format = format
-        self._must_end = must_end
+        self._work = work
         self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await run_connected(self._write(send), receive, self._must_end)
+            await self._work.run(self._write(send), receive)
             return
         except ClientDisconnect:
             return
-        except ApiError as error:
-            failed = error
-        except Exception:
-            log.exception("speech_stream_failed")
-            failed = internal_error()
+        except Exception as error:
+            failed = explain_failure(error, scope["path"])
         # A response without its end is the only way to tell a client that the rest of the speech is missing.
         if not self._has_begun:
             await failed.response()(scope, receive, send)

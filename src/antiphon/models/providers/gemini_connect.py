@@ -11,6 +11,7 @@ from google import genai
 from google.genai import errors, types
 from google.genai.live import AsyncSession
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.protocol import State
 
 from antiphon.models.base import FailureKind
 from antiphon.models.live import CloseKind, LiveContext, ToolAnswer
@@ -40,6 +41,9 @@ INPUT_MIME: Final = f"audio/pcm;rate={INPUT_HZ}"
 BROKEN: Final = (errors.APIError, ConnectionClosed, InvalidHandshake, InvalidURI, OSError, EOFError)
 """What the SDK raises when there is no connection, or none any more."""
 
+_AUDIO_HEAD: Final = b'{"realtime_input": {"audio": {"data": "'
+_AUDIO_TAIL: Final = b'", "mime_type": "' + INPUT_MIME.encode() + b'"}}}'
+
 log = get_logger(__name__)
 
 
@@ -47,10 +51,17 @@ async def send_audio(session: AsyncSession, pcm: bytes) -> None:
     """Sends what `send_realtime_input(audio=…)` would send.
 
     The SDK takes 150 µs to validate and convert what has the same form fifty times a second, which is 40 % of a core
-    for fifty sessions. This takes 10 µs. The SDK gives no other way to its socket.
+    for fifty sessions. This takes 10 µs. The SDK gives no other way to its socket, and the socket's own `send` takes
+    longer to check its state than to write.
     """
-    data = base64.urlsafe_b64encode(pcm).decode()
-    await session._ws.send(f'{{"realtime_input": {{"audio": {{"data": "{data}", "mime_type": "{INPUT_MIME}"}}}}}}')
+    socket = session._ws
+    message = _AUDIO_HEAD + base64.urlsafe_b64encode(pcm) + _AUDIO_TAIL
+    if socket.state is not State.OPEN:
+        await socket.send(message, text=True)  # It raises the reason of the close.
+        return
+    socket.protocol.send_text(message)
+    socket.send_data()
+    await socket.drain()
 
 
 class GeminiClient:

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from google.genai import types
@@ -38,18 +39,27 @@ _NEEDS_MORE: Final = types.TurnCompleteReason.NEED_MORE_INPUT
 _NO_FAILURES: Final = (types.TurnCompleteReason.TURN_COMPLETE_REASON_UNSPECIFIED, _NEEDS_MORE)
 
 
+class Progress(StrEnum):
+    """How far the server has come with a turn."""
+
+    ASKED = "asked"
+    """Nothing has come for it yet."""
+    BEGUN = "begun"
+    WAITING = "waiting"
+    """It is complete except for calls whose results the server was not given."""
+    CONTINUING = "continuing"
+    """The results were sent, and nothing has come since."""
+    CUT = "cut"
+    """The server has interrupted it. Nothing more comes for it than its completion."""
+
+
 @dataclass(eq=False, slots=True)
 class ServerTurn:
     """A turn that the server has not completed."""
 
     answer: Answer
     asked_s: float
-    has_begun: bool = False
-    """Whether something has come for it."""
-    is_cut: bool = False
-    """Whether the server has interrupted it. Nothing more comes for it than its completion."""
-    is_waiting: bool = False
-    """Whether the server has completed it except for calls whose results it was not given."""
+    progress: Progress = Progress.ASKED
     is_superseded: bool = False
     """Whether its answer is continued by another turn of the server."""
     may_be_over: bool = False
@@ -58,8 +68,6 @@ class ServerTurn:
     """Whether what has come for it may belong to a dropped turn before it, which may not have been over."""
     skips_end: bool = False
     """Whether the next completion is that of such a turn."""
-    continues: bool = False
-    """Whether results were sent after which nothing has come yet."""
     plain_text: str = ""
     """Text of the answer that is not a transcription; it is used if there is no transcription."""
 
@@ -95,7 +103,7 @@ class ServerTurns:
 
     def is_generating(self, answer: Answer) -> bool:
         """Whether the server may still send more of this answer."""
-        return any(each.answer is answer and not each.is_cut for each in self._order)
+        return any(each.answer is answer and each.progress is not Progress.CUT for each in self._order)
 
     # What the session does.
 
@@ -106,7 +114,7 @@ class ServerTurns:
         self.speech.finish()
         for each in self._order:
             # The server may answer it together with what it is sent now, and need not complete what it never began.
-            each.may_be_over = each.may_be_over or not each.has_begun
+            each.may_be_over = each.may_be_over or each.progress is Progress.ASKED
         self._order.append(ServerTurn(self._turns.ask(turn), self._now_s))
         self._touch()
 
@@ -152,7 +160,7 @@ class ServerTurns:
         each = next((each for each in reversed(self._order) if each.answer is answer), None)
         if each is None:
             return
-        if each.is_waiting:
+        if each.progress is Progress.WAITING:
             self._order.remove(each)
         elif answer.open_calls and self._kind.waits_for_tools:
             each.may_be_over = True
@@ -161,7 +169,7 @@ class ServerTurns:
         """The answer under way was given the results of its calls, and continues."""
         for each in self._order:
             if self._is_current(each):
-                each.continues, each.is_waiting = True, False
+                each.progress = Progress.CONTINUING
         self._touch()
 
     def close(self) -> None:
@@ -218,7 +226,7 @@ class ServerTurns:
             self.open_ids.pop(id, None)
         self._turns.cancel_calls(repair_json(ids))
         first = self._order[0] if self._order else None
-        if first is not None and first.is_waiting and not first.answer.open_calls:
+        if first is not None and first.progress is Progress.WAITING and not first.answer.open_calls:
             self._complete(first)
 
     def take_usage(self, usage: types.UsageMetadata) -> None:
@@ -244,13 +252,13 @@ class ServerTurns:
             # What has come belongs to the turn before, which this message interrupts.
             first.follows_uncertain, first.skips_end = False, True
             return
-        first.is_cut = True
+        was_waiting, first.progress = first.progress is Progress.WAITING, Progress.CUT
         self._touch()
         if self._is_current(first):
             self._stop_timer()
             self._end_speech(first.answer)
             self._turns.interrupted(first.answer)
-            if first.is_waiting:
+            if was_waiting:
                 self._complete(first)
 
     def _end(self, first: ServerTurn, content: types.LiveServerContent) -> None:
@@ -260,20 +268,20 @@ class ServerTurns:
         if first.skips_end:
             first.skips_end = False
             return
-        if self._is_current(first) and not first.is_cut:
+        if self._is_current(first) and first.progress is not Progress.CUT:
             if content.interaction_status is types.InteractionStatus.IN_PROGRESS:
                 return
             if answer.open_calls:
-                first.is_waiting = True
+                first.progress = Progress.WAITING
                 return
             if first.follows_uncertain:
                 # If the server answers both turns, the answer to this one comes now.
                 first.follows_uncertain = False
                 self._set_timer(CROSSING_S, self._complete, first)
                 return
-            if first.continues:
+            if first.progress is Progress.CONTINUING:
                 # It ends the part before the results, which the server did not have yet when it sent this.
-                first.continues = False
+                first.progress = Progress.BEGUN
                 self._set_timer(CONTINUATION_S, self._complete, first)
                 return
             reason = content.turn_complete_reason
@@ -288,8 +296,8 @@ class ServerTurns:
         """Returns the turn that the server is answering. If it is none that we know of, it answers what it heard."""
         is_uncertain = False
         while self._order and not self._is_current(self._order[0]) and self._is_over(self._order[0]):
-            is_uncertain = not self._order.popleft().is_cut
-        if self._order and self._order[0].is_waiting and self.speech.has_words:
+            is_uncertain = self._order.popleft().progress is not Progress.CUT
+        if self._order and self._order[0].progress is Progress.WAITING and self.speech.has_words:
             # While a tool runs, the model answers something else that the user said meanwhile.
             self._order.popleft()
             self._hear()
@@ -301,7 +309,7 @@ class ServerTurns:
                 self._turns.say(self._order[0].answer, early)
         self._touch()
         first = self._order[0]
-        first.has_begun, first.continues, first.is_waiting = True, False, False
+        first.progress = Progress.BEGUN
         first.follows_uncertain = first.follows_uncertain or is_uncertain
         self._stop_timer()
         return first
@@ -312,8 +320,9 @@ class ServerTurns:
 
     def _is_over(self, dropped: ServerTurn) -> bool:
         """Whether what comes now cannot belong to this turn, or is more likely to belong to the next."""
-        was_spoken_over = not dropped.has_begun and self.speech.has_words
-        return dropped.is_cut or dropped.may_be_over or was_spoken_over or self._now_s - self._last_s > STALE_S
+        was_spoken_over = dropped.progress is Progress.ASKED and self.speech.has_words
+        is_stale = self._now_s - self._last_s > STALE_S
+        return dropped.progress is Progress.CUT or dropped.may_be_over or was_spoken_over or is_stale
 
     def _hear(self) -> None:
         """Begins the turn that was heard."""
@@ -329,8 +338,8 @@ class ServerTurns:
 
     def _is_whole(self, first: ServerTurn) -> bool:
         """Whether the end of the generation is the end of the answer."""
-        may_continue = first.continues or first.follows_uncertain or self._kind.tells_interaction
-        return not (may_continue or first.answer.open_calls or first.is_cut)
+        is_under_way = first.progress not in (Progress.CONTINUING, Progress.CUT) and not first.answer.open_calls
+        return is_under_way and not first.follows_uncertain and not self._kind.tells_interaction
 
     def _finish_generation(self, each: ServerTurn) -> None:
         if not each.answer.said and each.plain_text:

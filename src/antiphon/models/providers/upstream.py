@@ -117,6 +117,9 @@ class Outgoing:
         self._has_items = asyncio.Event()
         self._audio_bytes = 0
         self._is_dropping = False
+        self._writing_since_s: float | None = None
+        """When the write in progress began."""
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     def put(self, write: Write) -> None:
         self._items.append(write)
@@ -136,18 +139,39 @@ class Outgoing:
 
     async def run(self) -> None:
         """Writes until it is cancelled, or until the connection is lost or stalls, whose error is raised."""
-        while True:
-            while self._items:
-                item = self._items.popleft()
-                async with asyncio.timeout(WRITE_S):
-                    if isinstance(item, bytes):
-                        self._audio_bytes -= len(item)
-                        await self._write_audio(item)
-                    else:
-                        await item()
-            self._is_dropping = False
-            self._has_items.clear()
-            await self._has_items.wait()
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+                while True:
+                    while self._items:
+                        item = self._items.popleft()
+                        self._writing_since_s = loop.time()
+                        # One timer serves many writes: a timeout for each would cost as much as the write itself.
+                        if self._stall_timer is None:
+                            self._stall_timer = loop.call_later(WRITE_S, self._check_stall, limit)
+                        if isinstance(item, bytes):
+                            self._audio_bytes -= len(item)
+                            await self._write_audio(item)
+                        else:
+                            await item()
+                    self._writing_since_s = None
+                    self._is_dropping = False
+                    self._has_items.clear()
+                    await self._has_items.wait()
+        finally:
+            if self._stall_timer is not None:
+                self._stall_timer.cancel()
+
+    def _check_stall(self, limit: asyncio.Timeout) -> None:
+        """Ends `run` with `TimeoutError` if the write in progress has taken too long, or looks again later."""
+        self._stall_timer = None
+        if self._writing_since_s is not None:
+            loop = asyncio.get_running_loop()
+            left_s = self._writing_since_s + WRITE_S - loop.time()
+            if left_s <= 0:
+                limit.reschedule(loop.time())
+            else:
+                self._stall_timer = loop.call_later(left_s, self._check_stall, limit)
 
     def _drop_oldest_audio(self) -> None:
         oldest = next(place for place, item in enumerate(self._items) if isinstance(item, bytes))
