@@ -103,7 +103,11 @@ def refusal(status: int, body: Any = None, **headers: str) -> Answer:
 class ChatServer:
     """`answers` are given one after the other, or made by a function of the request."""
 
-    def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer]) -> None:
+    def __init__(
+        self, answers: Iterable[Answer] | Callable[[Request], Answer], *, hides_warm_ups: bool = False
+    ) -> None:
+        """If it hides warm-ups, it answers requests for one token by itself, and does not keep them."""
+        self._hides_warm_ups = hides_warm_ups
         script = None if callable(answers) else iter(answers)
         self._answer = answers if callable(answers) else lambda request: next(script or iter(()))
         self.requests: list[Request] = []
@@ -144,8 +148,11 @@ class ChatServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Handles one request, and returns whether the connection can be reused."""
         request = await _read(reader)
-        self.requests.append(request)
-        answer = self._answer(request)
+        if self._hides_warm_ups and request.method == "POST" and request.body.get("max_tokens") == 1:
+            answer = words("Hello.")
+        else:
+            self.requests.append(request)
+            answer = self._answer(request)
         if answer is HANG_UP:
             return False
         headers = {"content-type": "text/event-stream", "transfer-encoding": "chunked", **answer.headers}

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from antiphon.models.base import Event, Prompt, TextModel, TextProfile
 from antiphon.models.live import (
@@ -198,10 +198,12 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(model: LiveModel, *history: Message, answers: bool = True) -> AsyncIterator[Listener]:
+async def listening(
+    model: LiveModel, *history: Message, answers: bool = True, tools: Sequence[Mapping[str, Any]] = ()
+) -> AsyncIterator[Listener]:
     """Opens a connection. Closing it at the end also ends the reading of events."""
     transcript = Transcript(Entry(f"before-{place}", message) for place, message in enumerate(history))
-    await model.connect(LiveContext("You are a helpful assistant.", transcript, history, (), Mode.TEXT))
+    await model.connect(LiveContext("You are a helpful assistant.", transcript, history, tools, Mode.TEXT))
     listener = Listener(model, transcript, answers=answers)
     try:
         yield listener

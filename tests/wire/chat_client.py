@@ -9,6 +9,7 @@ from typing import Any, Final
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from antiphon.security.quota import Kind, Limit
 from tests.fakes.chat_server import Answer, ScriptedChatServer, call_delta, delta, stream
 from tests.fakes.toolbox import document, write_tool
 from tests.wire.served import UNLIMITED, Served, serve
@@ -116,12 +117,12 @@ class Upstream:
 
 
 @asynccontextmanager
-async def serve_upstream(folder: Path) -> AsyncIterator[Upstream]:
+async def serve_upstream(folder: Path, limits: Mapping[Kind, Limit] = UNLIMITED) -> AsyncIterator[Upstream]:
     write_bell(folder)
     write_garden(folder)
     async with ScriptedChatServer() as model:
         settings = {"text": f"openai:{model.url}#m", "local_first": False}
-        with serve(folder, limits=UNLIMITED, model=settings) as served:
+        with serve(folder, limits=limits, model=settings) as served:
             async with client_of(served) as client:
                 yield Upstream(served, model, client, folder)
 

@@ -290,7 +290,7 @@ async def test_a_model_that_asks_in_other_words_does_not_hide_what_a_yes_would_r
 async def test_a_model_that_repeats_a_declined_call_is_refused(upstream: Upstream) -> None:
     water = ("water_plants", {"place": "garden"})
     upstream.model.will_answer(calling(water), words(QUESTION))
-    messages = [user(WISH)]
+    messages = [user("the garden looks dry")]
     await say(upstream.client, messages)
     messages.append(user("no"))
     upstream.model.will_answer(calling(water, prefix="another-call"), words("All right."))

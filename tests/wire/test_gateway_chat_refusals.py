@@ -13,7 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from antiphon.security.quota import Kind, Limit, Rate
-from tests.fakes.chat_server import End, delta, refusal, stream
+from tests.fakes.chat_server import End, delta, refusal, stream, words
 from tests.wire.chat_client import (
     LIGHT,
     SUM,
@@ -31,6 +31,7 @@ from tests.wire.chat_client import (
     user,
 )
 from tests.wire.served import UNLIMITED, Served, make_known, serve
+from tests.wire.test_store_down import stored
 
 pytestmark = pytest.mark.real_time
 
@@ -162,6 +163,41 @@ async def test_too_many_requests_are_refused_with_the_time_to_wait(tmp_path: Pat
             with pytest.raises(openai.RateLimitError) as caught:
                 await ask(client, [user(SUM)])
     assert 1 <= int(caught.value.response.headers["retry-after"]) <= 10
+
+
+async def test_a_user_whom_the_assistant_blocks_is_refused_from_then_on(upstream: Upstream) -> None:
+    block = ("ignore_user", {"duration_seconds": 600, "farewell_message": "Goodbye."})
+    upstream.model.will_answer(calling(block), words("Goodbye."))
+    assert await say(upstream.client, [user("You fool.")]) == "Goodbye. "
+    for asking in (ask(upstream.client, [user("Sorry.")]), upstream.client.models.list()):
+        with pytest.raises(openai.PermissionDeniedError, match="blocked") as caught:
+            await asking
+        assert 1 <= int(caught.value.response.headers["retry-after"]) <= 600
+
+
+async def test_calls_of_tools_count_against_the_users_quota(tmp_path: Path) -> None:
+    limits = {Kind.TOOL_CALL: Limit(user=Rate(per_s=0.01, burst=1))}
+    async with serve_upstream(tmp_path, limits) as upstream:
+        for _ in range(2):
+            upstream.model.will_answer(calling(("ring_bell", {})), words("Done."))
+            await say(upstream.client, [user("ring")])
+        assert rung(upstream) == 1
+        assert "RATE_LIMIT" in upstream.model.asked[-1].messages[-1]["content"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_a_store_that_fails_is_told_and_recovers(tmp_path: Path, is_streamed: bool) -> None:
+    with serve(tmp_path, limits=UNLIMITED) as served, stored(tmp_path) as database:
+        async with client_of(served) as client:
+            database.execute("ALTER TABLE blocks RENAME TO hidden")
+            with pytest.raises(openai.InternalServerError) as caught:
+                await client.chat.completions.create(
+                    model="antiphon", messages=[{"role": "user", "content": SUM}], stream=is_streamed
+                )
+            assert (caught.value.status_code, caught.value.code) == (503, "unavailable")
+            assert int(caught.value.response.headers["retry-after"]) > 0
+            database.execute("ALTER TABLE hidden RENAME TO blocks")
+            assert await say(client, [user(SUM)]) == SUM_IS
 
 
 async def test_a_failure_of_the_model_is_told_before_anything_was_said(upstream: Upstream) -> None:

@@ -164,12 +164,12 @@ async def test_initial_history_is_not_answered(upstream: Upstream) -> None:
 
 
 async def test_blank_text_asks_for_an_answer_to_the_initial_history(upstream: Upstream) -> None:
-    upstream.will_answer([words("Hello.")])
+    upstream.model.will_answer(words("Hello."))
     async with talk(upstream.client, history_config={"initial_history_in_client_content": True}) as session:
         await session.send_client_content(turns=typed("Say hello."), turn_complete=True)
         await session.send_realtime_input(text=" ")
         assert text_of([message async for message in session.receive()]) == "Hello. "
-    [request] = upstream.model.requests
+    [request] = upstream.model.asked
     assert [message["content"] for message in request.messages[1:]] == ["Say hello."]
 
 

@@ -12,7 +12,9 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
+from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
 
 from antiphon.security.quota import Kind, Limit, Rate
 from tests.fakes.scripted_live import Barge, Call, Hear, Say, Step
@@ -169,6 +171,19 @@ async def test_a_wrong_key_is_refused_at_the_upgrade(locked: Served, tokens: dic
         assert "51" in words(await conversation.ask("What is 17 times 3?"))
 
 
+async def test_a_browser_sends_its_key_as_a_subprotocol(locked: Served, tokens: dict[str, str]) -> None:
+    offered = [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{tokens['ann']}")]
+    async with connect(f"ws://127.0.0.1:{locked.port}/v1/realtime", subprotocols=offered) as socket:
+        assert json.loads(await socket.recv())["type"] == "session.created"
+        assert socket.subprotocol == "realtime"
+
+
+async def test_an_azure_client_sends_its_key_in_a_header_of_its_own(locked: Served, tokens: dict[str, str]) -> None:
+    address = f"ws://127.0.0.1:{locked.port}/openai/v1/realtime?model=mine"
+    async with connect(address, additional_headers={"api-key": tokens["ann"]}) as socket:
+        assert json.loads(await socket.recv())["session"]["model"] == "mine"
+
+
 async def test_too_many_connections_are_refused_at_the_upgrade(tmp_path: Path) -> None:
     with serve(tmp_path, limits={Kind.CONNECTION: Limit(address=Rate(0.01, 1))}) as served:
         async with talking(served):
@@ -245,7 +260,7 @@ async def test_speech_over_the_answer_is_told_and_the_answer_is_cut(tmp_path: Pa
                 cancelled = (await conversation.until("response.done")).response
                 assert (cancelled.status, cancelled.status_details.reason) == ("cancelled", "turn_detected")
             item = next(e.item.id for e in conversation.events if e.type == "response.output_item.added")
-            await conversation.connection.conversation.item.truncate(item_id=item, content_index=0, audio_end_ms=700)
+            await conversation.connection.conversation.item.truncate(item_id=item, content_index=0, audio_end_ms=400)
             await conversation.until("conversation.item.truncated")
             await conversation.speak(2_500)
             answer = (await conversation.until("response.done")).response

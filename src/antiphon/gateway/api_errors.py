@@ -74,10 +74,6 @@ def too_fast(message: str, wait_s: float) -> ApiError:
     return ApiError(429, message, code="rate_limit_exceeded", retry_after_s=min(wait_s, 3_600.0))
 
 
-def internal_error() -> ApiError:
-    return ApiError(500, "An error in the server prevented this.", code="internal", may_retry=False)
-
-
 def model_failed(failed: TurnFailed, *, may_retry: bool) -> ApiError:
     """Makes the error for an answer that the model behind this server did not complete."""
     if failed.rate_limited:

@@ -200,7 +200,12 @@ class ChatAnswer:
         messages = [*request.messages, *(messages_of("", decided, key="decided") if decided else ())]
         transcript = Transcript(Entry(TURN, message) for message in messages)
         return LiveContext(
-            system=system.text, transcript=transcript, history=(), tools=self._offered_tools(), mode=Mode.TEXT
+            system=system.text,
+            transcript=transcript,
+            history=(),
+            tools=self._offered_tools(),
+            mode=Mode.TEXT,
+            allows_local=not request.instructions.strip(),
         )
 
     def _offered_tools(self) -> Sequence[Mapping[str, Any]]:

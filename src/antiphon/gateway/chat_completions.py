@@ -12,19 +12,16 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from antiphon.gateway.api_errors import ApiError, internal_error, reply
+from antiphon.gateway.api_errors import ApiError, reply
 from antiphon.gateway.chat_answer import ChatAnswer, ClientCalls, Tokens
-from antiphon.gateway.connected import RequestWork
+from antiphon.gateway.connected import RequestWork, explain_failure
 from antiphon.security.surrogates import repair_json
-from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall
 
 HEARTBEAT_S: Final = 15.0
 """Proxies close connections that are silent for half a minute or more."""
 HEARTBEAT: Final = b": still here\n\n"
 DONE: Final = b"data: [DONE]\n\n"
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +86,21 @@ class CompletionStream(Response):
         self._events: asyncio.Queue[bytes | ApiError | None] = asyncio.Queue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        making = asyncio.create_task(self._make(receive))
+        making = asyncio.create_task(self._make(receive, scope["path"]))
         try:
             await self._write(scope, receive, send)
         finally:
             making.cancel()
             await asyncio.wait([making])
 
-    async def _make(self, receive: Receive) -> None:
+    async def _make(self, receive: Receive, path: str) -> None:
         last: ApiError | None = None
         try:
             await self._work.run(self._put_events(), receive)
-        except ApiError as error:
-            last = error
         except ClientDisconnect:
             pass
-        except Exception:
-            log.exception("chat_stream_failed")
-            last = internal_error()
+        except Exception as error:
+            last = explain_failure(error, path)
         self._events.put_nowait(last)
 
     async def _put_events(self) -> None:

@@ -8,6 +8,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from antiphon.gateway.api_errors import ApiError
+from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
+from antiphon.telemetry.log import get_logger
 
 ANSWER_LIMIT_S: Final = 300.0
 """How long an answer may take in all. The model and each tool have shorter limits of their own."""
@@ -16,9 +18,23 @@ RETRY_AFTER_S: Final = 5.0
 
 Result = TypeVar("Result")
 
+log = get_logger(__name__)
+
 
 def server_stopping() -> ApiError:
     return ApiError(503, STOPPING, code="unavailable", retry_after_s=RETRY_AFTER_S)
+
+
+def explain_failure(error: Exception, path: str) -> ApiError:
+    """Returns what the client is told about an error, and logs one that is not its own."""
+    match error:
+        case ApiError():
+            return error
+        case StoreUnavailable():
+            log.error("request_failed", path=path, error=str(error))
+            return ApiError(503, STORE_UNAVAILABLE, code="unavailable", retry_after_s=RETRY_AFTER_S)
+    log.error("request_failed", path=path, exc_info=error)
+    return ApiError(500, "An error in the server prevented this.", code="internal", may_retry=False)
 
 
 class RequestWork:

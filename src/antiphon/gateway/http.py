@@ -9,11 +9,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from antiphon.gateway.api_errors import ApiError, internal_error, reply, too_fast
+from antiphon.gateway.api_errors import ApiError, reply, too_fast
 from antiphon.gateway.chat_answer import ChatAnswer, ChatDeps
 from antiphon.gateway.chat_completions import CompletionStream, begin_completion, make_whole
 from antiphon.gateway.chat_request import read_chat_request
-from antiphon.gateway.connected import RETRY_AFTER_S, RequestWork, server_stopping
+from antiphon.gateway.connected import RETRY_AFTER_S, RequestWork, explain_failure, server_stopping
 from antiphon.gateway.deps import GatewayDeps, address_of
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
@@ -21,13 +21,9 @@ from antiphon.security.admission import AdmissionRefused, Caller, RefusalKind
 from antiphon.security.quota import Account
 from antiphon.security.tokens import bearer
 from antiphon.session.tool_runner import charge_to
-from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
-from antiphon.telemetry.log import get_logger
 
 OWN_NAME: Final = "antiphon"
 """The name of whichever model answers."""
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +121,10 @@ class HttpGateway:
         async def endpoint(request: Request) -> Response:
             try:
                 return await handle(await self._admit(request))
-            except ApiError as error:
-                return error.response()
-            except StoreUnavailable as error:
-                log.error("request_failed", path=request.scope["path"], error=str(error))
-                return ApiError(503, STORE_UNAVAILABLE, code="unavailable", retry_after_s=RETRY_AFTER_S).response()
             except ClientDisconnect:
                 return Response(status_code=204)
-            except Exception:
-                log.exception("request_failed", path=request.scope["path"])
-                return internal_error().response()
+            except Exception as error:
+                return explain_failure(error, request.scope["path"]).response()
 
         return endpoint
 

@@ -14,6 +14,7 @@ from antiphon.gateway.deps import GatewayDeps, address_of
 from antiphon.protocol.closing import TOO_SLOW, Close
 from antiphon.protocol.limits import FRAME_LIMIT_EXTENSION
 from antiphon.security.admission import AdmissionRefused, Caller, RefusalKind
+from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
 MAX_FRAME_BYTES: Final = 2 << 20
@@ -23,6 +24,9 @@ MAX_WAITING_BYTES: Final = 8 << 20
 """A client that leaves more than this unread is closed. Two minutes of speech in base64 fit in."""
 LEAVING_S: Final = 5.0
 """How long pending work may take when a socket is closed."""
+
+RETRY_AFTER_S: Final = 5
+"""How long a client is asked to wait while the database cannot be reached."""
 
 STATUSES: Final = {
     RefusalKind.UNAUTHENTICATED: 401,
@@ -44,12 +48,22 @@ def refusal_response(refused: AdmissionRefused, body: ErrorBody) -> Response:
     return Response(msgspec.json.encode(body(refused)), STATUSES[refused.kind], headers, "application/json")
 
 
+def _unavailable() -> Response:
+    # Both vendors have `error.message`.
+    told = {"error": {"message": STORE_UNAVAILABLE, "type": "server_error", "code": "unavailable"}}
+    return Response(msgspec.json.encode(told), 503, {"Retry-After": str(RETRY_AFTER_S)}, "application/json")
+
+
 async def admit(socket: WebSocket, deps: GatewayDeps, key: str | None, body: ErrorBody) -> Caller | None:
     """Admits the client of a socket that is not accepted yet. Otherwise answers the upgrade with an HTTP error."""
     try:
         caller = await deps.admission.admit(key, address=address_of(socket), route=socket.url.path)
     except AdmissionRefused as refused:
         await socket.send_denial_response(refusal_response(refused, body))
+        return None
+    except StoreUnavailable as error:
+        log.error("socket_refused", error=str(error))
+        await socket.send_denial_response(_unavailable())
         return None
     extensions: dict[str, Any] = socket.scope.get("extensions") or {}
     if FRAME_LIMIT_EXTENSION in extensions:

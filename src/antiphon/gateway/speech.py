@@ -13,16 +13,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from antiphon.clock import Clock
-from antiphon.gateway.api_errors import ApiError, internal_error, invalid, unsupported
+from antiphon.gateway.api_errors import invalid, unsupported
 from antiphon.gateway.audio_quota import AudioCharge, engine_failed, no_engine
 from antiphon.gateway.chat_request import explain
-from antiphon.gateway.connected import RequestWork
+from antiphon.gateway.connected import RequestWork, explain_failure
 from antiphon.security.quota import Account, Quota
 from antiphon.sound_format import write_wav
 from antiphon.speech.base import Sound, SpeechError, Synthesizer
 from antiphon.speech.clauses import Clauses
 from antiphon.speech.spoken import speakable
-from antiphon.telemetry.log import get_logger
 
 OUTPUT_HZ: Final = 24_000
 """OpenAI's rate for PCM."""
@@ -34,8 +33,6 @@ OPENAI_VOICES: Final = frozenset(
     "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()  # noqa: SIM905
 )
 """Names that stock clients send unless told otherwise. They mean this server's own voice."""
-
-log = get_logger(__name__)
 
 
 class Format(StrEnum):
@@ -146,11 +143,8 @@ class SpeechStream(Response):
             return
         except ClientDisconnect:
             return
-        except ApiError as error:
-            failed = error
-        except Exception:
-            log.exception("speech_stream_failed")
-            failed = internal_error()
+        except Exception as error:
+            failed = explain_failure(error, scope["path"])
         # A response without its end is the only way to tell a client that the rest of the speech is missing.
         if not self._has_begun:
             await failed.response()(scope, receive, send)

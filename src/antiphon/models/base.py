@@ -106,6 +106,9 @@ class Prompt:
     mode: Mode
     mode_note: str = ""
     """The end of `system`, which is all that differs between voice and text."""
+    allows_local: bool = True
+    """Whether the offline assistant may answer in place of the model. It would not follow the instructions of a client
+    application."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,6 +257,9 @@ class LiveContext:
     """For a model that prepares its answer while the user may still continue."""
     mode_note: str = ""
     """The end of `system`, which is all that differs between voice and text."""
+    allows_local: bool = True
+    """Whether the offline assistant may answer in place of the model. It would not follow the instructions of a client
+    application."""
 
 
 class ToolAnswer(Struct, frozen=True):

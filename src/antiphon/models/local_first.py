@@ -17,7 +17,6 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.models.builtin.replies import is_question
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.errors import ErrorType
-from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 
 MARK: Final = {"model": "builtin"}
@@ -47,8 +46,8 @@ class LocalFirstModel:
     def answers_locally(self, prompt: Prompt) -> bool:
         """Whether the offline assistant writes the next message, which costs nothing."""
         match prompt.messages[-1:]:
-            case [UserMessage(text=text)]:
-                return self._is_request(text, prompt.messages[:-1], prompt.mode)
+            case [UserMessage(text=text)] if prompt.allows_local:
+                return self._is_request(text, prompt)
             case [ToolMessage()]:
                 return _are_local(prompt.messages) and not _needs_model(prompt.messages)
         return False
@@ -85,14 +84,18 @@ class LocalFirstModel:
                 case _:
                     yield event
 
-    def _is_request(self, text: str, before: Sequence[Message], mode: Mode) -> bool:
+    def _is_request(self, text: str, prompt: Prompt) -> bool:
+        before = prompt.messages[:-1]
         match before[-1:]:
             case [ToolMessage()] if not _are_local(before):
                 # The model's last answer was interrupted before it told what its tools did.
                 return False
             case [AssistantMessage(text=said)] if _asks(said) and not _stands_alone(text):
                 return False
-        return self.assistant.knows(text, mode)
+        request = self.assistant.find_request(text, prompt.mode)
+        # A session may have fewer tools than the assistant has sentences for.
+        offered = {tool["function"]["name"] for tool in prompt.tools}
+        return request is not None and all(call.tool_id in offered for call in request.calls)
 
 
 def _asks(said: str) -> bool:

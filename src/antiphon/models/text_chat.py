@@ -48,7 +48,14 @@ def step_key(step: int) -> str:
 
 
 def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
-    return Prompt(context.system, tuple(messages), context.tools, context.mode, context.mode_note)
+    return Prompt(
+        context.system,
+        tuple(messages),
+        context.tools,
+        context.mode,
+        mode_note=context.mode_note,
+        allows_local=context.allows_local,
+    )
 
 
 @dataclass(eq=False, slots=True)

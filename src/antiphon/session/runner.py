@@ -450,6 +450,7 @@ class Runner:
             mode=mode,
             prefetch=self.tool_runner.prefetch,
             mode_note=prompt.mode_note,
+            allows_local=not self.application.instructions.strip(),
         )
 
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:

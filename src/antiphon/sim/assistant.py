@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextProfile
-from antiphon.models.builtin import BuiltinModel
+from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
+from antiphon.models.builtin import BuiltinModel, replies
 from antiphon.models.completeness import Completeness
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -76,8 +76,13 @@ class ToolAssistant:
                 yield CallRequested(call)
             yield MessageComplete(StopReason.CALLS)
             return
+        if not has_results and (told := _told_result(_last_words(prompt.messages))) is not None:
+            yield TextDelta(replies.result(_with_words(told), None))
+            yield MessageComplete(StopReason.DONE)
+            return
         assistant = await self._assistant(frozenset(name for name in declared if name in self._known))
-        async for event in assistant.reply(replace(prompt, messages=[_with_words(each) for each in prompt.messages])):
+        messages = [_with_words(each) if isinstance(each, ToolMessage) else each for each in prompt.messages]
+        async for event in assistant.reply(replace(prompt, messages=messages)):
             if isinstance(event, CallRequested):
                 name, args = event.call.name, event.call.args
                 event = CallRequested(ToolCall(None, name, fit_arguments(args, declared[name])))
@@ -95,9 +100,24 @@ class ToolAssistant:
         return self._compiled[names]
 
 
-def _with_words(message: Message) -> Message:
+def _told_result(words: str) -> ToolMessage | None:
+    """Finds the result of a tool in a note: a client that was given no id for a call can only tell it in words.
+
+    The note has a JSON object with the keys "tool" and "result" somewhere.
+    """
+    start = words.find("{")
+    try:
+        told, _ = json.JSONDecoder().raw_decode(words, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or not {"tool", "result"} <= told.keys():
+        return None
+    return ToolMessage("", str(told["tool"]), told["result"])
+
+
+def _with_words(message: ToolMessage) -> ToolMessage:
     """Returns the message with words for its result, if it is one of a built-in tool."""
-    if not isinstance(message, ToolMessage) or message.spoken is not None or not message.ok:
+    if message.spoken is not None or not message.ok:
         return message
     words, data = WORDS.get(message.name), message.content
     if words is None or not isinstance(data, dict):

@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 
 from antiphon import serve
+from antiphon.authoring.adapters import adapt_for_openai_chat
 from antiphon.compose import open_speech, open_voice
 from antiphon.compose import voice as voice_module
 from antiphon.config import Model, Settings, Speech, Storage, load
@@ -218,7 +219,8 @@ async def prepare(settings: Settings, model: TextModel, text: str) -> None:
     async with open_voice(settings, model, judge, ModelHealth()) as voice:
         cascade = voice.factory.make()
         assert isinstance(cascade, Cascade)
-        await cascade.connect(LiveContext("", Transcript(), (), (), Mode.VOICE))
+        tools = [adapt_for_openai_chat(tool.spec) for tool in talking_tools().values()]
+        await cascade.connect(LiveContext("", Transcript(), (), tools, Mode.VOICE))
         assert voice.speech is not None
         cascade.on_guess(Turn("m1", voice.speech.recognizer, BackgroundTasks()), text)
         await asyncio.sleep(0.01)

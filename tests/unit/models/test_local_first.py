@@ -1,10 +1,12 @@
 """What the offline assistant answers in place of a model, and what it leaves to it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from antiphon.authoring.adapters import adapt_for_openai_chat
 from antiphon.models.base import (
     CallRequested,
     Event,
@@ -43,8 +45,11 @@ class DeadModel:
         yield
 
 
+TOOLS = [adapt_for_openai_chat(tool.spec) for tool in talking_tools().values()]
+
+
 def prompt(*messages: Message) -> Prompt:
-    return Prompt("", messages, (), Mode.TEXT)
+    return Prompt("", messages, TOOLS, Mode.TEXT)
 
 
 async def is_local(*messages: Message) -> bool:
@@ -151,7 +156,20 @@ async def test_a_fragment_after_a_question_is_an_answer_and_goes_to_the_model(
     slots = {"a": {"type": "string"}, "b": {"type": "string"}}
     tools = {id: make_tool(make_spec(id, slots), {"data": [{"sentences": said}]}) for id, said in sentences.items()}
     model = LocalFirstModel(BuiltinModel(Box(tools)), ScriptedModel([]))
-    assert model.answers_locally(prompt(SKY, AssistantMessage(question), UserMessage(text))) is local
+    offered = [adapt_for_openai_chat(tool.spec) for tool in tools.values()]
+    asked = prompt(SKY, AssistantMessage(question), UserMessage(text))
+    assert model.answers_locally(replace(asked, tools=offered)) is local
+
+
+async def test_a_request_for_a_tool_that_the_session_does_not_have_goes_to_the_model() -> None:
+    model = LocalFirstModel(ASSISTANT, ScriptedModel([]))
+    assert model.answers_locally(prompt(TIME))
+    assert not model.answers_locally(replace(prompt(TIME), tools=()))
+
+
+async def test_a_client_application_with_its_own_instructions_is_answered_by_the_model() -> None:
+    model = LocalFirstModel(ASSISTANT, ScriptedModel([]))
+    assert not model.answers_locally(replace(prompt(TIME), allows_local=False))
 
 
 async def test_the_model_fails_with_its_own_error() -> None:
@@ -161,7 +179,7 @@ async def test_the_model_fails_with_its_own_error() -> None:
 
 async def test_a_local_answer_does_not_hide_that_the_model_is_down() -> None:
     model = TextLiveModel(LocalFirstModel(ASSISTANT, DeadModel()))
-    async with listening(model) as listener:
+    async with listening(model, tools=TOOLS) as listener:
         turn = await listener.ask("what time is it in Tokyo?")
         await listener.give_results()
         assert "noon" in listener.text
@@ -170,7 +188,7 @@ async def test_a_local_answer_does_not_hide_that_the_model_is_down() -> None:
 
 async def test_the_model_sees_what_the_assistant_did() -> None:
     scripted = ScriptedModel(["Because of the air."])
-    async with listening(TextLiveModel(LocalFirstModel(ASSISTANT, scripted))) as listener:
+    async with listening(TextLiveModel(LocalFirstModel(ASSISTANT, scripted)), tools=TOOLS) as listener:
         listener.respond("what time is it in Tokyo?")
         await listener.settle()
         await listener.give_results()

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from antiphon.sim.assistant import find_calls, fit_arguments
+from antiphon.models.base import Prompt, TextDelta
+from antiphon.sim.assistant import ToolAssistant, find_calls, fit_arguments
+from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
 
 WEATHER = {
     "type": "object",
@@ -43,3 +46,25 @@ def test_arguments_are_fitted_to_what_the_client_declared() -> None:
     assert fit_arguments({"city": "Oslo", "zone": "CET"}, WEATHER) == {"city": "Oslo", "days": 2}
     nested = {"type": "object", "required": ["a"], "properties": {"a": {"type": "object", "properties": {}}}}
     assert fit_arguments(None, nested) == {"a": {}}
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (
+            'A tool has run: {"tool": "calculate", "args": {}, "result": {"result": 102}} Please go on.',
+            "The result is 102.",
+        ),
+        ('{"tool": "get_weather", "result": {"sky": "clear"}}', "Sky: clear."),
+    ],
+)
+async def test_a_result_that_comes_as_a_note_is_said(words: str, answer: str) -> None:
+    prompt = Prompt("", [UserMessage(words)], [], Mode.VOICE)
+    events = [event async for event in ToolAssistant({}).reply(prompt)]
+    assert events[0] == TextDelta(answer)
+
+
+@pytest.mark.parametrize("words", ["{", '{"tool": "x"}', "{}", "[1]"])
+async def test_other_words_with_braces_are_words(words: str) -> None:
+    events = [event async for event in ToolAssistant({}).reply(Prompt("", [UserMessage(words)], [], Mode.VOICE))]
+    assert events[0] == TextDelta("I don't know that.")

@@ -61,9 +61,9 @@ class BuiltinModel:
         asked = self._understanding.sentences
         return {id: (tool.summary, *asked.get(id, ())) for id, tool in self._toolbox.tools.items()}
 
-    def knows(self, text: str, mode: Mode) -> bool:
-        """Whether the whole text is a request in the sentences of the tools. Guesses and small talk do not count."""
-        return self._understanding.find_request(text, mode) is not None
+    def find_request(self, text: str, mode: Mode) -> Run | None:
+        """Returns the calls that the text asks for, if the whole text is a request in the sentences of the tools."""
+        return self._understanding.find_request(text, mode)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         said = max((n for n, m in enumerate(prompt.messages) if isinstance(m, UserMessage)), default=0)

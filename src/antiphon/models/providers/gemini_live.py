@@ -4,6 +4,7 @@ Gemini has no message to cancel an answer or to cut it at what was heard. Models
 unfinished `clientContent`, which ends the answer; the others learn what was heard with the next text.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -38,6 +39,8 @@ from antiphon.models.providers.gemini_turns import ServerTurns
 from antiphon.models.providers.upstream import Outgoing, Turns, Upstream, UpstreamError
 from antiphon.telemetry.log import get_logger
 
+RESUME_AGAIN_S: Final = 1.0
+"""How long after a refusal a session is resumed once more."""
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
 
@@ -75,7 +78,7 @@ class GeminiLive:
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._upstream.check_not_closed()
         try:
-            await self._connect(context, resume)
+            await self._resume(context, resume)
         except UpstreamError as error:
             if resume is None or error.close_kind is not CloseKind.DEAD_HANDLE:
                 raise
@@ -145,6 +148,17 @@ class GeminiLive:
         self._stop()
         await self._upstream.close()
         await self._stack.aclose()
+
+    async def _resume(self, context: LiveContext, handle: str | None) -> None:
+        try:
+            await self._connect(context, handle)
+        except UpstreamError as error:
+            was_closed = error.kind is FailureKind.SERVER_ERROR and error.status is None
+            if handle is None or not was_closed:
+                raise
+            # Gemini closes a second connection to a session (1011) until it has noticed that the first one is gone.
+            await asyncio.sleep(RESUME_AGAIN_S)
+            await self._connect(context, handle)
 
     async def _connect(self, context: LiveContext, resume: str | None) -> None:
         session, self._stack = await self._client.open(context, resume=resume, voice=self._voice)

@@ -140,6 +140,24 @@ async def test_the_environment_does_not_lead_to_another_platform(monkeypatch: py
         gemini_client.cache_clear()
 
 
+async def test_a_proxy_of_the_environment_is_not_used_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("https_proxy", "wss_proxy", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    async with talking() as talk:
+        assert talk.client.setup["model"] == "models/gemini-3.8-live"
+
+
+async def test_a_server_that_answers_no_pings_is_not_given_up() -> None:
+    async with talking() as talk:
+        transport = talk.client.socket.transport
+        transport.pause_reading()
+        await asyncio.sleep(300)
+        transport.resume_reading()
+        talk.model.respond("t", "hello")
+        assert len(await talk.sent()) == 1
+        assert talk.events == []
+
+
 # The history.
 
 
@@ -187,6 +205,11 @@ async def test_only_the_newest_part_of_a_long_history_is_told() -> None:
 
 
 # Refusals.
+
+
+async def be_silent_after_setup(client: Client) -> None:
+    await client.send(SETUP_COMPLETE)
+    await client.socket.wait_closed()
 
 
 async def fail_to_connect(server: GeminiServer, name: str = GEMINI_38, resume: str | None = None) -> UpstreamError:
@@ -309,6 +332,27 @@ async def test_a_dead_handle_is_replaced_by_the_history() -> None:
         assert talk.client.received == [
             {"clientContent": {"turns": [user("I am Ada."), model("Hello Ada.")], "turnComplete": True}}
         ]
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+async def test_a_session_is_resumed_once_the_server_has_noticed_that_the_connection_before_is_gone(
+    refusals: int,
+) -> None:
+    handles = []
+
+    async def notice_late(client: Client) -> None:
+        await client.receive()
+        handles.append(client.setup["sessionResumption"]["handle"])
+        if len(handles) <= refusals:
+            await client.close(1011, "Internal error encountered.")
+        await be_silent_after_setup(client)
+
+    if refusals == 1:
+        async with talking(part=notice_late, resume="handle-7"):
+            assert handles == ["handle-7"] * 2
+    else:
+        error = await fail_to_connect(GeminiServer(notice_late), resume="handle-7")
+        assert (error.close_kind, handles) == (CloseKind.TRANSIENT, ["handle-7"] * 2)
 
 
 async def test_no_network_is_explained() -> None:
