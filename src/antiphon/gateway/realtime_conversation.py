@@ -262,8 +262,16 @@ class RealtimeConversation:
     def _take_output(self, call_id: str, output: str) -> None:
         if self._pending.add_output(call_id, parse_output(output)):
             return
-        if self._calls.take_output(call_id, output):
+        if self._calls.hold_output(call_id, output):
             self._start_timer("held", HELD_S, self._give_up_turn)
+        elif (run := self._calls.take_output(call_id, output)) is not None:
+            self.session.wait_for(run)
+        elif (late := self._calls.take_late(call_id)) is not None:
+            self._pending.add_late(late, parse_output(output))
+        else:
+            raise ev.RealtimeError(
+                f"No call '{call_id[:100]}' waits for an output.", "invalid_tool_call_id", param="item.call_id"
+            )
 
     def _delete(self, id: str) -> None:
         item = self._items.find(id)
@@ -324,11 +332,18 @@ class RealtimeConversation:
             )
         if self._application(settings) != self.session.application:
             self.session.configure(self._application(settings))
+        if self._calls.are_pending and not self._calls.have_outputs and self._pending.have_a_turn:
+            # The user has said something else meanwhile. The outputs become known when they come.
+            self._calls.begin_turn()
+            self._responses.is_cancelled = True
+            self.session.interrupt()
         self._responses.begin(settings, metadata=asked.metadata if asked is not None else None)
         if self._calls.are_pending:
             self._answer_calls()
             return
-        history, turn = self._pending.take()
+        # Without input, it answers nothing: what the user said waits for another response.
+        has_input = asked is None or asked.input != ()
+        history, turn = self._pending.take() if has_input else (self._pending.take_history(), None)
         self._bring(history)
         self._answered = None if turn is None else turn.item
         action: Callable[[], None]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antiphon.gateway.client_calls import ClientCall
 from antiphon.gateway.realtime_events import FunctionCallItem, MessageItem, RealtimeError
 from antiphon.gateway.realtime_input import MAX_BUFFER_S
 from antiphon.gateway.realtime_items import Item, make_item, new_id
@@ -44,6 +45,11 @@ class PendingItems:
     @property
     def are_any(self) -> bool:
         return bool(self._waiting)
+
+    @property
+    def have_a_turn(self) -> bool:
+        """Whether the user has said something that a response may answer."""
+        return any(each.pcm for each in self._waiting) or (bool(self._waiting) and self._waiting[-1].is_users)
 
     def add_message(self, given: MessageItem, item: Item, codec: Codec) -> None:
         if len(given.text) > MAX_TEXT:
@@ -88,6 +94,12 @@ class PendingItems:
         self._add(PendingItem(make_item("function_call_output"), ToolMessage(call_id, name, output)))
         del self._calls[call_id]
         return True
+
+    def add_late(self, call: ClientCall, output: Any) -> None:
+        """Adds a call that had ended without an output, and the output."""
+        made = AssistantMessage("", (CallMade(call.id, call.name, call.args),))
+        self._add(PendingItem(make_item("function_call"), made))
+        self._add(PendingItem(make_item("function_call_output"), ToolMessage(call.id, call.name, output)))
 
     def remove(self, item_id: str) -> bool:
         """False if the item does not wait."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from antiphon.audio.resample import Resampler
 from antiphon.gateway.deps import GatewayDeps
@@ -32,6 +32,9 @@ log = get_logger(__name__)
 
 OUTPUT_HZ: Final = 24_000
 """The rate at which both OpenAI and Gemini send speech."""
+
+MAX_WAIT_S: Final = 1.0
+"""How long a session waits for a task of the gate."""
 
 
 class Listener(Protocol):
@@ -254,6 +257,14 @@ class GatewaySession:
 
         async def work() -> None:
             action()
+
+        self._active.runner.post(work)
+
+    def wait_for(self, task: "asyncio.Task[Any]") -> None:
+        """Does what the client asks for from now on only after this task, which should be done in a moment."""
+
+        async def work() -> None:
+            await asyncio.wait([task], timeout=MAX_WAIT_S)
 
         self._active.runner.post(work)
 

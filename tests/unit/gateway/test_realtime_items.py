@@ -81,6 +81,38 @@ async def test_a_result_that_no_response_is_asked_for_is_known_in_the_next_turn(
     assert [result.content for result in results] == ["cold"]
 
 
+OSLO = [ToolCall("call-11111", "get_weather", {"city": "Oslo"})]
+
+
+async def test_a_message_while_a_call_waits_is_answered_and_the_output_is_known_later(
+    servers: ScriptedServers,
+) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I am here.", "It was cold."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    assert (await client.ask("Are you there?"))["status"] == "completed"
+    assert client.transcript == "I am here."
+    client.output(call["call_id"], "cold")
+    await client.ask("And the weather?")
+    assert client.transcript == "It was cold."
+    results = [message for message in servers.script.prompts[-1].messages if isinstance(message, ToolMessage)]
+    assert [result.content for result in results] == ["cold"]
+
+
+async def test_an_output_after_its_call_was_given_up_is_known_in_the_next_turn(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I cannot tell.", "It was cold."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    await client.ask_again()
+    assert client.transcript == "I cannot tell."
+    client.output(call["call_id"], "cold")
+    assert refusal(client.output, call["call_id"], "cold").error_code == "invalid_tool_call_id"
+    await client.ask("And now?")
+    assert client.transcript == "It was cold."
+    *_, made, result, asked = servers.script.prompts[-1].messages
+    assert isinstance(made, AssistantMessage)
+    assert isinstance(result, ToolMessage)
+    assert (made.calls[0].id, result.content, asked) == (result.call_id, "cold", UserMessage("And now?"))
+
+
 async def test_a_name_of_the_servers_tools_is_refused(servers: ScriptedServers) -> None:
     client = await RealtimeClient.enter(servers.open(make_tool("get_weather", Counted()), text=[]))
     error = refusal(client.update, tools=[WEATHER])
@@ -128,6 +160,18 @@ async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedS
     assert "pirate" in first.system
     assert "pirate" not in second.system
     assert "Be polite." in second.system
+
+
+async def test_a_response_with_empty_input_leaves_the_users_message_for_the_next(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=["One moment.", "Four."]))
+    client.write("What is two plus two?")
+    client.send("response.create", response={"instructions": "Say exactly these words: One moment.", "input": []})
+    await asyncio.sleep(5)
+    assert client.transcript == "One moment."
+    await client.ask_again()
+    assert client.transcript == "Four."
+    asked, said = UserMessage("What is two plus two?"), AssistantMessage("One moment. ")
+    assert servers.script.prompts[-1].messages == (said, asked)
 
 
 async def test_a_truncated_answer_is_stored_as_far_as_it_was_heard(servers: ScriptedServers) -> None:
