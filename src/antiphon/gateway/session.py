@@ -230,6 +230,10 @@ class GatewaySession:
         """Removes the user's words in a turn, or the answer to it, from the conversation."""
         self._active.runner.post(partial(client_application.forget, self._active.runner, turn, of_user=of_user))
 
+    def forget_run(self, name: str, args: Any) -> None:
+        """Removes a call of a tool, and its result, from the conversation."""
+        self._active.runner.post(partial(client_application.forget_run, self._active.runner, name, args))
+
     def say(self, text: str) -> None:
         """Sends what the user typed, at most `MAX_TEXT` characters. An answer that is complete is not cut by it."""
         self.assume_played()

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import ScriptedServers
@@ -149,6 +151,18 @@ async def test_earlier_calls_of_the_clients_functions_are_part_of_the_history(se
     assert [type(message) for message in messages] == [UserMessage, AssistantMessage, ToolMessage, UserMessage]
 
 
+@pytest.mark.parametrize("deleted", [1, 2])
+async def test_an_earlier_call_is_deleted_with_its_output(servers: ScriptedServers, deleted: int) -> None:
+    client = await RealtimeClient.enter(servers.open(text=["I don't know."]))
+    client.write("How is the weather in Oslo?")
+    call = {"type": "function_call", "call_id": "call_A", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
+    client.send("conversation.item.create", item=call)
+    client.output("call_A", "cold")
+    client.send("conversation.item.delete", item_id=client.every("conversation.item.added")[deleted]["item"]["id"])
+    await client.ask("And now?")
+    assert servers.script.prompts[-1].messages == (UserMessage("How is the weather in Oslo?"), UserMessage("And now?"))
+
+
 async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedServers) -> None:
     client = await RealtimeClient.enter(servers.open(text=["Hoy.", "Hello."]), instructions="Be polite.")
     client.write("Hi")
@@ -249,6 +263,40 @@ async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
     await client.ask("Who am I?")
     assert servers.script.prompts[-1].messages == (UserMessage("Who am I?"),)
     assert [text for text in await stored(server, client) if text] == ["Who am I?", "I don't know."]
+
+
+async def test_an_answer_can_be_deleted_while_it_is_played(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("Hello Ann.", audio_ms=4_000)])
+    client = await RealtimeClient.enter(server)
+    response = await client.ask("I am Ann.", seconds=1)
+    client.send("conversation.item.delete", item_id=response["output"][0]["id"])
+    assert client.types[-1] == "conversation.item.deleted"
+    await asyncio.sleep(6)
+    assert [text for text in await stored(server, client) if text] == ["I am Ann."]
+
+
+@pytest.mark.parametrize("deleted", ["function_call", "function_call_output"])
+async def test_a_call_and_its_output_are_deleted_together(servers: ScriptedServers, deleted: str) -> None:
+    server = servers.open(text=[OSLO, "It is cold.", "I don't know."])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    client.output(call["call_id"], "cold")
+    await client.ask_again()
+    items = {event["item"]["type"]: event["item"] for event in client.every("conversation.item.added")}
+    client.send("conversation.item.delete", item_id=items[deleted]["id"])
+    await client.ask("How was it?")
+    kinds = [type(message) for message in servers.script.prompts[-1].messages]
+    assert kinds == [UserMessage, AssistantMessage, UserMessage]
+    assert not any(getattr(message, "calls", ()) for message in servers.script.prompts[-1].messages)
+
+
+async def test_a_call_that_was_not_run_can_be_deleted(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I am here."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    client.send("conversation.item.delete", item_id=call["id"])
+    assert client.types[-1] == "conversation.item.deleted"
+    await client.ask("Are you there?")
+    assert client.transcript == "I am here."
 
 
 async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(servers: ScriptedServers) -> None:

@@ -10,7 +10,7 @@ from antiphon.models.providers.realtime_events import verbatim
 from antiphon.prompts.composer import Composer
 from antiphon.sim.assistant import ToolAssistant, find_calls, fit_arguments
 from antiphon.tools.spec import Mode
-from antiphon.transcript import AssistantMessage, UserMessage
+from antiphon.transcript import AssistantMessage, Message, UserMessage
 
 WEATHER = {
     "type": "object",
@@ -70,8 +70,8 @@ async def test_a_result_that_comes_as_a_note_is_said(words: str, answer: str) ->
 async def test_words_that_the_instructions_of_a_response_give_are_said() -> None:
     instructions = str(verbatim("Good morning!\n\nHow are you?")["instructions"])
     composed = Composer().compose(Mode.VOICE, tools_version="1", summaries="", client_instructions=instructions)
-    asked = [UserMessage("what is 2 plus 2"), AssistantMessage("The result is 4.")]
-    prompt = Prompt(composed.text, asked, [], Mode.VOICE, composed.mode_note)
+    said: list[Message] = [UserMessage("what is 2 plus 2"), AssistantMessage("The result is 4.")]
+    prompt = Prompt(composed.text, said, [], Mode.VOICE, composed.mode_note)
     events = [event async for event in ToolAssistant({}).reply(prompt)]
     assert events[0] == TextDelta("Good morning!\n\nHow are you?")
 
