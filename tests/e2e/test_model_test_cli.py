@@ -53,7 +53,7 @@ async def test_without_a_name_the_model_of_the_settings_is_tested(terminal: Term
     async with ChatServer(tested_model.good) as server:
         reference = f"openai:{server.url}#m"
         shown = await asyncio.to_thread(terminal.run, "models", "test", "--json", ANTIPHON_MODEL__TEXT=reference)
-    assert shown.json["model"] == reference
+    assert [report["model"] for report in shown.json] == [reference]
 
 
 def test_the_offline_assistant_needs_no_test(terminal: Terminal) -> None:
@@ -71,3 +71,23 @@ def test_a_missing_key_is_one_line(terminal: Terminal) -> None:
     shown = terminal.run("models", "test", "openai:gpt-5", OPENAI_API_KEY="")
     assert shown.code == 1
     assert shown.err.splitlines()[-1].startswith("antiphon: openai:gpt-5 needs an API key.")
+
+
+def test_a_voice_model_without_a_key_is_one_line(terminal: Terminal) -> None:
+    shown = terminal.run("models", "test", "gemini-live:gemini-3.8-live", GEMINI_API_KEY="")
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err.splitlines()[-1] == "antiphon: gemini-live:gemini-3.8-live needs an API key. Set GEMINI_API_KEY."
+
+
+def test_the_other_configured_model_is_tested_when_one_has_no_key(terminal: Terminal) -> None:
+    voice = "openai-realtime:gpt-realtime-2"
+    shown = terminal.run("models", "test", "--json", OPENAI_API_KEY="", ANTIPHON_MODEL__VOICE=voice)
+    assert shown.code == 1
+    assert [(report["model"], report["ok"]) for report in shown.json] == [("builtin", True), (voice, False)]
+
+
+def test_a_voice_models_server_that_is_not_there_is_one_line(terminal: Terminal) -> None:
+    voice = "openai-realtime:http://127.0.0.1:9/v1#gpt-realtime-2"
+    shown = terminal.run("models", "test", voice, ANTIPHON_SPEECH__TTS="none")
+    assert (shown.code, shown.out) == (1, "")
+    assert "openai-realtime:gpt-realtime-2 cannot be reached" in shown.err.splitlines()[-1]

@@ -1,15 +1,20 @@
 """The settings in the documentation are valid."""
 
 import re
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from antiphon.config import load
+from antiphon.config import Section, Settings, load
 from antiphon.models.providers.references import parse
 from tests.fakes.tree import ROOT
 
 PAGES = sorted((ROOT / "docs" / "providers").glob("*.md"))
+LINKING_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FILE_SETTING = "instructions_file"
+"""It takes the place of `instructions`, so only one of them can be set."""
 BLOCKS = [
     pytest.param(block, id=f"{page.stem}-{number}")
     for page in PAGES
@@ -25,12 +30,23 @@ def test_the_settings_of_a_page_are_accepted(tmp_path: Path, block: str) -> None
     assert str(parse(settings.model.text)) == settings.model.text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", LINKING_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target, _, heading in (
         link.partition("#") for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text())
     ):
         linked = (page.parent / target) if target else page
-        assert linked.is_file()
-        headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
+        assert linked.exists(), target
+        headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE) if heading else []
         assert not heading or heading in [re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings]
+
+
+def test_the_readme_has_every_setting_with_its_default(tmp_path: Path) -> None:
+    block = re.search(r"^## Settings.*?^```toml\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert block is not None
+    written = tomllib.loads(block[1])
+    settings = Settings(tmp_path, tmp_path)
+    sections = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    defaults = {name: each.model_dump(mode="json") for name, each in sections.items() if isinstance(each, Section)}
+    del defaults["assistant"][FILE_SETTING]
+    assert written == defaults

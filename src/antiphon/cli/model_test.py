@@ -19,7 +19,9 @@ COLORS: Final = {"good": "green", "fair": "yellow", "bad": "red", "unknown": "di
 NameArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="NAME", help='A model as in the settings, such as "ollama:qwen3". Default: the text model configured.'
+        metavar="NAME",
+        help='A model as in the settings, such as "ollama:qwen3" or "gemini-live:gemini-3.8-live". Default: the models '
+        "that are configured.",
     ),
 ]
 LimitOption = Annotated[float, typer.Option("--limit", metavar="SECONDS", min=1, help="The time for each answer.")]
@@ -33,30 +35,43 @@ def run_model_test(
 ) -> None:
     """Say hello to a model, and report what it can do, how fast it is, and what to set.
 
-    The exit code is 1 if the model does not answer. Six requests are made, which a paid provider charges for.
+    Without NAME, the text model of the settings is tested, and the voice model if it is a provider's. The exit code is
+    1 if a model does not answer. A text model gets six requests and a voice model three, which a paid provider charges
+    for. With --json, the report is an object; without NAME it is a list of them.
     """
     import asyncio
 
-    from antiphon.compose.probing import probe_model
+    from antiphon.compose.probing import configured_models, probe_model
+    from antiphon.errors import AntiphonError
+    from antiphon.models.probe.report import Finding, Mark, Report
 
     settings = settings_for(config)
-    with _telling(quiet=as_json) as tell:
-        report = asyncio.run(probe_model(settings, name or settings.model.text, tell=tell, limit_s=limit_s))
+
+    async def test(each: str) -> Report:
+        try:
+            return await probe_model(settings, each, tell=tell, limit_s=limit_s)
+        except AntiphonError as error:
+            return Report(each, False, (Finding("answers", Mark.BAD, str(error)),))
+
+    reports: list[Report] = []
+    for each in [name] if name is not None else configured_models(settings):
+        with _telling(quiet=as_json) as tell:
+            reports.append(asyncio.run(test(each)))
+        if not as_json:
+            _show(reports[-1])
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
-    elif report.ok:
-        _show(report)
-    else:
-        from antiphon.models.base import ModelError
-
-        raise ModelError(report.findings[-1].text)
-    if not report.ok:
+        document = reports if name is None else reports[0]
+        typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
+    if not all(report.ok for report in reports):
         raise typer.Exit(1)
 
 
 def _show(report: "Report") -> None:
+    if not report.ok:
+        typer.echo(f"antiphon: {report.findings[-1].text}", err=True)
+        return
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -79,7 +79,7 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
     async with AsyncExitStack() as stack:
         workers = Workers(threads=_cores())
         stack.push_async_callback(workers.aclose)
-        opening = (_open_recognizer(settings, workers), _open_synthesizer(settings, workers))
+        opening = (_open_recognizer(settings, workers), open_synthesizer(settings, workers))
         # If one fails, the other is still awaited, so that it can be closed.
         recognizer, synthesizer = await asyncio.gather(*opening, return_exceptions=True)
         for engine in (recognizer, synthesizer):
@@ -183,7 +183,7 @@ async def _open_engine(reference: Reference, settings: Settings, workers: Worker
             return OpenAIRecognizer(server.base_url, server.model, server.key(os.environ))
 
 
-async def _open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer | None:
+async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer | None:
     match parse_tts(settings.speech.tts):
         case None:
             return None

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antiphon.models import reference as models
 from antiphon.protocol import typescript
 from antiphon.protocol.reference import markdown
 from antiphon.protocol.schema import json_schema
@@ -15,6 +16,7 @@ from antiphon.server import openapi
 
 SCHEMA: Final = "docs/reference/protocol.schema.json"
 PAGE: Final = "docs/reference/protocol.md"
+MODELS: Final = "docs/reference/models.md"
 OPENAPI: Final = "docs/reference/openapi.json"
 TYPES: Final = "web/src/client/wire.ts"
 
@@ -25,6 +27,7 @@ def documents() -> dict[str, str]:
     return {
         SCHEMA: _format(schema),
         PAGE: markdown(schema),
+        MODELS: models.markdown(),
         OPENAPI: _format(openapi.document()),
         TYPES: typescript.source(),
     }

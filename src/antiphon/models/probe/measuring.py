@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from antiphon.models.base import (
     CallRequested,
@@ -100,7 +100,3 @@ class _Watched:
                 if isinstance(event, CallRequested):
                     self._answer.calls.append(event.call)
                 yield event
-
-
-def arguments_of(call: ToolCall) -> dict[str, Any]:
-    return call.args if isinstance(call.args, dict) else {}

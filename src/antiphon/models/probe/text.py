@@ -6,7 +6,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from antiphon.models.base import ModelError, Prompt, TextModel, warm
-from antiphon.models.probe.measuring import Answer, arguments_of, ask
+from antiphon.models.probe.measuring import Answer, ask
+from antiphon.models.probe.questions import (
+    ASK_TIME,
+    BE_BRIEF,
+    CLOCK,
+    CLOCK_RESULT,
+    HELLO,
+    USE_TOOLS,
+    is_clock_call,
+    tells_result,
+)
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers.facts import ServerFacts
 from antiphon.tools.spec import Mode
@@ -21,21 +31,7 @@ HIDDEN_TOKENS: Final = 30
 """How many more tokens than it said an answer must have cost to count as reasoned."""
 SUGGESTED_TOOLS: Final = 6
 
-PLACE: Final = "timezone"
-CLOCK: Final[Mapping[str, Any]] = {
-    "type": "function",
-    "function": {
-        "name": "get_current_time",
-        "description": "Tells the current time of day in a place.",
-        "parameters": {
-            "type": "object",
-            "required": [PLACE],
-            "properties": {PLACE: {"type": "string", "description": "A city or an IANA zone name."}},
-        },
-    },
-}
-BE_BRIEF: Final = "You are a helpful assistant. Answer in one short sentence."
-USE_TOOLS: Final = "You are a helpful assistant. You do not know the time: use the tool whenever you are asked for it."
+CHAT_CLOCK: Final[Mapping[str, Any]] = {"type": "function", "function": CLOCK}
 
 
 class TextProbe:
@@ -84,7 +80,7 @@ class TextProbe:
 
     async def _say_hello(self) -> None:
         self._tell("Saying hello")
-        answer = await self._ask(_prompt(BE_BRIEF, UserMessage("Hello! Who are you, and what are you good at?")))
+        answer = await self._ask(_prompt(BE_BRIEF, UserMessage(HELLO)))
         self._find("answers", Mark.GOOD, "yes")
         self._describe_server()
         if answer.pieces > 1:
@@ -129,8 +125,8 @@ class TextProbe:
 
     async def _call_a_tool(self) -> None:
         self._tell("Asking for a tool call")
-        asked = UserMessage("What time is it in Tokyo?")
-        answer = await self._ask(_prompt(USE_TOOLS, asked, tools=(CLOCK,)))
+        asked = UserMessage(ASK_TIME)
+        answer = await self._ask(_prompt(USE_TOOLS, asked, tools=(CHAT_CLOCK,)))
         if not answer.calls and not answer.written_calls:
             self._find("tool call", Mark.BAD, "it made none")
             self._advise("The model does not call tools. Choose one that is trained for it, such as ollama:qwen3.")
@@ -144,20 +140,20 @@ class TextProbe:
                 "llama.cpp: --jinja), or choose a model that is trained for tools."
             )
         call = (answer.calls or answer.written_calls)[0]
-        is_right = call.name == "get_current_time" and "tokyo" in str(arguments_of(call).get(PLACE, "")).lower()
+        is_right = is_clock_call(call.name, call.args)
         self._find("arguments", Mark.GOOD if is_right else Mark.BAD, "correct" if is_right else "wrong")
         made = CallMade(call.id or "call_1", call.name, call.args)
-        result = ToolMessage(made.id, call.name, {"time": "21:47", PLACE: "Asia/Tokyo"})
+        result = ToolMessage(made.id, call.name, CLOCK_RESULT)
         told = await self._ask(
-            _prompt(USE_TOOLS, asked, AssistantMessage(answer.text, (made,)), result, tools=(CLOCK,))
+            _prompt(USE_TOOLS, asked, AssistantMessage(answer.text, (made,)), result, tools=(CHAT_CLOCK,))
         )
-        uses = "47" in told.text
+        uses = tells_result(told.text)
         self._find("tool result", Mark.GOOD if uses else Mark.BAD, "used in the answer" if uses else "not used")
 
     async def _call_two_tools(self) -> None:
         self._tell("Asking for two tool calls at once")
         asked = UserMessage("What time is it in Tokyo, and what time is it in Lima?")
-        answer = await self._ask(_prompt(USE_TOOLS, asked, tools=(CLOCK,)))
+        answer = await self._ask(_prompt(USE_TOOLS, asked, tools=(CHAT_CLOCK,)))
         count = len(answer.calls or answer.written_calls)
         mark, text = (Mark.GOOD, "yes") if count > 1 else (Mark.FAIR, "no, one after the other")
         self._find("parallel calls", mark, text if count else "it made none")

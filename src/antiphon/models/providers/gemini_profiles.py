@@ -45,7 +45,7 @@ class GeminiProfile:
     """How long the model may be silent while an answer is awaited."""
 
 
-_BY_PREFIX: Final[tuple[tuple[str, GeminiProfile], ...]] = (
+FAMILIES: Final[tuple[tuple[str, GeminiProfile], ...]] = (
     (
         "gemini-3.8-live-extended-thinking",
         # Reports about `scheduling` conflict; leaving it out is accepted by all accounts. Its only behavior is not to
@@ -73,12 +73,13 @@ _BY_PREFIX: Final[tuple[tuple[str, GeminiProfile], ...]] = (
         ),
     ),
 )
+"""The families that are known, by the beginning of their names, the more special names first."""
 
 
 def gemini_profile(model: str) -> GeminiProfile:
     """Returns what the model takes; for a name that is not known, what every model takes."""
     name = model.removeprefix("models/")
-    return next((profile for prefix, profile in _BY_PREFIX if name.startswith(prefix)), GeminiProfile())
+    return next((profile for prefix, profile in FAMILIES if name.startswith(prefix)), GeminiProfile())
 
 
 def profile_for(model: str) -> LiveProfile:
