@@ -100,6 +100,24 @@ async def test_a_message_while_a_call_waits_is_answered_and_the_output_is_known_
     assert [result.content for result in results] == ["cold"]
 
 
+async def test_an_output_after_its_turn_was_interrupted_by_speech_is_known_in_the_next(
+    servers: ScriptedServers,
+) -> None:
+    interrupted = [Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.")]
+    spoken = [Hear("Are you there?"), Say("Yes.", audio_ms=300), Hear("And?"), Say("Cold.", audio_ms=300)]
+    client = await RealtimeClient.enter(servers.open(voice=[*interrupted, *spoken]), tools=[WEATHER])
+    made = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    client.conversation.session.interrupt()
+    await client.speak(1.0)
+    await asyncio.sleep(3)
+    assert client.transcript == "Yes."
+    client.output(made["call_id"], "cold")
+    await client.speak(1.0)
+    await asyncio.sleep(3)
+    assert client.transcript == "Cold."
+    assert [result.content for result in servers.voice.results] == ["cold"]
+
+
 async def test_an_output_after_its_call_was_given_up_is_known_in_the_next_turn(servers: ScriptedServers) -> None:
     client = await RealtimeClient.enter(servers.open(text=[OSLO, "I cannot tell.", "It was cold."]), tools=[WEATHER])
     call = (await client.ask("How is the weather in Oslo?"))["output"][0]
