@@ -55,21 +55,20 @@ INSTALLING: Final = "Installing Pipecat and LiveKit Agents into bench/.venv-peer
 CITIES: Final = ("London", "Paris", "Boston", "Madrid", "Dallas", "Denver")
 MAX_WORD_ERRORS: Final = 1
 PATIENCE_S: Final = 120.0
-SETTLING_MS: Final = 250
-"""The silence that the recogniser gets before the answer, as in the cascade."""
+SILENCE_MS: Final = 250
 
 
 class Client(Struct, frozen=True):
     name: str
     module: str
-    path: str
-    """Its address on our server. Without a path, the SDK adds its own, and insists on TLS."""
+    url: str
+    """What it is told to connect to: `{address}` of our server, or `{proxy}`, which ends the TLS that it insists on."""
 
 
 CLIENTS: Final = (
-    Client("Pipecat, OpenAI Realtime", "pipecat_realtime", "/v1/realtime"),
-    Client("Pipecat, Gemini Live", "pipecat_gemini", ""),
-    Client("LiveKit, openai plugin", "livekit_realtime", "/v1"),
+    Client("Pipecat, OpenAI Realtime", "pipecat_realtime", "ws://{address}/v1/realtime"),
+    Client("Pipecat, Gemini Live", "pipecat_gemini", "{proxy}"),
+    Client("LiveKit, openai plugin", "livekit_realtime", "http://{address}/v1"),
 )
 
 
@@ -89,11 +88,11 @@ class Found(Struct, frozen=True):
 
     @property
     def is_right(self) -> bool:
-        """Returns whether the client's function was called once, and its result is what can be heard."""
+        """Returns whether the client's function was called once, and its result is in the answer and can be heard."""
         if len(self.calls) != 1 or not self.read_back:
             return False
-        said = tell(measure_weather(str(self.calls[0].get("city", ""))))
-        return count_errors(said, self.read_back) <= MAX_WORD_ERRORS
+        result = measure_weather(str(self.calls[0].get("city", "")))
+        return str(result["celsius"]) in self.answer and count_errors(tell(result), self.read_back) <= MAX_WORD_ERRORS
 
 
 async def hold(client: Client, python: Path, order: Mapping[str, Any], env: Mapping[str, str]) -> Found:
@@ -141,27 +140,27 @@ class Bench:
             }
             for client, utterance in zip(clients, self._utterances, strict=False):
                 self._console.print(f"{client.name} …")
-                scheme = "http" if client.module.startswith("livekit") else "ws"
-                url = f"{scheme}://{address}{client.path}" if client.path else proxy.url
-                speech, answer_path = folder / "speech.pcm", folder / "answer.pcm"
+                speech, spoken = folder / "speech.pcm", folder / "answer.pcm"
                 speech.write_bytes(utterance.pcm)
                 order = {
-                    "url": url,
+                    "url": client.url.format(address=address, proxy=proxy.url),
                     "speech": str(speech),
                     "ends_at_ms": utterance.ends_at_ms,
-                    "answer": str(answer_path),
+                    "answer": str(spoken),
                 }
                 try:
                     found = await hold(client, self._python, order, env)
                 except Crashed as error:
                     self.crashed[client.name] = str(error)
-                    continue
-                pcm = answer_path.read_bytes()
-                if pcm:
-                    lead = bytes(2 * MICROPHONE_HZ * SETTLING_MS // 1000)
-                    heard = await recognizer.recognize(lead + resample(pcm, found.hz, MICROPHONE_HZ) + lead)
-                    found = msgspec.structs.replace(found, read_back=heard)
-                self.found[client.name] = found
+                else:
+                    heard = await read_back(recognizer, spoken.read_bytes(), found.hz)
+                    self.found[client.name] = msgspec.structs.replace(found, read_back=heard)
+
+
+async def read_back(recognizer: MoonshineRecognizer, pcm: bytes, hz: int) -> str:
+    """Returns what our recogniser hears in the audio, with a silence around it as in the cascade."""
+    silence = bytes(2 * MICROPHONE_HZ * SILENCE_MS // 1000)
+    return await recognizer.recognize(silence + resample(pcm, hz, MICROPHONE_HZ) + silence) if pcm else ""
 
 
 def tabulate(found: Mapping[str, Found], said: Mapping[str, str]) -> Table:

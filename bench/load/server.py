@@ -8,16 +8,14 @@ import argparse
 import asyncio
 import cProfile
 import gc
-import os
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from antiphon.config import Settings, Storage, load
-from antiphon.models.live import ModelFactory
-from antiphon.models.providers.references import parse_voice
+from antiphon.config import Model, Settings, Storage, load
+from antiphon.models.providers.references import NO_VOICE
 from antiphon.security.quota import LIMITS, Quota, Rate
 from antiphon.serve import run_server
 from antiphon.server.serving import run_loop
@@ -30,16 +28,6 @@ PLENTY: Final = Rate(per_s=1e6, burst=1e6)
 
 def make_quota() -> Quota:
     return Quota({kind: replace(limit, user=PLENTY, address=PLENTY) for kind, limit in LIMITS.items()})
-
-
-def make_voice(name: str) -> ModelFactory:
-    # Imported only here, like all that not every server needs.
-    from antiphon.models.providers.gemini_live import gemini_factory
-
-    reference = parse_voice(name)
-    assert reference is not None
-    endpoint = reference.endpoint(os.environ)
-    return gemini_factory(reference.model, endpoint.url, endpoint.api_key)
 
 
 def collect() -> None:
@@ -58,9 +46,11 @@ async def main(folder: Path, storage: str, phrases: Path | None, voice: str | No
         data_dir=folder,
         shared_models_dir=load(None).models_dir,
         storage=Storage(url=storage),
+        model=Model(voice=voice or NO_VOICE),
     )
     async with AsyncExitStack() as stack:
-        voice_model = LOAD_MODEL if voice is None else make_voice(voice)
+        # A voice of the settings is opened by the server itself.
+        voice_model = LOAD_MODEL if voice is None else None
         if phrases is not None:
             # Imported only here: the scripted voice does not need the libraries behind it.
             from bench.load.ears import open_ears
@@ -71,6 +61,7 @@ async def main(folder: Path, storage: str, phrases: Path | None, voice: str | No
             port=0,
             announce=lambda line: print(line, flush=True),
             voice_model=voice_model,
+            needs_voice=voice is not None,
             quota=make_quota(),
         )
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
-from antiphon.compose import App, Voice, open_app, open_voice, watch_tools
+from antiphon.compose import App, Voice, chosen_voice, open_app, open_voice, watch_tools
 from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
@@ -246,7 +246,9 @@ async def _find_live_voice(
     call."""
     try:
         # In a thread, since the package of a provider takes up to a second to load.
-        factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, app.settings.model)
+        factory, problem = await asyncio.to_thread(
+            open_live_model, reference, os.environ, app.settings.model, chosen_voice(app.settings)
+        )
     except ModelError as error:
         factory, problem = None, error
     if problem is not None:

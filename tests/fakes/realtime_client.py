@@ -1,9 +1,8 @@
-"""A client of the gateway's Realtime endpoint that has no socket."""
+"""A client of the Realtime endpoint without a socket, on the virtual clock."""
 
 import asyncio
 import binascii
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,8 +24,8 @@ WEATHER = {
 }
 
 
-class Client:
-    """A client that sends and receives events directly."""
+class RealtimeClient:
+    """A client, and the events that it was sent."""
 
     def __init__(self, server: Server) -> None:
         self.events: list[dict[str, Any]] = []
@@ -35,7 +34,7 @@ class Client:
         self.conversation = RealtimeConversation(deps, settings, emit=self._emit, close=self._close)
 
     @classmethod
-    async def enter(cls, server: Server, **session: Any) -> "Client":
+    async def enter(cls, server: Server, **session: Any) -> "RealtimeClient":
         client = cls(server)
         conversation = client.conversation
         mode = Mode.VOICE if server.hub.has_voice else Mode.TEXT
@@ -113,26 +112,6 @@ def refusal(action: Any, *args: Any, **kwargs: Any) -> RealtimeError:
     return caught.value
 
 
-async def stored(server: Server, client: Client) -> list[str]:
+async def stored(server: Server, client: RealtimeClient) -> list[str]:
     turns = await server.database.conversations.turns(client.conversation.session.conversation_id)
     return [turn.text.strip() for turn in turns]
-
-
-SPOKEN_RESPONSE = [
-    "response.created",
-    "response.output_item.added",
-    "conversation.item.added",
-    "response.content_part.added",
-    "response.output_audio_transcript.delta",
-    "response.output_audio.delta",
-    "response.output_audio.done",
-    "response.output_audio_transcript.done",
-    "response.content_part.done",
-    "conversation.item.done",
-    "response.output_item.done",
-    "response.done",
-]
-
-
-def once_each(types: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(types))

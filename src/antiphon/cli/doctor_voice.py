@@ -28,10 +28,14 @@ PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", 
 
 def check_voice(settings: "Settings") -> Findings:
     """Checks that speech works. It is optional: without it the server handles text only."""
+    from antiphon.models.providers.references import CASCADE
     from antiphon.speech.references import Local, parse_stt, parse_tts
 
     if settings.model.voice == "none":
         yield Finding(True, 'voice: none, since model.voice is "none"')
+        return
+    if settings.model.voice != CASCADE:
+        yield _check_live_model(settings)
         return
     if not _is_wanted(settings):
         yield Finding(True, "voice: none yet, only text. Run `antiphon models pull` to let it hear and speak")
@@ -44,6 +48,23 @@ def check_voice(settings: "Settings") -> Findings:
         speaker = "nothing" if tts is None else f"piper as {settings.speech.voice}" if tts is Local.PIPER else tts
         yield Finding(True, f"voice: {stt} listens, {speaker} speaks (model files: {settings.models_dir})")
         yield from _check_remote_engines(stt, tts)
+
+
+def _check_live_model(settings: "Settings") -> Finding:
+    """Checks what can be known about a provider's model without connecting it, which may cost money."""
+    from antiphon.compose import chosen_voice
+    from antiphon.models.providers import open_live_model
+    from antiphon.models.providers.references import parse_voice
+
+    try:
+        reference = parse_voice(settings.model.voice)
+        assert reference is not None
+        _, problem = open_live_model(reference, os.environ, settings.model, chosen_voice(settings))
+    except AntiphonError as error:
+        return Finding(False, f"voice: {error}")
+    if problem is not None:
+        return Finding(False, f"voice: {problem}")
+    return Finding(True, f"voice: {reference} hears and speaks (not connected; try `antiphon models test {reference}`)")
 
 
 def check_microphone(settings: "Settings") -> Findings:

@@ -10,5 +10,6 @@ from antiphon.compose.app import open_stores as open_stores
 from antiphon.compose.reloading import watch_tools as watch_tools
 from antiphon.compose.voice import Speech as Speech
 from antiphon.compose.voice import Voice as Voice
+from antiphon.compose.voice import chosen_voice as chosen_voice
 from antiphon.compose.voice import open_speech as open_speech
 from antiphon.compose.voice import open_voice as open_voice

@@ -104,6 +104,9 @@ async def open_voice(
     Raises `AntiphonError` if an engine fails to load.
     """
     with needs_extra("local", "the voice"):
+        # The sample rate is changed with it, whatever engines are used.
+        import soxr  # type: ignore[import-untyped] # noqa: F401
+
         from antiphon.audio.turn import TurnDetector
         from antiphon.audio.vad import Vad
         from antiphon.models.cascade.batched_vad import BatchedVad
@@ -204,18 +207,18 @@ async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer 
             with needs_extra("openai", settings.speech.tts):
                 from antiphon.speech.engines.openai import OpenAISynthesizer
             return CachingSynthesizer(
-                OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), _chosen_voice(settings))
+                OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), chosen_voice(settings))
             )
 
 
-def _chosen_voice(settings: Settings) -> str | None:
+def chosen_voice(settings: Settings) -> str | None:
     """Returns the configured voice. The default is a voice of Piper, which other engines refuse."""
     return settings.speech.voice if "speech.voice" in settings.given else None
 
 
 def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str], where: str = "") -> None:
     """Raises `SpeechError` if the configured voice does not exist. Some servers do not list their voices."""
-    chosen = _chosen_voice(settings)
+    chosen = chosen_voice(settings)
     if chosen is None or not ids or chosen in ids:
         return
     nearest = get_close_matches(chosen, ids, n=1, cutoff=0.0)[0]

@@ -44,6 +44,7 @@ class ClientCalls:
         self._cancelled = cancelled
         self._make_id = make_id
         self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._is_closed = False
 
     @property
     def waiting(self) -> Sequence[str]:
@@ -71,7 +72,8 @@ class ClientCalls:
         return True
 
     def close(self) -> None:
-        """The client is gone: nobody answers the calls that wait."""
+        """The client is gone: nobody answers the calls that wait, or those that its session still makes."""
+        self._is_closed = True
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(
@@ -80,6 +82,8 @@ class ClientCalls:
         self._waiting.clear()
 
     async def _call(self, name: str, args: dict[str, Any]) -> Any:
+        if self._is_closed:
+            raise ToolError(ErrorType.TRANSIENT, "The client has left, so it cannot run its tools.")
         call = ClientCall(self._make_id(), name, args)
         waiting = self._waiting[call.id] = asyncio.get_running_loop().create_future()
         self._send(call)

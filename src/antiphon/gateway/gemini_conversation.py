@@ -152,8 +152,11 @@ class GeminiConversation:
     def _take_content(self, content: gm.ClientContent) -> None:
         messages = read_turns(content.turns or ())
         if self._is_reading_history or not content.turn_complete:
-            self.session.bring(messages)
+            if messages:
+                self.session.bring(messages)
             self._is_reading_history = self._is_reading_history and not content.turn_complete
+            # Any content ends the answer under way, also if it asks for none itself.
+            self._interrupt()
             return
         last = messages[-1] if messages else None
         if not isinstance(last, UserMessage):
@@ -169,12 +172,16 @@ class GeminiConversation:
 
     def _ask(self, action: Callable[[], None]) -> None:
         """Asks for an answer. One that is under way is interrupted, as clients of this protocol expect."""
-        if self.session.state.phase in BUSY:
-            self.session.interrupt()
+        self._interrupt()
         if self._settings.speaks and self.session.state.mode is Mode.TEXT:
             self._listen_then(action)
         else:
             self.session.run(action)
+
+    def _interrupt(self) -> None:
+        """Stops the answer under way, if there is one."""
+        if self.session.state.phase in BUSY:
+            self.session.interrupt()
 
     def _take_input(self, given: gm.RealtimeInput) -> None:
         if given.video is not None:
@@ -224,8 +231,8 @@ class GeminiConversation:
     def _mark(self, *, begins: bool) -> None:
         if begins:
             self._activity = Activity()
-            if self.session.state.phase in BUSY and self._settings.interrupts:
-                self.session.interrupt()
+            if self._settings.interrupts:
+                self._interrupt()
             return
         activity, self._activity = self._activity, None
         if activity is not None:

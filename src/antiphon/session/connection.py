@@ -87,7 +87,7 @@ class ModelConnection:
         self._said_turn: str | None = None
         """The last turn whose words the session gave. A local model says those even if its server is down."""
         self._model = factory.make()
-        self._model.set_voice(*voice)
+        self.set_voice(*voice)
         self._commands: list[tuple[str | None, Command]] = []
         """Commands that wait for the connection to be open, each with the turn that it is about."""
         self._resampler = SpeechResampler(self.profile.output_hz)
@@ -97,7 +97,8 @@ class ModelConnection:
     # Commands.
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        self._model.set_voice(voice, speed)
+        """Sets the voice by its name, None for the default one."""
+        self._model.set_voice(voice or next(iter(self.profile.voices), None), speed)
 
     def send_audio(self, pcm: bytes, *, playing: bool) -> bool:
         """Whether the model listens. Nothing is kept for one that does not yet."""

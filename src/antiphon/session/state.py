@@ -14,6 +14,9 @@ WATCHDOG_MS: Final = 5_000
 PLAYBACK_TOLERANCE_MS: Final = 500
 """How much earlier than the audio's length a client may report that it was played: its clock is not ours."""
 
+MIN_GAP_MS: Final = 1_000
+"""How long nothing must have been played for the silence to count as a gap, not as audio that came a little late."""
+
 MAX_QUEUED: Final = 5
 """How many typed messages may wait for the answer under way."""
 
@@ -80,9 +83,12 @@ class Turn:
         return sum(piece.ms for piece in self.pieces)
 
     def playing_since_ms(self, now_ms: int) -> int:
-        """When the client has begun to play, if it plays without a pause until now. Audio that comes after all the rest
-        was played, as after a slow tool, is played from now on."""
-        return max(self.speaking_since_ms, now_ms - self.audio_ms) if self.pieces else now_ms
+        """When the client has begun to play, if it plays without a pause until now. Audio that comes long after all the
+        rest was played, as after a slow tool, is played from now on."""
+        if not self.pieces:
+            return now_ms
+        silent_ms = now_ms - self.speaking_since_ms - self.audio_ms
+        return self.speaking_since_ms + (silent_ms if silent_ms > MIN_GAP_MS else 0)
 
     @property
     def deadline_ms(self) -> int:

@@ -68,6 +68,24 @@ def test_a_disabled_voice_is_healthy(examine: Examine) -> None:
     assert "none" in finding.text
 
 
+@pytest.mark.parametrize(
+    ("variables", "key", "ok", "text"),
+    [
+        ({"MODEL__VOICE": "gemini-live:gemini-3.8-live"}, "k", True, "hears and speaks"),
+        ({"MODEL__VOICE": "gemini-live:gemini-3.8-live"}, "", False, "Set GEMINI_API_KEY"),
+        ({"MODEL__VOICE": "gemini-live:gemini-3.8-live", "SPEECH__VOICE": "joe"}, "k", False, 'no voice "joe"'),
+        ({"MODEL__VOICE": "azure-realtime:mine"}, "k", False, "does not say where"),
+    ],
+)
+def test_a_live_model_is_checked_without_connecting_it(
+    examine: Examine, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], key: str, ok: bool, text: str
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", key)
+    [finding] = examine(**variables)
+    assert finding.ok is ok
+    assert text in finding.text
+
+
 def test_a_voice_with_all_its_files_is_healthy(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     [finding] = examine()

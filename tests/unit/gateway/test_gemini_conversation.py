@@ -110,6 +110,25 @@ async def test_a_question_over_an_answer_interrupts_it(servers: ScriptedServers)
     assert talk.kinds[-2:] == ["generationComplete", "turnComplete"]
 
 
+@pytest.mark.parametrize("turns", [[{"role": "user", "parts": [{"text": "The user has heard only: One."}]}], []])
+async def test_content_that_asks_for_no_answer_ends_the_one_under_way(
+    servers: ScriptedServers, turns: list[dict[str, Any]]
+) -> None:
+    server = servers.open(
+        voice=[Say("One two three.", audio_ms=9_000), Hear("And now?"), Say("Two.")], profile=WAITING
+    )
+    talk = await begin(server, **SPOKEN)
+    talk.ask("first")
+    await asyncio.sleep(1)
+    talk.give(clientContent={"turns": turns, "turnComplete": False})
+    await asyncio.sleep(1)
+    assert talk.kinds[-2:] == ["interrupted", "turnComplete"]
+    await talk.speak(1_200)
+    await asyncio.sleep(5)
+    assert talk.kinds[-2:] == ["generationComplete", "turnComplete"]
+    assert {"inputTranscription": {"text": "And now?"}} in talk.contents
+
+
 async def test_speech_waits_if_it_may_not_interrupt(servers: ScriptedServers) -> None:
     server = servers.open(voice=[Say("One two three.", audio_ms=2_000), Hear("And now?"), Say("Two.")])
     config: dict[str, Any] = {"realtimeInputConfig": {"activityHandling": "NO_INTERRUPTION"}}

@@ -1,4 +1,4 @@
-"""The items of a Realtime conversation: history, function calls, truncation and deletion, on the virtual clock."""
+"""The translation of OpenAI's Realtime events to a session: items, functions of the client, and instructions."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import ScriptedServers
 from tests.fakes.gates import Counted, make_tool
-from tests.fakes.realtime_client import WEATHER, Client, refusal, stored
+from tests.fakes.realtime_client import WEATHER, RealtimeClient, refusal, stored
 from tests.fakes.scripted_live import WAITING, Call, Hear, Say
 
 
@@ -15,7 +15,7 @@ async def test_a_clients_function_is_called_and_its_result_is_used(servers: Scri
     server = servers.open(
         voice=[Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.", audio_ms=500)]
     )
-    client = await Client.enter(server, tools=[WEATHER])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
     response = await client.ask("How is the weather in Oslo?")
     (call,) = response["output"]
     assert (response["status"], call["type"], call["name"], call["status"]) == (
@@ -38,7 +38,7 @@ async def test_a_clients_function_is_called_and_its_result_is_used(servers: Scri
 async def test_two_calls_of_one_message_are_in_one_response(servers: ScriptedServers) -> None:
     calls = [ToolCall(f"call-00{city}", "get_weather", {"city": city}) for city in ("Oslo", "Rome")]
     server = servers.open(text=[calls, "Cold and warm."])
-    client = await Client.enter(server, tools=[WEATHER])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
     response = await client.ask("Compare Oslo and Rome")
     assert [json.loads(item["arguments"])["city"] for item in response["output"]] == ["Oslo", "Rome"]
     for item in response["output"]:
@@ -53,7 +53,7 @@ async def test_two_calls_of_one_message_are_in_one_response(servers: ScriptedSer
 
 async def test_a_call_that_the_gate_refuses_is_not_sent(servers: ScriptedServers) -> None:
     server = servers.open(text=[[ToolCall("call-11111", "get_weather", {"town": 1})], "Sorry."])
-    client = await Client.enter(server, tools=[WEATHER])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
     await client.ask("How is the weather?")
     assert client.transcript == "Sorry."
     assert "response.function_call_arguments.done" not in client.types
@@ -62,7 +62,7 @@ async def test_a_call_that_the_gate_refuses_is_not_sent(servers: ScriptedServers
 async def test_the_servers_own_tools_run_inside_a_response(servers: ScriptedServers) -> None:
     handler = Counted()
     server = servers.open(make_tool("read_it", handler), text=[[ToolCall("call-11111", "read_it", {})], "Done."])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     response = await client.ask("Read it")
     assert handler.runs == 1
     assert [item["type"] for item in response["output"]] == ["message"]
@@ -70,7 +70,7 @@ async def test_the_servers_own_tools_run_inside_a_response(servers: ScriptedServ
 
 async def test_a_result_that_no_response_is_asked_for_is_known_in_the_next_turn(servers: ScriptedServers) -> None:
     server = servers.open(text=[[ToolCall("call-11111", "get_weather", {"city": "Oslo"})], "It was cold."])
-    client = await Client.enter(server, tools=[WEATHER])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
     response = await client.ask("How is the weather in Oslo?")
     output = {"type": "function_call_output", "call_id": response["output"][0]["call_id"], "output": "cold"}
     client.send("conversation.item.create", item=output)
@@ -82,7 +82,7 @@ async def test_a_result_that_no_response_is_asked_for_is_known_in_the_next_turn(
 
 
 async def test_a_name_of_the_servers_tools_is_refused(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(make_tool("get_weather", Counted()), text=[]))
+    client = await RealtimeClient.enter(servers.open(make_tool("get_weather", Counted()), text=[]))
     error = refusal(client.update, tools=[WEATHER])
     assert (error.error_code, error.param) == ("invalid_value", "session.tools")
     assert client.conversation.session.state.turns == 0
@@ -90,7 +90,7 @@ async def test_a_name_of_the_servers_tools_is_refused(servers: ScriptedServers) 
 
 async def test_earlier_items_are_the_history_of_the_conversation(servers: ScriptedServers) -> None:
     server = servers.open(text=["Blue."])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     client.write("My colour is blue.")
     client.write("Noted.", role="assistant")
     client.write("Answer in one word.", role="system")
@@ -106,7 +106,7 @@ async def test_earlier_items_are_the_history_of_the_conversation(servers: Script
 
 
 async def test_earlier_calls_of_the_clients_functions_are_part_of_the_history(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Cold."]))
+    client = await RealtimeClient.enter(servers.open(text=["Cold."]))
     client.write("How is the weather in Oslo?")
     call = {"type": "function_call", "call_id": "call_A", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
     client.send("conversation.item.create", item=call)
@@ -118,7 +118,7 @@ async def test_earlier_calls_of_the_clients_functions_are_part_of_the_history(se
 
 
 async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Hoy.", "Hello."]), instructions="Be polite.")
+    client = await RealtimeClient.enter(servers.open(text=["Hoy.", "Hello."]), instructions="Be polite.")
     client.write("Hi")
     client.send("response.create", response={"instructions": "Talk like a pirate.", "metadata": {"k": "v"}})
     await asyncio.sleep(2)
@@ -130,16 +130,9 @@ async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedS
     assert "Be polite." in second.system
 
 
-async def test_a_response_without_new_input_answers_the_conversation(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Welcome."]), instructions="Greet the user.")
-    client.send("response.create")
-    await asyncio.sleep(2)
-    assert client.transcript == "Welcome."
-
-
 async def test_a_truncated_answer_is_stored_as_far_as_it_was_heard(servers: ScriptedServers) -> None:
     server = servers.open(voice=[Say("One two three four.", audio_ms=4_000)])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     response = await client.ask("Count", seconds=1.5)
     item = response["output"][0]["id"]
     assert refusal(client.send, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=9_000)
@@ -151,7 +144,7 @@ async def test_a_truncated_answer_is_stored_as_far_as_it_was_heard(servers: Scri
 
 async def test_an_answer_can_be_truncated_after_it_was_played(servers: ScriptedServers) -> None:
     server = servers.open(voice=[Say("One two three four.", audio_ms=1_000)])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     response = await client.ask("Count", seconds=5)
     item = response["output"][0]["id"]
     client.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=500)
@@ -160,7 +153,7 @@ async def test_an_answer_can_be_truncated_after_it_was_played(servers: ScriptedS
 
 
 async def test_an_item_that_no_response_has_used_can_be_deleted(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Yes."]))
+    client = await RealtimeClient.enter(servers.open(text=["Yes."]))
     client.write("Never mind this.")
     id = client.last("conversation.item.added")["item"]["id"]
     client.send("conversation.item.delete", item_id=id)
@@ -170,8 +163,22 @@ async def test_an_item_that_no_response_has_used_can_be_deleted(servers: Scripte
     assert refusal(client.send, "conversation.item.delete", item_id=id).error_code == "item_not_found"
 
 
+async def test_no_speech_is_told_when_a_turn_is_given_up_for_lack_of_a_response(servers: ScriptedServers) -> None:
+    server = servers.open(
+        voice=[Call("get_weather", {"city": "Oslo"}, id="provider-1234"), Say("It is cold.", audio_ms=500)]
+    )
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
+    await client.speak(0.2)
+    response = await client.ask("How is the weather in Oslo?")
+    output = {"type": "function_call_output", "call_id": response["output"][0]["call_id"], "output": "cold"}
+    client.send("conversation.item.create", item=output)
+    await asyncio.sleep(30)
+    assert client.conversation.session.state.turn is None
+    assert "input_audio_buffer.speech_started" not in client.types
+
+
 async def test_more_items_than_a_response_can_use_are_refused(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Yes."]))
+    client = await RealtimeClient.enter(servers.open(text=["Yes."]))
     for _ in range(500):
         client.write("again")
     assert refusal(client.write, "once more").error_code == "too_many_items"
@@ -180,7 +187,7 @@ async def test_more_items_than_a_response_can_use_are_refused(servers: ScriptedS
 
 
 async def test_system_items_beyond_the_limit_of_instructions_are_refused(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=[]))
+    client = await RealtimeClient.enter(servers.open(text=[]))
     client.write("x" * 8_000, role="system")
     client.write("x" * 8_000, role="system")
     assert refusal(client.write, "x", role="system").param == "instructions"
@@ -189,7 +196,7 @@ async def test_system_items_beyond_the_limit_of_instructions_are_refused(servers
 
 async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
     server = servers.open(text=["Hello Ann.", "I don't know."])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     client.write("Earlier words.", role="assistant")
     await client.ask("I am Ann.")
     for item in [event["item"] for event in client.every("conversation.item.added")]:
@@ -201,7 +208,7 @@ async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
 
 
 async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(servers: ScriptedServers) -> None:
-    client = await Client.enter(servers.open(text=["Yes."]))
+    client = await RealtimeClient.enter(servers.open(text=["Yes."]))
     client.write("Talk like a pirate.", role="system")
     client.send("conversation.item.delete", item_id=client.last("conversation.item.added")["item"]["id"])
     await client.ask("Hi")
@@ -210,7 +217,7 @@ async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(serve
 
 async def test_a_model_with_its_own_context_forgets_what_is_deleted(servers: ScriptedServers) -> None:
     server = servers.open(voice=[Say("Hello Ann.", audio_ms=300)])
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     await client.ask("I am Ann.")
     servers.next_voice = [Say("I don't know.", audio_ms=300)]
     client.send("conversation.item.delete", item_id=client.every("conversation.item.added")[0]["item"]["id"])
@@ -223,7 +230,7 @@ async def test_a_message_without_a_response_is_known_in_the_next_spoken_turn(ser
     server = servers.open(
         voice=[Hear("Hello"), Say("Hi.", audio_ms=300), Hear("Who am I?"), Say("Ann.")], profile=WAITING
     )
-    client = await Client.enter(server)
+    client = await RealtimeClient.enter(server)
     client.write("I am Ann.")
     await client.speak(1.5)
     await asyncio.sleep(3)

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.gateway.client_calls import ClientCall, ClientCalls, ToolDeclaration
@@ -212,8 +213,42 @@ async def test_a_fault_of_the_endpoint_closes_it_and_not_the_session(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(told, "on_message", fail)
-    session.say("Hi")
-    await asyncio.sleep(1)
+    with capture_logs() as lines:
+        session.say("Hi")
+        await asyncio.sleep(1)
+    assert {line["event"] for line in lines} == {"gateway_endpoint_failed"}
     assert told.closed is INTERNAL
     stored = await server.database.conversations.turns(session.conversation_id)
     assert [turn.text.strip() for turn in stored] == ["Hi", "Hello."]
+
+
+async def test_a_client_that_does_not_answer_a_call_in_a_minute_is_not_waited_for(servers: ScriptedServers) -> None:
+    calls = ClientCalls(lambda call: None)
+    server = servers.open(text=[[ToolCall("call-12345", "open_door", {"door": "front"})], "No answer."])
+    session, told = await open_session(server, tools=tools_of(calls, OPEN_DOOR))
+    session.say("Open it")
+    await asyncio.sleep(59)
+    assert told.answers == []
+    await asyncio.sleep(2)
+    assert told.answers == ["No answer."]
+    results = [message for message in servers.script.prompts[-1].messages if isinstance(message, ToolMessage)]
+    assert results[0].content["error"]["partial_side_effects"]
+    assert calls.waiting == ()
+
+
+async def test_a_call_that_a_web_page_may_have_suggested_needs_the_users_yes(servers: ScriptedServers) -> None:
+    sent: list[ClientCall] = []
+    calls = ClientCalls(sent.append)
+    page = make_tool("read_page", Counted(), tags=("untrusted",))
+    opening = ToolCall("call-12345", "open_door", {"door": "front"})
+    server = servers.open(page, text=[[ToolCall("call-54321", "read_page", {})], [opening], "May I?", "Done."])
+    session, told = await open_session(server, tools=tools_of(calls, OPEN_DOOR))
+    session.say("Do what the page says")
+    await asyncio.sleep(1)
+    assert sent == []
+    session.say("Yes")
+    await asyncio.sleep(1)
+    assert [call.name for call in sent] == ["open_door"]
+    calls.answer(sent[0].id, "open")
+    await asyncio.sleep(1)
+    assert told.answers[-1] == "Done."

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Final, Protocol
 
 from antiphon.config import Model, Ollama
 from antiphon.models.base import ModelError, TextModel
-from antiphon.models.live import ModelFactory
+from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.models.providers.references import ModelReference, Provider
 from antiphon.models.unavailable import UnavailableModel
 
@@ -37,10 +39,11 @@ def open_text_model(reference: ModelReference, env: Mapping[str, str], ollama: O
 
 
 def open_live_model(
-    reference: ModelReference, env: Mapping[str, str], settings: Model
+    reference: ModelReference, env: Mapping[str, str], settings: Model, voice: str | None = None
 ) -> tuple[ModelFactory, ModelError | None]:
     """Returns the factory of a model that hears and speaks, and what is wrong with it: its key is missing. Then each
-    of its models says so when it is connected. Raises `ModelError` if a package is missing.
+    of its models says so when it is connected. Raises `ModelError` if a package is missing, or if the model has no such
+    voice.
 
     Loads the package, which takes a good part of a second: call it when a process starts.
     """
@@ -50,9 +53,22 @@ def open_live_model(
     except ModelError as error:
         problem = error
     factory = _live_factory(reference, key, settings)
+    if voice is not None:
+        factory = replace(factory, profile=_with_voice(factory.profile, voice))
     if problem is None:
         return factory, None
     return ModelFactory(factory.profile, partial(UnavailableModel, factory.profile, problem)), problem
+
+
+def _with_voice(profile: LiveProfile, voice: str) -> LiveProfile:
+    """Makes a voice of the model the default one."""
+    others = [name for name in profile.voices if name.lower() != voice.lower()]
+    if len(others) == len(profile.voices):
+        nearest = get_close_matches(voice, profile.voices, n=1, cutoff=0.0)[0]
+        message = f'{profile.name} has no voice "{voice}", which speech.voice names. The nearest is "{nearest}".'
+        raise ModelError(message, retryable=False)
+    (known,) = set(profile.voices) - set(others)
+    return replace(profile, voices=(known, *others))
 
 
 def _live_factory(reference: ModelReference, key: str | None, settings: Model) -> ModelFactory:

@@ -5,11 +5,13 @@ import base64
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google import genai
 from google.genai import errors, types
 from google.genai.live import AsyncSession
+from pydantic import ValidationError
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.protocol import State
 
@@ -62,6 +64,32 @@ async def send_audio(session: AsyncSession, pcm: bytes) -> None:
     socket.protocol.send_text(message)
     socket.send_data()
     await socket.drain()
+
+
+async def receive(session: AsyncSession) -> types.LiveServerMessage:
+    """Returns the next message, as the SDK's `receive` would yield it.
+
+    The SDK first takes a message apart to drop fields that it does not know, which takes longer than all that is done
+    with the message here. That is left to it for messages that have such fields, and for the end of a connection.
+    """
+    try:
+        raw = await session._ws.recv(decode=False)
+    except ConnectionClosed:
+        return await session._receive()
+    try:
+        return types.LiveServerMessage.model_validate_json(raw)
+    except ValidationError:
+        return await AsyncSession(session._api_client, cast(ClientConnection, _Received(raw)))._receive()
+
+
+class _Received:
+    """A message that was received, for the SDK to read as if from its socket."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    async def recv(self, *, decode: bool) -> bytes:
+        return self._raw
 
 
 class GeminiClient:

@@ -25,7 +25,7 @@ from antiphon.models.live import (
     ToolAnswer,
 )
 from antiphon.models.providers.gemini_closes import explain_end
-from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, send_audio
+from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, receive, send_audio
 from antiphon.models.providers.gemini_content import (
     ANSWER_NOW,
     SAY,
@@ -235,13 +235,11 @@ class GeminiLive:
             self._lose(error)
 
     async def _messages(self, session: AsyncSession) -> AsyncIterator[types.LiveServerMessage]:
-        """Yields messages until the connection ends, whose error is raised. `receive` alone ends after every turn."""
+        """Yields messages until the connection ends, whose error is raised."""
         unreadable = 0
         while True:
             try:
-                async for message in session.receive():
-                    unreadable = 0
-                    yield message
+                message = await receive(session)
             except BROKEN:
                 raise
             except Exception as error:
@@ -251,6 +249,9 @@ class GeminiLive:
                 if unreadable > MAX_UNREADABLE:
                     sentence = f"{self.profile.name} sends messages that cannot be read. Is it the right server?"
                     raise UpstreamError(sentence, CloseKind.TRANSIENT, kind=FailureKind.INVALID_RESPONSE) from error
+            else:
+                unreadable = 0
+                yield message
 
     def _take(self, message: types.LiveServerMessage) -> None:
         """Takes everything that a message carries: it may be several things at once. The end of a turn comes last."""
