@@ -114,9 +114,7 @@ async def test_a_question_over_an_answer_interrupts_it(servers: ScriptedServers)
 async def test_content_that_asks_for_no_answer_ends_the_one_under_way(
     servers: ScriptedServers, turns: list[dict[str, Any]]
 ) -> None:
-    server = servers.open(
-        voice=[Say("One two three.", audio_ms=9_000), Hear("And now?"), Say("Two.")], profile=WAITING
-    )
+    server = servers.open(voice=[Say("One two three.", audio_ms=9_000), Hear("And now?"), Say("Two.")], profile=WAITING)
     talk = await begin(server, **SPOKEN)
     talk.ask("first")
     await asyncio.sleep(1)

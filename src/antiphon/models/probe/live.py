@@ -117,7 +117,7 @@ class LiveProbe:
         self._tell("Asking a question aloud")
         exchange = await (await self._connect()).speak(self._question)
         if exchange is None:
-            self._find("hears", Mark.BAD, "a spoken question was not noticed")
+            self._find("hears", Mark.BAD, "a spoken question got no answer")
             return
         self._find("hears", Mark.GOOD, "yes, a spoken question was answered")
         if exchange.first_audio_ms is not None:
