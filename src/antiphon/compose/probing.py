@@ -13,12 +13,21 @@ from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers import open_live_model, open_text_model
-from antiphon.models.providers.references import VOICE_PROVIDERS, ModelReference, Provider, parse, parse_voice
+from antiphon.models.providers.references import (
+    FORMS,
+    VOICE_PROVIDERS,
+    ModelReference,
+    ModelReferenceError,
+    Provider,
+    parse,
+    parse_voice,
+)
 from antiphon.prompts.composer import Composer
 
 if TYPE_CHECKING:
     from antiphon.speech.base import Synthesizer
 
+LIVE_FORMS: Final = '"gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"'
 LIVE_LIMIT_S: Final = 120.0
 """The longest time for an answer of a live model, which must answer at once to be of use in a call."""
 
@@ -34,7 +43,10 @@ async def probe_model(settings: Settings, name: str, *, tell: Tell, limit_s: flo
 
     Raises `AntiphonError` if the name, the key or the tools of the project are wrong.
     """
-    if name.partition(":")[0] in VOICE_PROVIDERS:
+    provider = name.partition(":")[0]
+    if provider not in tuple(Provider):
+        raise ModelReferenceError(f'there is no model "{name}". Write {FORMS}, or for voice {LIVE_FORMS}.')
+    if provider in VOICE_PROVIDERS:
         reference = parse_voice(name)
         assert reference is not None
         return await _probe_live(settings, reference, tell=tell, limit_s=min(limit_s, LIVE_LIMIT_S))
