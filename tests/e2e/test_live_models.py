@@ -14,7 +14,9 @@ from typing import Final, TypeVar
 
 import pytest
 
+from antiphon.client import Mode, connect
 from antiphon.client.speaking import FRAME_BYTES, Exchange
+from antiphon.config import Assistant
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.limits import SPEECH_HZ
@@ -141,11 +143,21 @@ async def test_spoken_questions_are_answered_with_tools_and_the_answers_can_be_h
             assert error_rate([(speakable(exchange.response), heard)]) < 0.4
 
 
-async def test_a_typed_question_and_speech_over_a_long_answer_are_answered(live: LiveServer, clips: Clips) -> None:
+async def test_a_call_greets_and_answers_a_typed_question_and_speech_over_a_long_answer(
+    live: LiveServer, clips: Clips
+) -> None:
     words = onset(clips[RMS, TOKYO.text])
-    async with calling(live.server.url) as person:
+    async with connect(live.server.url, mode=Mode.TEXT, hello=c.Hello(audio=c.AudioForm.BINARY)) as session:
+        person = Person(session)
+        await session.send(c.StartVoice())
+        await person.until(lambda each: isinstance(each, s.GenerationComplete))
+        greeting = "".join(each.text for each in person.told if isinstance(each, s.ResponseChunk))
+        assert greeting.strip() == Assistant().greeting
+        await session.send(c.Interrupt(played_ms=60_000))
+        await person.until_state(s.State.LISTENING)
+
         assert PRODUCT.is_answered_by(await person.ask("what is 17 times 6"))
-        await person.session.send(c.TextMessage(LONG))
+        await session.send(c.TextMessage(LONG))
         await person.until_state(s.State.SPEAKING)
         await person.send_frames(bytes(25 * FRAME_BYTES), playing=True)
         await person.send_frames(words[:SPOKEN_OVER], playing=True)
@@ -158,8 +170,8 @@ async def test_a_typed_question_and_speech_over_a_long_answer_are_answered(live:
         assert stopped not in [each.turn for each in after if isinstance(each, s.SpeechFrame)]
         full = "".join(each.text for each in before if isinstance(each, s.ResponseChunk) and each.turn == stopped)
         turns = live.server.said(person.conversation_id)
-        assert [role for role, _, _ in turns] == ["user", "assistant"] * 3
-        heard = turns[3][1].split()
+        assert [role for role, _, _ in turns] == ["assistant", *["user", "assistant"] * 3]
+        heard = turns[4][1].split()
         assert 0 < len(heard) < len(full.split())
         assert full.split()[: len(heard)] == heard
 

@@ -61,6 +61,11 @@ class RealtimeClient:
         item = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
         self.send("conversation.item.create", item=item)
 
+    def output(self, call_id: str, output: str) -> None:
+        """Gives the output of a call."""
+        item = {"type": "function_call_output", "call_id": call_id, "output": output}
+        self.send("conversation.item.create", item=item)
+
     async def ask(self, text: str, seconds: float = 5) -> dict[str, Any]:
         """Types a message, asks for a response and returns it."""
         self.write(text)

@@ -44,6 +44,8 @@ class ClientCalls:
         self._cancelled = cancelled
         self._make_id = make_id
         self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._runs: dict[str, asyncio.Task[Any]] = {}
+        """The gate's tasks that wait for these calls."""
         self._is_closed = False
 
     @property
@@ -59,6 +61,10 @@ class ClientCalls:
             )
             for each in declared
         ]
+
+    def run_of(self, call_id: str) -> "asyncio.Task[Any] | None":
+        """Returns the gate's task that waits for a call."""
+        return self._runs.get(call_id)
 
     def answer(self, call_id: str, result: Any, *, error: str | None = None) -> bool:
         """Takes the client's answer to a call: JSON, or a sentence that says why it failed. False if no call waits."""
@@ -86,6 +92,8 @@ class ClientCalls:
             raise ToolError(ErrorType.TRANSIENT, "The client has left, so it cannot run its tools.")
         call = ClientCall(self._make_id(), name, args)
         waiting = self._waiting[call.id] = asyncio.get_running_loop().create_future()
+        if (run := asyncio.current_task()) is not None:
+            self._runs[call.id] = run
         self._send(call)
         try:
             return await waiting
@@ -94,3 +102,4 @@ class ClientCalls:
             raise
         finally:
             self._waiting.pop(call.id, None)
+            self._runs.pop(call.id, None)

@@ -4,18 +4,21 @@ A client gets all calls of a message in one response. It adds their outputs to t
 response; only that lets the model go on.
 """
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from antiphon.gateway.client_calls import ClientCall, ClientCalls, ToolDeclaration
-from antiphon.gateway.realtime_events import RealtimeError
 from antiphon.tools.call import ToolCall
 from antiphon.tools.client_tool import Adapter
 from antiphon.tools.tool import Tool
 
 NO_OUTPUT: Final = "The client gave no result."
+MAX_GIVEN_UP: Final = 64
+"""How many calls without an output are remembered."""
 
 
 class FunctionCalls:
@@ -27,10 +30,12 @@ class FunctionCalls:
         self._names: frozenset[str] = frozenset()
         self._unsent = 0
         """How many calls of the model's newest message have not reached the client yet."""
-        self._asked: set[str] = set()
+        self._asked: dict[str, ClientCall] = {}
         """The calls of the turn under way that the client was sent."""
         self._held: dict[str, str] = {}
         """Outputs of these calls that wait for `response.create`."""
+        self._given_up: OrderedDict[str, ClientCall] = OrderedDict()
+        """The newest calls that ended without an output, which may still come."""
         self._answered = 0
         """How many outputs the gate was given that the session has not told of yet."""
 
@@ -38,6 +43,11 @@ class FunctionCalls:
     def are_pending(self) -> bool:
         """Whether the turn under way waits for the client."""
         return bool(self._asked)
+
+    @property
+    def have_outputs(self) -> bool:
+        """Whether the client has added outputs that wait for `response.create`."""
+        return bool(self._held)
 
     def make_tools(self, declared: Sequence[ToolDeclaration], adapters: Mapping[str, Adapter]) -> list[Tool]:
         """Makes the tools of the client's functions. Raises `ClientToolError`."""
@@ -50,30 +60,37 @@ class FunctionCalls:
         """The model has made these calls, of functions of the client and others."""
         self._unsent = sum(call.name in self._names for call in calls)
 
-    def take_output(self, call_id: str, output: str) -> bool:
-        """Takes the output of a call. Returns whether it waits for the client to ask for a response; otherwise the turn
-        of the call is over, and the next one learns of it. Raises `RealtimeError`."""
-        if call_id in self._asked:
-            self._held[call_id] = output
-            return True
-        if not self._calls.answer(call_id, parse_output(output)):
-            raise RealtimeError(
-                f"No call '{call_id[:100]}' waits for an output.", "invalid_tool_call_id", param="item.call_id"
-            )
+    def hold_output(self, call_id: str, output: str) -> bool:
+        """Takes the output of a call that the turn under way waits for. False if it does not wait for it."""
+        if call_id not in self._asked:
+            return False
+        self._held[call_id] = output
+        return True
+
+    def take_output(self, call_id: str, output: str) -> "asyncio.Task[Any] | None":
+        """Takes the output of a call whose turn is over: the next turn learns of it, once the returned task of the gate
+        is done. None if the call does not wait for an output."""
+        run = self._calls.run_of(call_id)
+        if run is None or not self._calls.answer(call_id, parse_output(output)):
+            return None
         self._answered += 1
-        return False
+        return run
+
+    def take_late(self, call_id: str) -> ClientCall | None:
+        """Takes a call that ended without an output, which has come now."""
+        return self._given_up.pop(call_id, None)
 
     def answer(self) -> None:
         """Lets the model go on with the outputs. A call without one has failed."""
-        asked, self._asked, held, self._held = self._asked, set(), self._held, {}
-        for call_id in asked:
-            has_output = call_id in held
-            output = parse_output(held[call_id]) if has_output else None
-            self._answered += self._calls.answer(call_id, output, error=None if has_output else NO_OUTPUT)
+        without_output = [call for id, call in self._asked.items() if id not in self._held]
+        self._give_outputs()
+        for call in without_output:
+            self._give_up(call)
+            self._answered += self._calls.answer(call.id, None, error=NO_OUTPUT)
 
     def begin_turn(self) -> None:
-        """Another turn begins: calls of the one before it are not waited for any more."""
-        self.answer()
+        """Another turn begins. Calls of the one before it may still get their outputs, which the next turn learns."""
+        self._give_outputs()
         self._unsent = 0
 
     def note_result(self, name: str) -> None:
@@ -89,16 +106,28 @@ class FunctionCalls:
     def close(self) -> None:
         self._calls.close()
 
+    def _give_outputs(self) -> None:
+        """Gives the gate the outputs that the client has added. No call of this turn is waited for any more."""
+        held, self._held, self._asked = self._held, {}, {}
+        for call_id, output in held.items():
+            self._answered += self._calls.answer(call_id, parse_output(output))
+
+    def _give_up(self, call: ClientCall) -> None:
+        self._given_up[call.id] = call
+        if len(self._given_up) > MAX_GIVEN_UP:
+            self._given_up.popitem(last=False)
+
     def _send(self, call: ClientCall) -> None:
         self._send_to_client(call)
-        self._asked.add(call.id)
+        self._asked[call.id] = call
         self._unsent = max(0, self._unsent - 1)
         self._check_sent()
 
     def _drop(self, call: ClientCall) -> None:
         """The client has taken too long."""
-        self._asked.discard(call.id)
+        self._asked.pop(call.id, None)
         self._held.pop(call.id, None)
+        self._give_up(call)
 
     def _check_sent(self) -> None:
         if not self._unsent and self._asked:

@@ -95,6 +95,7 @@ class RealtimeConversation:
         )
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._when_listening: list[Callable[[], None]] = []
+        self._after_turn: list[Callable[[], None]] = []
         self._speaking_since_s = 0.0
         self._voice_failed_s = -VOICE_RETRY_S
 
@@ -227,8 +228,8 @@ class RealtimeConversation:
     def _create_item(self, given: ev.ClientItem, after: str | None) -> None:
         match given:
             case ev.FunctionCallOutputItem(call_id=call_id, output=output):
-                self._take_output(call_id, output)
                 item = make_item("function_call_output", id=given.id, call_id=call_id, output=output)
+                self._take_output(item, call_id, output)
             case ev.FunctionCallItem():
                 item = self._pending.add_call(given)
             case ev.MessageItem(role="system"):
@@ -259,11 +260,19 @@ class RealtimeConversation:
                 param="instructions",
             )
 
-    def _take_output(self, call_id: str, output: str) -> None:
-        if self._pending.add_output(call_id, parse_output(output)):
+    def _take_output(self, item: Item, call_id: str, output: str) -> None:
+        if self._pending.add_output(item, call_id, parse_output(output)):
             return
-        if self._calls.take_output(call_id, output):
+        if self._calls.hold_output(call_id, output):
             self._start_timer("held", HELD_S, self._give_up_turn)
+        elif (run := self._calls.take_output(call_id, output)) is not None:
+            self.session.wait_for(run)
+        elif (late := self._calls.take_late(call_id)) is not None:
+            self._pending.add_late(item, late, parse_output(output))
+        else:
+            raise ev.RealtimeError(
+                f"No call '{call_id[:100]}' waits for an output.", "invalid_tool_call_id", param="item.call_id"
+            )
 
     def _delete(self, id: str) -> None:
         item = self._items.find(id)
@@ -273,15 +282,20 @@ class RealtimeConversation:
             if role == "system":
                 self._notes.remove(item.text)
                 self._restore_application()
-            elif role is None or turn is None or self.session.state.is_current(turn):
-                raise ev.RealtimeError(
-                    "A call, its output, or a message of the response under way cannot be deleted.",
-                    "invalid_value",
-                    param="item_id",
-                )
-            else:
-                self.session.forget(turn, of_user=role == "user")
+            elif role is None and (call := self._items.find_run(item.shown["call_id"])) is not None:
+                # A call without its output, or an output without its call, would mean nothing to the model.
+                args = parse_output(call.shown["arguments"] or "{}")
+                self._when_resting(partial(self.session.forget_run, call.shown["name"], args))
+            elif role is not None and turn is not None:
+                self._when_resting(partial(self.session.forget, turn, of_user=role == "user"))
         self._items.remove(id)
+
+    def _when_resting(self, action: Callable[[], None]) -> None:
+        """Does something once no turn is under way."""
+        if self.session.state.phase in BUSY:
+            self._after_turn.append(action)
+        else:
+            action()
 
     def _truncate(self, event: ev.ItemTruncate) -> None:
         item = self._items.find(event.item_id)
@@ -324,11 +338,18 @@ class RealtimeConversation:
             )
         if self._application(settings) != self.session.application:
             self.session.configure(self._application(settings))
+        if self._calls.are_pending and not self._calls.have_outputs and self._pending.have_a_turn:
+            # The user has said something else meanwhile. The outputs become known when they come.
+            self._calls.begin_turn()
+            self._responses.is_cancelled = True
+            self.session.interrupt()
         self._responses.begin(settings, metadata=asked.metadata if asked is not None else None)
         if self._calls.are_pending:
             self._answer_calls()
             return
-        history, turn = self._pending.take()
+        # Without input, it answers nothing: what the user said waits for another response.
+        has_input = asked is None or asked.input != ()
+        history, turn = self._pending.take() if has_input else (self._pending.take_history(), None)
         self._bring(history)
         self._answered = None if turn is None else turn.item
         action: Callable[[], None]
@@ -483,6 +504,10 @@ class RealtimeConversation:
             self._start_speech()
         if self._responses.rest():
             self._restore_application()
+        if state is not s.State.INTERRUPTED:
+            done, self._after_turn = self._after_turn, []
+            for action in done:
+                action()
         if state is s.State.LISTENING:
             actions, self._when_listening = self._when_listening, []
             for action in actions:

@@ -77,6 +77,11 @@ class Items:
             raise RealtimeError(f"There is no item '{id[:100]}'.", "item_not_found", param="item_id")
         return item
 
+    def find_run(self, call_id: str) -> Item | None:
+        """Returns the item of a call if there is one of its output, too."""
+        of_call = {each.shown["type"]: each for each in self._items.values() if each.shown.get("call_id") == call_id}
+        return of_call.get("function_call") if "function_call_output" in of_call else None
+
     @property
     def last_id(self) -> str | None:
         return next(reversed(self._items), None)

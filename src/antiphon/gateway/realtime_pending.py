@@ -1,11 +1,12 @@
 """Items that a Realtime client has put into the conversation and that the session has not been given yet."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
+from antiphon.gateway.client_calls import ClientCall
 from antiphon.gateway.realtime_events import FunctionCallItem, MessageItem, RealtimeError
 from antiphon.gateway.realtime_input import MAX_BUFFER_S
 from antiphon.gateway.realtime_items import Item, make_item, new_id
@@ -32,6 +33,16 @@ class PendingItem:
         """Whether a response may answer it."""
         return bool(self.pcm) or isinstance(self.message, UserMessage)
 
+    @property
+    def call_ids(self) -> Set[str]:
+        """The call that it is, or that it is the output of."""
+        match self.message:
+            case AssistantMessage(calls=calls):
+                return {call.id for call in calls}
+            case ToolMessage(call_id=call_id):
+                return {call_id}
+        return frozenset()
+
 
 class PendingItems:
     """Items in the order in which they came. The methods that add one raise `RealtimeError` if too many wait."""
@@ -44,6 +55,11 @@ class PendingItems:
     @property
     def are_any(self) -> bool:
         return bool(self._waiting)
+
+    @property
+    def have_a_turn(self) -> bool:
+        """Whether the user has said something that a response may answer."""
+        return any(each.pcm for each in self._waiting) or (bool(self._waiting) and self._waiting[-1].is_users)
 
     def add_message(self, given: MessageItem, item: Item, codec: Codec) -> None:
         if len(given.text) > MAX_TEXT:
@@ -80,20 +96,31 @@ class PendingItems:
         self._calls[call_id] = given.name
         return item
 
-    def add_output(self, call_id: str, output: Any) -> bool:
+    def add_output(self, item: Item, call_id: str, output: Any) -> bool:
         """Adds the result of an earlier call. False if the client has not told of such a call."""
         name = self._calls.get(call_id)
         if name is None:
             return False
-        self._add(PendingItem(make_item("function_call_output"), ToolMessage(call_id, name, output)))
+        self._add(PendingItem(item, ToolMessage(call_id, name, output)))
         del self._calls[call_id]
         return True
 
+    def add_late(self, item: Item, call: ClientCall, output: Any) -> None:
+        """Adds a call that had ended without an output, and the output."""
+        made = AssistantMessage("", (CallMade(call.id, call.name, call.args),))
+        self._add(PendingItem(make_item("function_call"), made))
+        self._add(PendingItem(item, ToolMessage(call.id, call.name, output)))
+
     def remove(self, item_id: str) -> bool:
-        """False if the item does not wait."""
-        count = len(self._waiting)
-        self._waiting = [each for each in self._waiting if each.item.id != item_id]
-        return len(self._waiting) < count
+        """Removes an item, and with a call its output, or the other way round. False if the item does not wait."""
+        found = next((each for each in self._waiting if each.item.id == item_id), None)
+        if found is None:
+            return False
+        calls = found.call_ids
+        self._waiting = [each for each in self._waiting if each is not found and not calls & each.call_ids]
+        for call_id in calls:
+            self._calls.pop(call_id, None)
+        return True
 
     def take(self) -> tuple[Sequence[PendingItem], PendingItem | None]:
         """Takes everything: the history, and the turn that is to be answered. That is all audio together, or the last

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from antiphon.audio.resample import Resampler
 from antiphon.gateway.deps import GatewayDeps
@@ -32,6 +32,9 @@ log = get_logger(__name__)
 
 OUTPUT_HZ: Final = 24_000
 """The rate at which both OpenAI and Gemini send speech."""
+
+MAX_WAIT_S: Final = 1.0
+"""How long a session waits for a task of the gate."""
 
 
 class Listener(Protocol):
@@ -227,6 +230,10 @@ class GatewaySession:
         """Removes the user's words in a turn, or the answer to it, from the conversation."""
         self._active.runner.post(partial(client_application.forget, self._active.runner, turn, of_user=of_user))
 
+    def forget_run(self, name: str, args: Any) -> None:
+        """Removes a call of a tool, and its result, from the conversation."""
+        self._active.runner.post(partial(client_application.forget_run, self._active.runner, name, args))
+
     def say(self, text: str) -> None:
         """Sends what the user typed, at most `MAX_TEXT` characters. An answer that is complete is not cut by it."""
         self.assume_played()
@@ -254,6 +261,14 @@ class GatewaySession:
 
         async def work() -> None:
             action()
+
+        self._active.runner.post(work)
+
+    def wait_for(self, task: "asyncio.Task[Any]") -> None:
+        """Does what the client asks for from now on only after this task, which should be done in a moment."""
+
+        async def work() -> None:
+            await asyncio.wait([task], timeout=MAX_WAIT_S)
 
         self._active.runner.post(work)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from antiphon.protocol import client_messages as c
 from antiphon.session import events as e
@@ -55,6 +55,13 @@ def bring(runner: "Runner", messages: Sequence[Message]) -> Sequence[str]:
 async def forget(runner: "Runner", turn: str, *, of_user: bool) -> None:
     """Removes the user's words in a turn, or the answer to it, from the conversation."""
     if await runner.writer.forget(turn, of_user=of_user):
+        runner.is_behind = True
+        await runner.follow_up()
+
+
+async def forget_run(runner: "Runner", name: str, args: Any) -> None:
+    """Removes the newest call of a tool with these arguments, and its result, from the conversation."""
+    if await runner.writer.forget_run(name, args):
         runner.is_behind = True
         await runner.follow_up()
 

@@ -7,7 +7,7 @@ blank message of the user, which is stored with the first other message of the t
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
@@ -129,14 +129,33 @@ class TranscriptWriter:
         entry = self.transcript.user_entry(turn) if of_user else self.transcript.answer_entry(turn)
         if entry is None or is_blank(entry.message):
             return False
-        if not entry.seq:
-            self.transcript.entries.remove(entry)
-            return True
-        # It leaves a blank: numbers of messages are not used again.
-        before, entry.message = entry.message, UserMessage("") if of_user else AssistantMessage("")
-        async with self._undoing(entry, before):
-            await self._amend(entry, ())
+        await self._replace(entry, UserMessage("") if of_user else AssistantMessage(""))
         return True
+
+    async def forget_run(self, name: str, args: Any) -> bool:
+        """Removes the newest call of a tool with these arguments, and its result. False if there is none."""
+        made = [(entry, call) for entry in self.transcript for call in getattr(entry.message, "calls", ())]
+        found = next((each for each in reversed(made) if (each[1].name, each[1].args) == (name, args)), None)
+        if found is None:
+            return False
+        entry, call = found
+        assert isinstance(entry.message, AssistantMessage)
+        rest = tuple(each for each in entry.message.calls if each is not call)
+        await self._replace(entry, AssistantMessage(entry.message.text, rest))
+        for each in list(self.transcript):
+            if isinstance(each.message, ToolMessage) and each.message.call_id == call.id:
+                await self._replace(each, AssistantMessage(""))
+        return True
+
+    async def _replace(self, entry: Entry, message: Message) -> None:
+        """Changes a message. A stored one of which nothing is left becomes a blank: numbers are not used again."""
+        if is_blank(message) and not entry.seq:
+            self.transcript.entries.remove(entry)
+            return
+        before, entry.message = entry.message, message
+        async with self._undoing(entry, before):
+            if entry.seq:
+                await self._amend(entry, ())
 
     async def store_user(self, turn: str, text: str, *, spoken: bool, sent: SentMessages = ()) -> bool:
         """Stores the user's words and the messages about them. Returns whether the transcript has got turns of other

@@ -1,7 +1,8 @@
 """The model behind the simulators: the offline assistant, which calls the tools that the client has declared.
 
 A tool with the name of a built-in one is called by that tool's sentences: "what time is it" calls the client's
-`get_current_time`. Any other is called by its name: "call get_weather with Oslo", or with a JSON object.
+`get_current_time`. Any other is called by its name: "call get_weather with Oslo", or with a JSON object. If the client
+tells it to say exact words, it says them.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Any, Final
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.models.builtin import BuiltinModel, replies
 from antiphon.models.completeness import Completeness
+from antiphon.prompts.composer import CLIENT_HEADING
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
@@ -41,6 +43,10 @@ _CALL: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SEVERAL: Final = re.compile(r"\s+and (?=(?:call|use|run) )", re.IGNORECASE)
+_SAY: Final = re.compile(
+    r"\bsay exactly (?:these|the following) words\b[^\n:\]]*[:\]]\s*(?P<words>\S.*)", re.IGNORECASE | re.DOTALL
+)
+"""How clients have a model say given words, such as a greeting."""
 _NOT_LETTERS: Final = re.compile(r"[\W_]+")
 
 
@@ -69,6 +75,10 @@ class ToolAssistant:
         return self._whole.completeness(text, mode)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        if (words := _words_to_say(prompt)) is not None:
+            yield TextDelta(words)
+            yield MessageComplete(StopReason.DONE)
+            return
         declared = _declared(prompt.tools)
         has_results = bool(prompt.messages) and isinstance(prompt.messages[-1], ToolMessage)
         if not has_results and (calls := find_calls(_last_words(prompt.messages), declared)):
@@ -98,6 +108,14 @@ class ToolAssistant:
         while len(self._compiled) > MAX_COMPILED:
             self._compiled.popitem(last=False)
         return self._compiled[names]
+
+
+def _words_to_say(prompt: Prompt) -> str | None:
+    """Finds the words that the client's instructions, or its last message, tell the model to say."""
+    instructions = prompt.system.partition(CLIENT_HEADING)[2].removesuffix(prompt.mode_note)
+    last = prompt.messages[-1] if prompt.messages else None
+    found = _SAY.search(instructions) or (_SAY.search(last.text) if isinstance(last, UserMessage) else None)
+    return found["words"].strip() if found else None
 
 
 def _told_result(words: str) -> ToolMessage | None:

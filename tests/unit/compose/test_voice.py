@@ -324,7 +324,7 @@ async def test_an_engine_is_closed_if_the_other_fails_to_open(
         return tones
 
     monkeypatch.setattr(voice_module, "_open_recognizer", fail)
-    monkeypatch.setattr(voice_module, "_open_synthesizer", open_slowly)
+    monkeypatch.setattr(voice_module, "open_synthesizer", open_slowly)
     with pytest.raises(SpeechError, match="no ears"):
         async with open_speech(settings):
             pass
@@ -341,7 +341,7 @@ async def test_engines_are_closed_at_the_end(settings: Settings, monkeypatch: py
         return tones
 
     monkeypatch.setattr(voice_module, "_open_recognizer", hear)
-    monkeypatch.setattr(voice_module, "_open_synthesizer", speak)
+    monkeypatch.setattr(voice_module, "open_synthesizer", speak)
     async with open_speech(settings) as speech:
         assert speech.synthesizer is tones
         assert not tones.is_closed

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.calls import ScriptedServers
@@ -81,6 +83,38 @@ async def test_a_result_that_no_response_is_asked_for_is_known_in_the_next_turn(
     assert [result.content for result in results] == ["cold"]
 
 
+OSLO = [ToolCall("call-11111", "get_weather", {"city": "Oslo"})]
+
+
+async def test_a_message_while_a_call_waits_is_answered_and_the_output_is_known_later(
+    servers: ScriptedServers,
+) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I am here.", "It was cold."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    assert (await client.ask("Are you there?"))["status"] == "completed"
+    assert client.transcript == "I am here."
+    client.output(call["call_id"], "cold")
+    await client.ask("And the weather?")
+    assert client.transcript == "It was cold."
+    results = [message for message in servers.script.prompts[-1].messages if isinstance(message, ToolMessage)]
+    assert [result.content for result in results] == ["cold"]
+
+
+async def test_an_output_after_its_call_was_given_up_is_known_in_the_next_turn(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I cannot tell.", "It was cold."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    await client.ask_again()
+    assert client.transcript == "I cannot tell."
+    client.output(call["call_id"], "cold")
+    assert refusal(client.output, call["call_id"], "cold").error_code == "invalid_tool_call_id"
+    await client.ask("And now?")
+    assert client.transcript == "It was cold."
+    *_, made, result, asked = servers.script.prompts[-1].messages
+    assert isinstance(made, AssistantMessage)
+    assert isinstance(result, ToolMessage)
+    assert (made.calls[0].id, result.content, asked) == (result.call_id, "cold", UserMessage("And now?"))
+
+
 async def test_a_name_of_the_servers_tools_is_refused(servers: ScriptedServers) -> None:
     client = await RealtimeClient.enter(servers.open(make_tool("get_weather", Counted()), text=[]))
     error = refusal(client.update, tools=[WEATHER])
@@ -117,6 +151,18 @@ async def test_earlier_calls_of_the_clients_functions_are_part_of_the_history(se
     assert [type(message) for message in messages] == [UserMessage, AssistantMessage, ToolMessage, UserMessage]
 
 
+@pytest.mark.parametrize("deleted", [1, 2])
+async def test_an_earlier_call_is_deleted_with_its_output(servers: ScriptedServers, deleted: int) -> None:
+    client = await RealtimeClient.enter(servers.open(text=["I don't know."]))
+    client.write("How is the weather in Oslo?")
+    call = {"type": "function_call", "call_id": "call_A", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
+    client.send("conversation.item.create", item=call)
+    client.output("call_A", "cold")
+    client.send("conversation.item.delete", item_id=client.every("conversation.item.added")[deleted]["item"]["id"])
+    await client.ask("And now?")
+    assert servers.script.prompts[-1].messages == (UserMessage("How is the weather in Oslo?"), UserMessage("And now?"))
+
+
 async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedServers) -> None:
     client = await RealtimeClient.enter(servers.open(text=["Hoy.", "Hello."]), instructions="Be polite.")
     client.write("Hi")
@@ -128,6 +174,18 @@ async def test_instructions_of_one_response_hold_for_it_alone(servers: ScriptedS
     assert "pirate" in first.system
     assert "pirate" not in second.system
     assert "Be polite." in second.system
+
+
+async def test_a_response_with_empty_input_leaves_the_users_message_for_the_next(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=["One moment.", "Four."]))
+    client.write("What is two plus two?")
+    client.send("response.create", response={"instructions": "Say exactly these words: One moment.", "input": []})
+    await asyncio.sleep(5)
+    assert client.transcript == "One moment."
+    await client.ask_again()
+    assert client.transcript == "Four."
+    asked, said = UserMessage("What is two plus two?"), AssistantMessage("One moment. ")
+    assert servers.script.prompts[-1].messages == (said, asked)
 
 
 async def test_a_truncated_answer_is_stored_as_far_as_it_was_heard(servers: ScriptedServers) -> None:
@@ -205,6 +263,40 @@ async def test_what_was_said_can_be_deleted(servers: ScriptedServers) -> None:
     await client.ask("Who am I?")
     assert servers.script.prompts[-1].messages == (UserMessage("Who am I?"),)
     assert [text for text in await stored(server, client) if text] == ["Who am I?", "I don't know."]
+
+
+async def test_an_answer_can_be_deleted_while_it_is_played(servers: ScriptedServers) -> None:
+    server = servers.open(voice=[Say("Hello Ann.", audio_ms=4_000)])
+    client = await RealtimeClient.enter(server)
+    response = await client.ask("I am Ann.", seconds=1)
+    client.send("conversation.item.delete", item_id=response["output"][0]["id"])
+    assert client.types[-1] == "conversation.item.deleted"
+    await asyncio.sleep(6)
+    assert [text for text in await stored(server, client) if text] == ["I am Ann."]
+
+
+@pytest.mark.parametrize("deleted", ["function_call", "function_call_output"])
+async def test_a_call_and_its_output_are_deleted_together(servers: ScriptedServers, deleted: str) -> None:
+    server = servers.open(text=[OSLO, "It is cold.", "I don't know."])
+    client = await RealtimeClient.enter(server, tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    client.output(call["call_id"], "cold")
+    await client.ask_again()
+    items = {event["item"]["type"]: event["item"] for event in client.every("conversation.item.added")}
+    client.send("conversation.item.delete", item_id=items[deleted]["id"])
+    await client.ask("How was it?")
+    kinds = [type(message) for message in servers.script.prompts[-1].messages]
+    assert kinds == [UserMessage, AssistantMessage, UserMessage]
+    assert not any(getattr(message, "calls", ()) for message in servers.script.prompts[-1].messages)
+
+
+async def test_a_call_that_was_not_run_can_be_deleted(servers: ScriptedServers) -> None:
+    client = await RealtimeClient.enter(servers.open(text=[OSLO, "I am here."]), tools=[WEATHER])
+    call = (await client.ask("How is the weather in Oslo?"))["output"][0]
+    client.send("conversation.item.delete", item_id=call["id"])
+    assert client.types[-1] == "conversation.item.deleted"
+    await client.ask("Are you there?")
+    assert client.transcript == "I am here."
 
 
 async def test_a_deleted_system_item_is_no_longer_part_of_the_instructions(servers: ScriptedServers) -> None:

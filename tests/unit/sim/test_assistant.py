@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from antiphon.models.base import Prompt, TextDelta
+from antiphon.models.providers.gemini_content import SAY
+from antiphon.models.providers.realtime_events import verbatim
+from antiphon.prompts.composer import Composer
 from antiphon.sim.assistant import ToolAssistant, find_calls, fit_arguments
 from antiphon.tools.spec import Mode
-from antiphon.transcript import UserMessage
+from antiphon.transcript import AssistantMessage, Message, UserMessage
 
 WEATHER = {
     "type": "object",
@@ -62,6 +65,21 @@ async def test_a_result_that_comes_as_a_note_is_said(words: str, answer: str) ->
     prompt = Prompt("", [UserMessage(words)], [], Mode.VOICE)
     events = [event async for event in ToolAssistant({}).reply(prompt)]
     assert events[0] == TextDelta(answer)
+
+
+async def test_words_that_the_instructions_of_a_response_give_are_said() -> None:
+    instructions = str(verbatim("Good morning!\n\nHow are you?")["instructions"])
+    composed = Composer().compose(Mode.VOICE, tools_version="1", summaries="", client_instructions=instructions)
+    said: list[Message] = [UserMessage("what is 2 plus 2"), AssistantMessage("The result is 4.")]
+    prompt = Prompt(composed.text, said, [], Mode.VOICE, composed.mode_note)
+    events = [event async for event in ToolAssistant({}).reply(prompt)]
+    assert events[0] == TextDelta("Good morning!\n\nHow are you?")
+
+
+async def test_words_that_a_note_gives_are_said() -> None:
+    prompt = Prompt("", [UserMessage(SAY.format(words="Good morning! [Really]"))], [], Mode.VOICE)
+    events = [event async for event in ToolAssistant({}).reply(prompt)]
+    assert events[0] == TextDelta("Good morning! [Really]")
 
 
 @pytest.mark.parametrize("words", ["{", '{"tool": "x"}', "{}", "[1]"])

@@ -49,21 +49,31 @@ _AUDIO_TAIL: Final = b'", "mime_type": "' + INPUT_MIME.encode() + b'"}}}'
 log = get_logger(__name__)
 
 
-async def send_audio(session: AsyncSession, pcm: bytes) -> None:
-    """Sends what `send_realtime_input(audio=…)` would send.
+def send_audio_now(session: AsyncSession, pcm: bytes) -> bool:
+    """Sends what `send_realtime_input(audio=…)` would send, unless that takes waiting, and returns whether it has.
 
     The SDK takes 150 µs to validate and convert what has the same form fifty times a second, which is 40 % of a core
     for fifty sessions. This takes 10 µs. The SDK gives no other way to its socket, and the socket's own `send` takes
     longer to check its state than to write.
     """
     socket = session._ws
-    message = _AUDIO_HEAD + base64.urlsafe_b64encode(pcm) + _AUDIO_TAIL
-    if socket.state is not State.OPEN:
-        await socket.send(message, text=True)  # It raises the reason of the close.
-        return
-    socket.protocol.send_text(message)
-    socket.send_data()
-    await socket.drain()
+    if socket.state is not State.OPEN or socket.paused:
+        return False
+    socket.protocol.send_text(_encode_audio(pcm))
+    try:
+        socket.send_data()
+    except (OSError, RuntimeError):
+        return False  # The connection is lost, and `send` tells why.
+    return True
+
+
+async def send_audio(session: AsyncSession, pcm: bytes) -> None:
+    """Does the same, and waits for the network. Raises `ConnectionClosed`."""
+    await session._ws.send(_encode_audio(pcm), text=True)
+
+
+def _encode_audio(pcm: bytes) -> bytes:
+    return _AUDIO_HEAD + base64.urlsafe_b64encode(pcm) + _AUDIO_TAIL
 
 
 async def receive(session: AsyncSession) -> types.LiveServerMessage:

@@ -25,7 +25,7 @@ from antiphon.models.live import (
     ToolAnswer,
 )
 from antiphon.models.providers.gemini_closes import explain_end
-from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, receive, send_audio
+from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, receive, send_audio, send_audio_now
 from antiphon.models.providers.gemini_content import (
     ANSWER_NOW,
     SAY,
@@ -67,7 +67,7 @@ class GeminiLive:
             answer_within_s=self._kind.answer_within_s,
         )
         self._server = ServerTurns(self._turns, self._kind, name, self._tell_notes)
-        self._outgoing = Outgoing(self._write_audio, name)
+        self._outgoing = Outgoing(self._write_audio, name, self._write_audio_now)
         self._session: AsyncSession | None = None
         self._stack = AsyncExitStack()
         self._voice: str | None = None
@@ -209,6 +209,9 @@ class GeminiLive:
         content = user_content(*self._notes.values()) if self._notes else None
         self._notes = {}
         self._outgoing.put(lambda: session.send_client_content(turns=content, turn_complete=False))
+
+    def _write_audio_now(self, pcm: bytes) -> bool:
+        return send_audio_now(self._require_session(), pcm)
 
     async def _write_audio(self, pcm: bytes) -> None:
         await send_audio(self._require_session(), pcm)

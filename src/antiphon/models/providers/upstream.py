@@ -110,9 +110,18 @@ _FAILURE_KINDS: Final[Mapping[CloseKind, FailureKind]] = {
 class Outgoing:
     """Input on its way to the provider. One task writes it, in order, so that no caller waits for a network."""
 
-    def __init__(self, write_audio: Callable[[bytes], Awaitable[None]], name: str) -> None:
+    def __init__(
+        self,
+        write_audio: Callable[[bytes], Awaitable[None]],
+        name: str,
+        write_now: Callable[[bytes], bool] = lambda pcm: False,
+    ) -> None:
+        """`write_now` writes audio unless that takes waiting, and returns whether it has, which saves a task switch."""
         self._write_audio = write_audio
+        self._write_now = write_now
         self._name = name
+        self._is_idle = False
+        """Whether everything has been written."""
         self._items: deque[bytes | Write] = deque()
         self._has_items = asyncio.Event()
         self._audio_bytes = 0
@@ -122,10 +131,14 @@ class Outgoing:
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def put(self, write: Write) -> None:
+        self._is_idle = False
         self._items.append(write)
         self._has_items.set()
 
     def put_audio(self, pcm: bytes) -> None:
+        if self._is_idle and self._write_now(pcm):
+            return
+        self._is_idle = False
         self._items.append(pcm)
         self._audio_bytes += len(pcm)
         self._has_items.set()
@@ -156,9 +169,11 @@ class Outgoing:
                             await item()
                     self._writing_since_s = None
                     self._is_dropping = False
+                    self._is_idle = True
                     self._has_items.clear()
                     await self._has_items.wait()
         finally:
+            self._is_idle = False
             if self._stall_timer is not None:
                 self._stall_timer.cancel()
 

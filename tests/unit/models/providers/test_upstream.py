@@ -70,6 +70,48 @@ async def test_input_is_written_in_its_order() -> None:
     running.cancel()
 
 
+async def test_audio_is_written_at_once_if_nothing_waits_before_it() -> None:
+    wire = Wire()
+    now: list[bytes] = []
+
+    def write_now(pcm: bytes) -> bool:
+        if wire.accepts.is_set():
+            now.append(pcm)
+        return wire.accepts.is_set()
+
+    wire.outgoing = Outgoing(wire.write, "model", write_now)
+    wire.outgoing.put_audio(b"before the task runs")
+    wire.accepts.set()
+    running = asyncio.create_task(wire.outgoing.run())
+    await asyncio.sleep(1)
+    assert (wire.written, now) == ([b"before the task runs"], [])
+    wire.outgoing.put_audio(b"at once")
+    assert now == [b"at once"]
+    wire.put("text")
+    wire.outgoing.put_audio(b"after the text")
+    wire.accepts.clear()
+    await asyncio.sleep(1)
+    wire.outgoing.put_audio(b"after it")
+    wire.accepts.set()
+    await asyncio.sleep(1)
+    assert wire.written[1:] == ["text", b"after the text", b"after it"]
+    assert now == [b"at once"]
+    running.cancel()
+
+
+async def test_audio_waits_for_a_network_that_takes_none() -> None:
+    wire = Wire()
+    wire.outgoing = Outgoing(wire.write, "model", lambda pcm: False)
+    running = asyncio.create_task(wire.outgoing.run())
+    await asyncio.sleep(1)
+    wire.outgoing.put_audio(b"12")
+    wire.outgoing.put_audio(b"34")
+    wire.accepts.set()
+    await asyncio.sleep(1)
+    assert wire.written == [b"12", b"34"]
+    running.cancel()
+
+
 async def test_the_oldest_audio_is_dropped_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     wire = Wire()
     wire.put("before")
