@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -9,7 +10,7 @@ import msgspec
 
 from antiphon.compose.app import load_tools
 from antiphon.compose.warming import make_prompt
-from antiphon.config import Settings
+from antiphon.config import Settings, Speech
 from antiphon.errors import AntiphonError
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers import open_live_model, open_text_model
@@ -83,9 +84,11 @@ async def _probe_text(settings: Settings, reference: ModelReference, *, tell: Te
 
 
 async def _probe_live(settings: Settings, reference: ModelReference, *, tell: Tell, limit_s: float) -> Report:
+    from antiphon.compose.voice import chosen_voice
     from antiphon.models.probe.live import LiveProbe
 
-    factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, settings.model)
+    voice = chosen_voice(settings) if reference == parse_voice(settings.model.voice) else None
+    factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, settings.model, voice)
     if problem is not None:
         raise problem
     tell("Preparing a spoken question")
@@ -104,7 +107,7 @@ async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
 
     workers, synthesizer = Workers(threads=1), None
     try:
-        synthesizer = await open_synthesizer(settings, workers)
+        synthesizer = await open_synthesizer(_without_live_voice(settings), workers)
         if synthesizer is None:
             return None, "speech.tts is none, so there is no voice to ask with."
         return resample(await _synthesize(synthesizer, SPOKEN_QUESTION), synthesizer.output_hz, MICROPHONE_HZ), ""
@@ -114,6 +117,14 @@ async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
         if synthesizer is not None:
             await synthesizer.aclose()
         await workers.aclose()
+
+
+def _without_live_voice(settings: Settings) -> Settings:
+    """Returns the settings without a voice that is one of a provider's model, and not of the speech engine."""
+    if parse_voice(settings.model.voice) is None:
+        return settings
+    given = {key: place for key, place in settings.given.items() if key != "speech.voice"}
+    return replace(settings, speech=settings.speech.model_copy(update={"voice": Speech().voice}), given=given)
 
 
 async def _synthesize(synthesizer: "Synthesizer", text: str) -> bytes:
