@@ -64,7 +64,10 @@ def test_the_offline_assistant_needs_no_test(terminal: Terminal) -> None:
 def test_an_unknown_name_is_one_line(terminal: Terminal) -> None:
     shown = terminal.run("models", "test", "qwen")
     assert shown.code == 1
-    assert shown.err.startswith('antiphon: there is no model "qwen".')
+    (line,) = shown.err.splitlines()
+    assert line.startswith('antiphon: there is no model "qwen".')
+    assert '"ollama:NAME"' in line
+    assert '"gemini-live:NAME"' in line
 
 
 def test_a_missing_key_is_one_line(terminal: Terminal) -> None:

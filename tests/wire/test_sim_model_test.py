@@ -43,6 +43,17 @@ def test_the_simulated_provider_speaks_hears_and_calls_a_tool(simulator: Running
     assert found["first audio"]["value"] > 0
 
 
+def test_a_voice_of_the_model_does_not_keep_the_question_from_being_asked(
+    simulator: RunningSimulator, tmp_path: Path
+) -> None:
+    name = f"openai-realtime:{simulator.url}/v1#gpt-realtime-2"
+    chosen = {"ANTIPHON_MODEL__VOICE": name, "ANTIPHON_SPEECH__VOICE": "cedar"}
+    code, report = run_test(simulator, tmp_path, **chosen)
+    found = {finding["check"]: finding["text"] for finding in report["findings"]}
+    assert (code, found["voices"]) == (0, "10; the default is cedar")
+    assert found["hears"] == "yes, a spoken question was answered"
+
+
 def test_a_wrong_key_is_told_with_exit_code_1(simulator: RunningSimulator, tmp_path: Path) -> None:
     code, report = run_test(simulator, tmp_path, key="wrong", ANTIPHON_SPEECH__TTS="none")
     assert (code, report["ok"]) == (1, False)

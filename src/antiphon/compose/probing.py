@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -9,16 +10,25 @@ import msgspec
 
 from antiphon.compose.app import load_tools
 from antiphon.compose.warming import make_prompt
-from antiphon.config import Settings
+from antiphon.config import Settings, Speech
 from antiphon.errors import AntiphonError
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers import open_live_model, open_text_model
-from antiphon.models.providers.references import VOICE_PROVIDERS, ModelReference, Provider, parse, parse_voice
+from antiphon.models.providers.references import (
+    FORMS,
+    VOICE_PROVIDERS,
+    ModelReference,
+    ModelReferenceError,
+    Provider,
+    parse,
+    parse_voice,
+)
 from antiphon.prompts.composer import Composer
 
 if TYPE_CHECKING:
     from antiphon.speech.base import Synthesizer
 
+LIVE_FORMS: Final = '"gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"'
 LIVE_LIMIT_S: Final = 120.0
 """The longest time for an answer of a live model, which must answer at once to be of use in a call."""
 
@@ -34,7 +44,10 @@ async def probe_model(settings: Settings, name: str, *, tell: Tell, limit_s: flo
 
     Raises `AntiphonError` if the name, the key or the tools of the project are wrong.
     """
-    if name.partition(":")[0] in VOICE_PROVIDERS:
+    provider = name.partition(":")[0]
+    if provider not in tuple(Provider):
+        raise ModelReferenceError(f'there is no model "{name}". Write {FORMS}, or for voice {LIVE_FORMS}.')
+    if provider in VOICE_PROVIDERS:
         reference = parse_voice(name)
         assert reference is not None
         return await _probe_live(settings, reference, tell=tell, limit_s=min(limit_s, LIVE_LIMIT_S))
@@ -71,9 +84,11 @@ async def _probe_text(settings: Settings, reference: ModelReference, *, tell: Te
 
 
 async def _probe_live(settings: Settings, reference: ModelReference, *, tell: Tell, limit_s: float) -> Report:
+    from antiphon.compose.voice import chosen_voice
     from antiphon.models.probe.live import LiveProbe
 
-    factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, settings.model)
+    voice = chosen_voice(settings) if reference == parse_voice(settings.model.voice) else None
+    factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, settings.model, voice)
     if problem is not None:
         raise problem
     tell("Preparing a spoken question")
@@ -92,7 +107,7 @@ async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
 
     workers, synthesizer = Workers(threads=1), None
     try:
-        synthesizer = await open_synthesizer(settings, workers)
+        synthesizer = await open_synthesizer(_without_live_voice(settings), workers)
         if synthesizer is None:
             return None, "speech.tts is none, so there is no voice to ask with."
         return resample(await _synthesize(synthesizer, SPOKEN_QUESTION), synthesizer.output_hz, MICROPHONE_HZ), ""
@@ -102,6 +117,14 @@ async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
         if synthesizer is not None:
             await synthesizer.aclose()
         await workers.aclose()
+
+
+def _without_live_voice(settings: Settings) -> Settings:
+    """Returns the settings without a voice that is one of a provider's model, and not of the speech engine."""
+    if parse_voice(settings.model.voice) is None:
+        return settings
+    given = {key: place for key, place in settings.given.items() if key != "speech.voice"}
+    return replace(settings, speech=settings.speech.model_copy(update={"voice": Speech().voice}), given=given)
 
 
 async def _synthesize(synthesizer: "Synthesizer", text: str) -> bytes:

@@ -142,11 +142,14 @@ class ProbedConnection:
 
     async def _follow(self, exchange: Exchange, first_s: float) -> None:
         """Takes events until the answer is complete. `first_s` is the time in which a spoken request must be heard."""
+        is_heard = exchange.turn is not None
         try:
             async with asyncio.timeout(first_s) as limit:
                 while True:
                     event = await self._events.get()
-                    if exchange.turn is None and isinstance(event, SpeechStarted | InputTranscript | TurnStarted):
+                    if not is_heard and isinstance(event, SpeechStarted | InputTranscript | TurnStarted):
+                        is_heard = True
+                        # Only once, so that a server which hears without end cannot make this wait without end.
                         limit.reschedule(self._clock() + self._limit_s)
                     self._note(event)
                     match event:

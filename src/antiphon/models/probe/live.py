@@ -117,7 +117,7 @@ class LiveProbe:
         self._tell("Asking a question aloud")
         exchange = await (await self._connect()).speak(self._question)
         if exchange is None:
-            self._find("hears", Mark.BAD, "a spoken question was not noticed")
+            self._find("hears", Mark.BAD, "a spoken question got no answer")
             return
         self._find("hears", Mark.GOOD, "yes, a spoken question was answered")
         if exchange.first_audio_ms is not None:
@@ -185,7 +185,9 @@ class LiveProbe:
         """Returns the open connection, or a new one if it was lost."""
         if self._connection is None or self._connection.is_lost:
             await self._disconnect()
-            connection = ProbedConnection(self._factory.make(), result=CLOCK_RESULT, limit_s=self._limit_s)
+            model = self._factory.make()
+            model.set_voice(next(iter(self._profile.voices), None), 1.0)
+            connection = ProbedConnection(model, result=CLOCK_RESULT, limit_s=self._limit_s)
             self._connection = connection
             tools = (SCHEMAS[self._profile.tool_schemas],)
             system = f"{BE_BRIEF} {USE_TOOLS}"

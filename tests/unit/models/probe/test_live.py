@@ -1,5 +1,6 @@
 """What a test of a live model finds out, over the providers' own SDKs and servers on loopback."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -145,6 +146,36 @@ async def test_a_model_that_does_not_notice_speech_is_found_out() -> None:
     report = await probe(openai(RealtimeServer(knows)), question=bytes(32_000))
     assert report.ok
     assert (marks(report)["hears"], marks(report)["tool result"]) == (Mark.BAD, Mark.GOOD)
+
+
+async def test_a_server_that_hears_without_end_is_given_up() -> None:
+    class Hearing(ConversingServer):
+        async def _converse(self, client: Client) -> None:
+            whispering: asyncio.Task[None] | None = None
+            original = client.receive
+
+            async def whisper() -> None:
+                while True:
+                    await client.say(inputTranscription={"text": "and "})
+                    await asyncio.sleep(1)
+
+            async def receive() -> Any:
+                nonlocal whispering
+                message = await original()
+                if whispering is None and "realtimeInput" in message:
+                    whispering = asyncio.create_task(whisper())
+                return {"realtimeInput": {}} if "realtimeInput" in message else message
+
+            client.receive = receive  # type: ignore[method-assign]
+            try:
+                await super()._converse(client)
+            finally:
+                if whispering is not None:
+                    whispering.cancel()
+
+    server = Hearing(reply=knows, hears=(), transcribes="never", waits_for_tools=False)
+    report = await probe(gemini(server), question=speech(1), limit_s=10)
+    assert (report.ok, marks(report)["hears"]) == (True, Mark.BAD)
 
 
 async def test_a_model_that_makes_no_call_is_found_out() -> None:
