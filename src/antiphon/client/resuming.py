@@ -119,6 +119,8 @@ class ResumePosition:
 
 
 RESTING: Final = (State.IDLE, State.LISTENING)
+CLOSING: Final = (ErrorCode.UNAUTHENTICATED, ErrorCode.BLOCKED)
+"""The server closes the connection right after these."""
 OF_OTHER_THINGS: Final = (
     ErrorCode.RESUME_REJECTED,
     ErrorCode.UNKNOWN_CONVERSATION,
@@ -153,7 +155,7 @@ class TypedTurn:
                 raise TurnLost
             case Error(code=code) if not self._begun:
                 # Once the answer has begun, the state tells when it is over, also after an error.
-                self.over = code not in OF_OTHER_THINGS
+                self.over = code not in (*OF_OTHER_THINGS, *CLOSING)
             case Resumed(n=n) if came_back:
                 self._resumed_n = n
             case Resumed(n=n):

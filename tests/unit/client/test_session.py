@@ -440,6 +440,17 @@ async def test_a_refusal_is_not_retried(close: Close) -> None:
         assert len(server.hellos) == 1
 
 
+async def test_a_turn_that_is_refused_ends_with_the_close_that_follows() -> None:
+    async def refuse(caller: Caller) -> None:
+        await caller.say(Error("a valid token is required", ErrorCode.UNAUTHENTICATED))
+        await asyncio.sleep(0.1)
+        await caller.close(UNAUTHENTICATED)
+
+    async with play(refuse) as server, connect(server.url) as session:
+        with pytest.raises(Disconnected, match=str(UNAUTHENTICATED.code)):
+            await one_turn(session, "hi")
+
+
 async def test_a_refusal_after_a_lost_connection_ends_the_session() -> None:
     async def vanish(caller: Caller) -> None:
         await caller.greet()
