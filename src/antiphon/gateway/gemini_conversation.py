@@ -7,6 +7,7 @@ server's own tools run inside a turn and are not shown; only calls of the client
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from antiphon.gateway import gemini_messages as gm
@@ -174,7 +175,7 @@ class GeminiConversation:
         """Asks for an answer. One that is under way is interrupted, as clients of this protocol expect."""
         self._interrupt()
         if self._settings.speaks and self.session.state.mode is Mode.TEXT:
-            self._listen_then(action)
+            self.session.listen_then(action, self._when_listening)
         else:
             self.session.run(action)
 
@@ -236,22 +237,8 @@ class GeminiConversation:
             return
         activity, self._activity = self._activity, None
         if activity is not None:
-            self._listen_then(lambda: self._feed(activity))
-
-    def _feed(self, activity: Activity) -> None:
-        """Gives the session a whole turn of speech, which ends with the audio."""
-        for piece in activity.padded():
-            self.session.hear(piece, activity.hz)
-        self.session.post(c.StopListening())
-
-    def _listen_then(self, action: Callable[[], None]) -> None:
-        """Does something once the session listens."""
-        if self.session.state.phase is Phase.LISTENING:
-            self.session.run(action)
-            return
-        self.session.assume_played()
-        self._when_listening.append(action)
-        self.session.run(self.session.listen)
+            hear = partial(self.session.hear_turn, activity.pcm, activity.hz)
+            self.session.listen_then(hear, self._when_listening)
 
     def _take_results(self, responses: Sequence[gm.FunctionResponse]) -> None:
         for each in responses:
@@ -368,9 +355,7 @@ class GeminiConversation:
 
     def _on_listening(self) -> None:
         self._is_starting = False
-        actions, self._when_listening = self._when_listening, []
-        for action in actions:
-            self.session.run(action)
+        self.session.run_all(self._when_listening)
 
     def _end_answer(self) -> None:
         """Ends the turn under way, if the client knows of it."""

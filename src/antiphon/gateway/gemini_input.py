@@ -1,14 +1,14 @@
 """What a Gemini Live client sends, in our words: earlier turns, tools, audio, and how it has set its session up."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from antiphon.gateway.client_calls import ToolDeclaration
 from antiphon.gateway.gemini_messages import POLICY, Blob, Content, GeminiError, Setup, Tool
 from antiphon.gateway.session import audio_s
-from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
+from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 
 MIN_HZ: Final = 8_000
@@ -17,9 +17,6 @@ MAX_ACTIVITY_S: Final = 300.0
 """The longest turn whose end the client marks itself."""
 MAX_HELD_S: Final = 30.0
 """How much speech waits for the end of an answer that may not be interrupted."""
-PADDING_MS: Final = 400
-"""The silence around such a turn. Recognisers lose words at the very edges of the audio."""
-FEED_MS: Final = 100
 NO_INTERRUPTION: Final = "NO_INTERRUPTION"
 
 _PCM: Final = re.compile(r"audio/(?:pcm|l16)(?:\s*;.*)?", re.IGNORECASE)
@@ -148,12 +145,9 @@ class Activity:
     def hz(self) -> int:
         return self._hz
 
-    def padded(self) -> Iterator[bytes]:
-        """Yields the turn in short pieces, between silences."""
-        silence = bytes(SAMPLE_BYTES * self._hz * PADDING_MS // 1000)
-        whole = silence + bytes(self._pcm) + silence
-        step = SAMPLE_BYTES * self._hz * FEED_MS // 1000
-        yield from (whole[at : at + step] for at in range(0, len(whole), step))
+    @property
+    def pcm(self) -> bytes:
+        return bytes(self._pcm)
 
 
 class HeldAudio:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from antiphon.gateway import realtime_events as ev
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.realtime_calls import FunctionCalls, parse_output
-from antiphon.gateway.realtime_input import InputAudio, padded
+from antiphon.gateway.realtime_input import InputAudio
 from antiphon.gateway.realtime_items import (
     CLIENT_CANCELLED,
     TURN_DETECTED,
@@ -357,12 +357,12 @@ class RealtimeConversation:
             case PendingItem(message=UserMessage(text=text)):
                 action = partial(self.session.say, text)
             case PendingItem(pcm=pcm, hz=hz):
-                action = partial(self.session.hear_turn, padded(pcm, hz), hz)
+                action = partial(self.session.hear_turn, pcm, hz)
             case None:
                 action = self.session.respond
         is_spoken = turn is not None and bool(turn.pcm)
         if is_spoken or (settings.modality == AUDIO and self.session.state.mode is Mode.TEXT):
-            self._listen_then(action)
+            self.session.listen_then(action, self._when_listening)
         else:
             action()
 
@@ -373,15 +373,6 @@ class RealtimeConversation:
             turns = self.session.bring(messages)
             for each, turn in zip(history, turns, strict=True):
                 each.item.turn_id = turn
-
-    def _listen_then(self, action: Callable[[], None]) -> None:
-        """Does something once the session listens."""
-        if self.session.state.phase is Phase.LISTENING:
-            self.session.run(action)
-            return
-        self.session.assume_played()
-        self._when_listening.append(action)
-        self.session.run(self.session.listen)
 
     def _answer_calls(self) -> None:
         """The model goes on with the outputs of its calls."""
@@ -509,9 +500,7 @@ class RealtimeConversation:
             for action in done:
                 action()
         if state is s.State.LISTENING:
-            actions, self._when_listening = self._when_listening, []
-            for action in actions:
-                self.session.run(action)
+            self.session.run_all(self._when_listening)
             # After the microphone is open.
             self.session.run(self._give_held)
         elif state is s.State.IDLE and self._when_listening:

@@ -1,11 +1,9 @@
 """The input audio buffer of a Realtime client."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from antiphon.gateway.realtime_events import RealtimeError
 from antiphon.gateway.session import audio_s
-from antiphon.sound_format import SAMPLE_BYTES
 
 MIN_COMMIT_MS: Final = 100
 MAX_BUFFER_S: Final = 300.0
@@ -13,9 +11,6 @@ MAX_BUFFER_S: Final = 300.0
 MAX_HELD_S: Final = 30.0
 """How much speech waits until the session listens: its voice is being connected, or a response may not be
 interrupted."""
-PADDING_MS: Final = 400
-"""The silence around a committed turn. Recognisers lose words at the very edges of the audio."""
-FEED_MS: Final = 100
 ONSET_MS: Final = 300
 """How long speech usually lasts before it is noticed."""
 
@@ -111,11 +106,3 @@ class InputAudio:
         self.spoken_s = max(0, self.now_ms - self.speech_ms) / 1000
         self._last_end_ms = self.now_ms
         return id
-
-
-def padded(pcm: bytes, hz: int) -> Iterator[bytes]:
-    """Yields a committed turn in short pieces, between silences."""
-    silence = b"\0" * (SAMPLE_BYTES * hz * PADDING_MS // 1000)
-    whole = silence + pcm + silence
-    step = SAMPLE_BYTES * hz * FEED_MS // 1000
-    yield from (whole[at : at + step] for at in range(0, len(whole), step))

@@ -1,7 +1,7 @@
 """One of our sessions, driven by a client of another protocol: typed messages and audio at any rate, both ways."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +33,10 @@ log = get_logger(__name__)
 OUTPUT_HZ: Final = 24_000
 """The rate at which both OpenAI and Gemini send speech."""
 
+PADDING_MS: Final = 400
+"""The silence around a whole turn. Recognisers lose words at the very edges of the audio."""
+FEED_MS: Final = 100
+"""How much of a whole turn is given at once."""
 MAX_WAIT_S: Final = 1.0
 """How long a session waits for a task of the gate."""
 
@@ -290,11 +294,26 @@ class GatewaySession:
         if resampled:
             self._active.runner.hear(resampled, playing=playing)
 
-    def hear_turn(self, pieces: Iterable[bytes], hz: int) -> None:
+    def listen_then(self, action: Callable[[], None], waiting: list[Callable[[], None]]) -> None:
+        """Does something if the session listens. Otherwise it is told to, and the action joins those that wait."""
+        if self.state.phase is Phase.LISTENING:
+            self.run(action)
+            return
+        self.assume_played()
+        waiting.append(action)
+        self.run(self.listen)
+
+    def run_all(self, waiting: list[Callable[[], None]]) -> None:
+        """Does what has waited, and empties the list."""
+        for action in waiting:
+            self.run(action)
+        waiting.clear()
+
+    def hear_turn(self, pcm: bytes, hz: int) -> None:
         """Takes a whole turn of the user, which ends with the audio. The session must be listening."""
 
         async def work() -> None:
-            for piece in pieces:
+            for piece in _padded(pcm, hz):
                 self.hear(piece, hz)
                 # Minutes of audio must not block the loop.
                 await asyncio.sleep(0)
@@ -308,6 +327,14 @@ class GatewaySession:
         if for_good:
             self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
+
+
+def _padded(pcm: bytes, hz: int) -> Iterator[bytes]:
+    """Yields a whole turn in short pieces, between silences."""
+    silence = bytes(SAMPLE_BYTES * hz * PADDING_MS // 1000)
+    whole = silence + pcm + silence
+    step = SAMPLE_BYTES * hz * FEED_MS // 1000
+    yield from (whole[at : at + step] for at in range(0, len(whole), step))
 
 
 def audio_s(pcm: bytes | bytearray, hz: int) -> float:
