@@ -107,12 +107,10 @@ def gemini_live(
         log_path=log,
         tls_dir=tls_dir or settings.data_dir / "sim-tls",
         model=model,
-        options={
-            "key": key,
-            "extra_models": frozenset(allow_model or ()),
-            "time_scale": time_scale,
-            "connection_s": connection_seconds,
-        },
+        key=key,
+        allow_model=allow_model,
+        time_scale=time_scale,
+        connection_s=connection_seconds,
     )
 
 
@@ -144,12 +142,10 @@ def openai_realtime(
         chaos=chaos,
         log_path=log,
         model=model,
-        options={
-            "key": key,
-            "extra_models": frozenset(allow_model or ()),
-            "time_scale": time_scale,
-            "connection_s": connection_seconds,
-        },
+        key=key,
+        allow_model=allow_model,
+        time_scale=time_scale,
+        connection_s=connection_seconds,
     )
 
 
@@ -178,15 +174,27 @@ def ollama(
         chaos=chaos,
         log_path=log,
         model=model,
-        options={"extra_models": frozenset(allow_model or ())},
+        allow_model=allow_model,
     )
 
 
-def _run(settings: "Settings", *, simulated: str, options: dict[str, Any], **fields: Any) -> None:
+def _run(
+    settings: "Settings",
+    *,
+    simulated: str,
+    allow_model: list[str] | None,
+    key: str | None = None,
+    time_scale: float = 1.0,
+    connection_s: float | None = None,
+    **fields: Any,
+) -> None:
     from antiphon.compose.sim import Simulated, SimulatorPlan
     from antiphon.sim.vendors.base import Options
 
-    plan = SimulatorPlan(simulated=Simulated(simulated), options=Options(**options), **fields)
+    options = Options(
+        key=key, extra_models=frozenset(allow_model or ()), time_scale=time_scale, connection_s=connection_s
+    )
+    plan = SimulatorPlan(simulated=Simulated(simulated), options=options, **fields)
     with suppress(KeyboardInterrupt):
         # Not on uvloop: its sockets cannot be reset.
         asyncio.run(_serve(plan, settings))
