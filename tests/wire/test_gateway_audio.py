@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.timeout(120)]
 
 RATE: Final = 24_000
 MAX_ERRORS: Final = 0.2
-"""Of all words, in both directions: the voice mumbles, and the recogniser mishears."""
+"""The share of words that may be wrong after both directions: the voice mumbles, and the recogniser mishears."""
 
 
 @pytest.fixture(scope="module")

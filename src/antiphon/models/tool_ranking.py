@@ -31,7 +31,7 @@ class SemanticRanker:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._vectors: dict[str, NDArray[np.float32]] = {}
-        """Of texts that were embedded before, the oldest first."""
+        """The vectors of texts that were embedded before, by text, the oldest first."""
 
     async def rank(self, request: str, tools: Texts) -> Sequence[str]:
         import numpy as np

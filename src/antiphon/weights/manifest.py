@@ -159,7 +159,7 @@ MINILM: Final = Model(
 """all-MiniLM-L6-v2, quantized to 8 bits."""
 
 MODELS: Final = {model.name: model for model in (*VOICE, MINILM)}
-"""Those that are not part of the voice are pulled by name only."""
+"""All models by name. `antiphon models pull` without a name pulls only those of the voice."""
 
 
 def find_model(name: str) -> Model:

@@ -20,7 +20,7 @@ from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.tools.call import ToolCall
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""Of English text, about, for servers that do not count."""
+"""About how many characters of English text a token has, for servers that do not count tokens."""
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class Answer:
     text: str = ""
     pieces: int = 0
     calls: list[ToolCall] = field(default_factory=list)
-    """Those that were made as they should be."""
+    """Calls that the model made in the protocol's own format."""
     written_calls: list[ToolCall] = field(default_factory=list)
-    """Those that were written as text."""
+    """Calls that the model wrote as text."""
     usage: TokensUsed | None = None
 
     @property
