@@ -14,7 +14,7 @@ from tests.browser.conftest import Invite
 from tests.browser.real import record
 from tests.browser.scenes import FORECAST, SENTENCE, exchange, tone, tool_use
 from tests.browser.scripted import Wire
-from tests.browser.visitor import LOUD, Visitor
+from tests.browser.visitor import Visitor
 
 MAX_PAGE_BYTES: Final = 60 * 1024
 """Of all its files together, as they are compressed."""
@@ -160,7 +160,7 @@ def test_nothing_is_drawn_while_nobody_speaks_in_a_call(chromium: Chromium, wire
     assert visitor.running_animations() == []
     wire.tell("state", state="speaking")
     wire.speak(1, 0, tone(2000))
-    expect(visitor.page.locator(".orb").first).to_have_attribute("style", LOUD)
+    visitor.sees_sound()
     assert visitor.evaluate("() => window.frames_drawn") > 0
     assert visitor.faults == []
     browser.close()

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from antiphon.protocol.limits import SPEECH_HZ
 from tests.browser.scenes import tone
 from tests.browser.scripted import Wire
-from tests.browser.visitor import LOUD, Visitor
+from tests.browser.visitor import Visitor
 
 SILENT: Final = re.compile(r"--level: ?0(\.000)?;")
 
@@ -64,7 +64,7 @@ def test_answers_in_messages_are_heard_as_those_in_frames(visitor: Visitor, wire
 def test_the_button_moves_with_the_sound_that_is_heard(visitor: Visitor, wire: Wire) -> None:
     wire.tell("state", state="speaking")
     wire.speak(1, 0, tone(3000))
-    expect(visitor.page.locator(".orb").first).to_have_attribute("style", LOUD)
+    visitor.sees_sound()
     visitor.page.keyboard.press("Escape")
     expect(visitor.page.locator(".orb").first).to_have_attribute("style", SILENT)
 

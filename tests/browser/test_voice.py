@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.chromium import Chromium
 from tests.browser.real import RealServer, record
-from tests.browser.visitor import KEPT, LOUD, Visitor
+from tests.browser.visitor import KEPT, Visitor
 
 QUESTION: Final = "what time is it in Tokyo?"
 LONG_QUESTION: Final = "What can you do?"
@@ -220,6 +220,6 @@ def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(browser: B
 def test_a_voice_can_be_tried(browser: Browser, server: RealServer) -> None:
     visitor = Visitor(browser.new_context(), server.url).open()
     visitor.open_sheet("Settings").get_by_role("button", name="Play sample").click()
-    expect(visitor.page.locator(".orb").first).to_have_attribute("style", LOUD)
+    visitor.sees_sound()
     assert visitor.faults == []
     visitor.context.close()

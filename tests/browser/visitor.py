@@ -1,6 +1,5 @@
 """A person at the page: what they see, and what they do."""
 
-import re
 from typing import Any, Final
 
 from playwright.sync_api import BrowserContext, CDPSession, ConsoleMessage, Locator, Page, expect
@@ -21,8 +20,8 @@ THEMES: Final = (
     "rose",
 )
 
-LOUD: Final = re.compile(r"--level: ?0?\.[1-9]")
-"""The style of the talk button while there is something to hear."""
+AUDIBLE: Final = 0.1
+"""The level of the talk button while there is something to hear."""
 
 
 class Visitor:
@@ -98,6 +97,22 @@ class Visitor:
 
     def sees(self, name: str, text: str, *, timeout_s: float = 10) -> None:
         expect(self.state(name)).to_contain_text(text, timeout=timeout_s * 1000)
+
+    def sees_sound(self, *, timeout_s: float = 10) -> None:
+        """Waits until the talk button moves. Every frame is looked at, since a sound may be short."""
+        script = """([audible, deadline_ms]) => new Promise((resolve) => {
+            const began = performance.now();
+            let highest = 0;
+            function look() {
+                const orb = document.querySelector('.orb');
+                highest = Math.max(highest, Number(orb?.style.getPropertyValue('--level') ?? 0));
+                const isOver = highest >= audible || performance.now() - began > deadline_ms;
+                isOver ? resolve(highest) : requestAnimationFrame(look);
+            }
+            look();
+        })"""
+        highest = self.evaluate(script, [AUDIBLE, timeout_s * 1000])
+        assert highest >= AUDIBLE, f"the talk button rose to {highest} only"
 
     def open_sheet(self, name: str) -> Locator:
         """One of the panels behind the buttons at the top."""
