@@ -1,0 +1,20 @@
+"""Summarises a part of a conversation, by a model or without one."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from antiphon.continuity.summary import extract
+from antiphon.transcript import Message
+
+
+class Summarizer(Protocol):
+    async def summarize(self, messages: Sequence[Message]) -> str:
+        """Returns a few sentences; an empty text if nothing was said. Raises `ModelError`."""
+        ...
+
+
+class ExtractiveSummarizer:
+    """Summarises without a model."""
+
+    async def summarize(self, messages: Sequence[Message]) -> str:
+        return extract(messages)
