@@ -1,10 +1,13 @@
 """Summarises a part of a conversation, by a model or without one."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from antiphon.continuity.summary import extract
 from antiphon.transcript import Message
+
+UNAVAILABLE: Final = "Summary unavailable."
+"""The summary of a call of which none could be made."""
 
 
 class Summarizer(Protocol):
