@@ -8,12 +8,14 @@ from itertools import count
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from antiphon.continuity.summarizer import Summarizer
 from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.models.text_live import text_factory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import ActiveSession, Handles, Hub
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
@@ -65,6 +67,7 @@ class Server:
         database: Any = None,
         owner: str = "one",
         synthesize: Synthesize | None = None,
+        summarizer: Summarizer | None = None,
     ) -> None:
         self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
         self.database = self.gate.database
@@ -86,6 +89,7 @@ class Server:
             owner=owner,
             zone=ZoneInfo("UTC"),
             synthesize=synthesize,
+            summaries=None if summarizer is None else CallSummaries(self.database.voice_calls, summarizer),
         )
 
     async def aclose(self) -> None:

@@ -227,6 +227,8 @@ class LiveProfile:
     """The names of its own voices, the default one first. A cascade has those of its speech engine instead."""
     max_session_s: float | None = None
     """How long the provider lets a connection last; None if there is no such limit, or none is known."""
+    context_tokens: int | None = None
+    """How many tokens it takes in all: prompt, tools, conversation and answer. None if that is not known."""
     tools_per_turn: int = 0
     """How many tools it is given for a request; 0 means all of them. Then the prompt has only the names of the rest."""
 

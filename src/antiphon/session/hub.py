@@ -26,6 +26,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
 from antiphon.session.models import ModelFactories
 from antiphon.session.outbox import Link, Outbox
@@ -72,6 +73,8 @@ class Hub:
     zone: ZoneInfo
     synthesize: Synthesize | None = None
     """Speaks a text outside the conversation; None if this server cannot speak."""
+    summaries: CallSummaries | None = None
+    """Has a model summarise calls after they have ended; None for extractive summaries."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
@@ -182,6 +185,8 @@ class Hub:
             active.stop()
         tasks = [self._renewing, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+        if self.summaries is not None:
+            await self.summaries.aclose()
 
     # Starting.
 
@@ -207,6 +212,7 @@ class Hub:
             clock=self.clock,
             composer=self.composer,
             synthesize=self.synthesize,
+            summaries=self.summaries,
         )
         active = ActiveSession(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
         runner.introduce = lambda: active.introduce(resumed=True)

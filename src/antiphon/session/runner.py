@@ -17,6 +17,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session import client_application
 from antiphon.session import effects as fx
 from antiphon.session import events as e
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.commands import carry_out
@@ -72,6 +73,7 @@ class Runner:
         clock: Clock,
         composer: Composer,
         synthesize: Synthesize | None = None,
+        summaries: CallSummaries | None = None,
     ) -> None:
         self.outbox = outbox
         self.tools = tools
@@ -96,7 +98,7 @@ class Runner:
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
         tools.messaging = self._client
-        self.calls = CallLog(stored, self.writer, clock)
+        self.calls = CallLog(stored, self.writer, clock, summaries)
         self._recorder = Recorder(
             stored=stored,
             writer=self.writer,
