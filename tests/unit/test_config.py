@@ -383,7 +383,10 @@ def test_a_ladder_has_a_model_for_each_energy_level(tmp_path: Path) -> None:
     assert settings.value("ladder.voice.1") == "cascade"
 
 
-VOICE_RUNG = '"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"'
+TEXT_RUNG = 'a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"; "" means the default'
+VOICE_RUNG = (
+    '"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"; "" means the default'
+)
 
 
 @pytest.mark.parametrize(
@@ -401,12 +404,12 @@ VOICE_RUNG = '"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-re
         ),
         ('[ladder.voice]\n3 = "none"', f'ladder.voice.3 is "none"; it must be {VOICE_RUNG}.'),
         ('[ladder.voice]\n3 = "gemini"', f'ladder.voice.3 is "gemini"; it must be {VOICE_RUNG}.'),
-        ('[ladder.voice]\n3 = ""', f'ladder.voice.3 is ""; it must be {VOICE_RUNG}.'),
         ("[ladder.voice]\n3 = 3", f"ladder.voice.3 is 3; it must be {VOICE_RUNG}."),
         (
             '[continuity]\nsummarise = "auto"',
             "there is no setting continuity.summarise. The nearest is continuity.summarize.",
         ),
+        ("[ladder.text]\n1 = 1", f"ladder.text.1 is 1; it must be {TEXT_RUNG}."),
         ('[continuity]\nsummarize = "never"', 'continuity.summarize is "never"; it must be "always" or "auto".'),
         (
             "[continuity]\nresume_hours = 0",

@@ -42,8 +42,9 @@ VoiceName = Annotated[
 VoiceRung = Annotated[
     str,
     Field(
-        pattern=rf"^(cascade|{_LIVE_MODEL})$",
-        description='"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"',
+        pattern=rf"^(|cascade|{_LIVE_MODEL})$",
+        description='"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"; '
+        '"" means the default',
     ),
 ]
 SummaryModel = Annotated[
@@ -51,6 +52,9 @@ SummaryModel = Annotated[
 ]
 Summarize = Annotated[Literal["always", "auto"], Field(description='"always" or "auto"')]
 Hours = Annotated[int, Field(ge=1, le=720, description="a number of hours from 1 to 720")]
+TextRung = Annotated[
+    str, Field(description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"; "" means the default')
+]
 When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
 Transcription = Annotated[
     str, Field(description='a model that transcribes, such as "gpt-transcribe"; on Azure, the name of its deployment')
@@ -156,7 +160,8 @@ class Model(Section):
 
 
 class VoiceLadder(Section):
-    """The models that calls use, by energy level. An empty rung is filled in when the ladder is built."""
+    """The models for calls, by energy level. By default, level 3 has `model.voice`, level 2 the model of level 3, and
+    level 1 the local voice."""
 
     level_3: VoiceRung = Field(default="", alias="3")
     level_2: VoiceRung = Field(default="", alias="2")
@@ -164,10 +169,10 @@ class VoiceLadder(Section):
 
 
 class TextLadder(Section):
-    """The models that answer in text, by energy level. An empty rung is filled in when the ladder is built."""
+    """The models for text, by energy level. By default, level 2 has `model.text`, and level 1 the offline assistant."""
 
-    level_2: ModelName = Field(default="", alias="2")
-    level_1: ModelName = Field(default="", alias="1")
+    level_2: TextRung = Field(default="", alias="2")
+    level_1: TextRung = Field(default="", alias="1")
 
 
 class Ladder(Section):
