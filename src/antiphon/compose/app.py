@@ -45,6 +45,7 @@ from antiphon.tools.registry import Registry
 from antiphon.tools.session import NoClient, ToolSession
 from antiphon.tools.spec import Mode
 
+HOUR_MS: Final = 60 * 60 * 1000
 TOOLKIT: Final = Path(toolkit.__path__[0])
 
 
@@ -121,7 +122,7 @@ class App:
             factories=factories,
             synthesize=synthesize,
             composer=self.composer,
-            handles=Handles(make_handle, hash_token),
+            handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
