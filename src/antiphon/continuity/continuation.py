@@ -49,12 +49,12 @@ class Continuation:
             return new if new[0].isspace() else f" {new}"
         return new
 
-    def take_audio(self, piece: OutputAudio | None) -> Sequence[OutputAudio]:
-        """Returns what is new of the audio so far. None adds no audio, after a text that may have brought a decision."""
+    def take_audio(self, piece: OutputAudio | None, *, is_last: bool = False) -> Sequence[OutputAudio]:
+        """Returns what is new of the audio so far. None adds no audio: a text may have brought the decision."""
         if piece is not None:
             self._held.append(piece)
             self._held_ms += speech_ms(piece.pcm)
-        if self._has_begun_again is None and self._held_ms < MAX_HELD_MS:
+        if self._has_begun_again is None and self._held_ms < MAX_HELD_MS and not is_last:
             return ()
         held, self._held = self._held, []
         return tuple(held if not self._has_begun_again else self._skip_voiced(held))
