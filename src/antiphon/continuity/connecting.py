@@ -13,7 +13,7 @@ from antiphon.continuity.counters import ContinuityCounters, ReconnectOutcome
 from antiphon.continuity.energy import FALLBACK_LEVEL, EnergyChange, Pool, Rung
 from antiphon.continuity.events import NoticeCode, Noticed
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import CloseKind, LiveContext, LiveEvent, LiveProfile
+from antiphon.models.live import CloseKind, LiveContext, LiveEvent, LiveProfile, UpstreamError
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
 
@@ -110,7 +110,7 @@ class Connector:
                 tries += 1
                 if not is_first:
                     self._counters.note_reconnect(ReconnectOutcome.FAILED)
-                if self.handle is not None and getattr(error, "close_kind", None) is CloseKind.DEAD_HANDLE:
+                if self.handle is not None and _is_dead_handle(error):
                     self.drop_dead_handle(rung.name)
                 elif error.rate_limited:
                     self.lower(rung, error.retry_after_s)
@@ -230,3 +230,7 @@ class Connector:
         if self._has_told:
             self._has_told = False
             self._tell(Noticed(NoticeCode.RECONNECTED, f"{connection.profile.name} is connected again."))
+
+
+def _is_dead_handle(error: ModelError) -> bool:
+    return isinstance(error, UpstreamError) and error.close_kind is CloseKind.DEAD_HANDLE

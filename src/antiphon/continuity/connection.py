@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from antiphon.audio.resample import Resampler
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import LiveContext, LiveEvent, LiveModel, ModelFactory
+from antiphon.models.live import LiveContext, LiveEvent, LiveModel, ModelFactory, ToolAnswer
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.telemetry.log import get_logger
 
@@ -75,17 +75,24 @@ class ModelConnection:
         """Sets the voice by its name, None for the default one."""
         self._model.set_voice(voice or next(iter(self.profile.voices), None), speed)
 
+    def send_audio(self, pcm: bytes, *, playing: bool) -> None:
+        self._perform(None, lambda model: model.send_audio(pcm, playing=playing))
+
+    def end_audio(self, turn: str) -> None:
+        self._perform(turn, lambda model: model.end_audio(turn))
+
+    def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
+        self._perform(turn, lambda model: model.respond(turn, text, ran))
+
     def say(self, turn: str, text: str) -> None:
         self._said_turn = turn
-        self.perform(turn, lambda model: model.say(turn, text))
+        self._perform(turn, lambda model: model.say(turn, text))
 
-    def perform(self, turn: str | None, command: Command) -> None:
-        """Gives the model a command. If it refuses, that is a failure of the turn."""
-        if self.state is ConnectionState.OPEN:
-            try:
-                command(self._model)
-            except ModelError as error:
-                self._tell(live.TurnFailed.because_of(error, turn))
+    def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
+        self._perform(turn, lambda model: model.send_tool_results(turn, answers))
+
+    def interrupt(self, turn: str, heard: str | None) -> None:
+        self._perform(turn, lambda model: model.interrupt(turn, heard))
 
     def close(self) -> None:
         """Gives the model up. No event of it is passed on from now on; `wait_closed` returns when it is gone."""
@@ -100,6 +107,14 @@ class ModelConnection:
     async def wait_closed(self) -> None:
         if self._closing is not None:
             await asyncio.wait([self._closing])
+
+    def _perform(self, turn: str | None, command: Command) -> None:
+        """Gives the model a command. If it refuses, that is a failure of the turn."""
+        if self.state is ConnectionState.OPEN:
+            try:
+                command(self._model)
+            except ModelError as error:
+                self._tell(live.TurnFailed.because_of(error, turn))
 
     async def _connect(self, context: LiveContext, resume: str | None) -> None:
         try:

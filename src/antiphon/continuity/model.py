@@ -91,6 +91,8 @@ class ContinuousModel:
         """The ids that a connection gave to turns which an earlier one had given another id, and those ids."""
         self._unasked: set[str] = set()
         """Turns of the model that answer nothing."""
+        self._has_heard = False
+        """Whether the connection in use was given anything audible."""
         self._goes_away = False
         self._deadline: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
@@ -138,13 +140,14 @@ class ContinuousModel:
         if upstream is None or upstream.profile.keeps_context:
             self._heard.add(pcm, playing)
         if upstream is not None:
-            upstream.perform(None, lambda model: model.send_audio(pcm, playing=playing))
+            self._has_heard |= self._heard.has_sound
+            upstream.send_audio(pcm, playing=playing)
         return True
 
     def end_audio(self, turn: str) -> None:
         self._begin(OpenTurn(turn, audio_ended=True))
         if self._upstream is not None:
-            self._upstream.perform(turn, lambda model: model.end_audio(turn))
+            self._upstream.end_audio(turn)
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         asked = self._turn if self._turn is not None and self._turn.id == turn else OpenTurn(turn)
@@ -152,7 +155,7 @@ class ContinuousModel:
         asked.ran += ran
         self._begin(asked)
         if self._upstream is not None:
-            self._upstream.perform(self._theirs(turn), lambda model: model.respond(self._theirs(turn), text, ran))
+            self._upstream.respond(self._theirs(turn), text, ran)
 
     def say(self, turn: str, text: str) -> None:
         self._begin(OpenTurn(turn, words=text))
@@ -167,8 +170,7 @@ class ContinuousModel:
                 self._ask_again(open_turn)
                 return
         if self._upstream is not None:
-            theirs = self._theirs(turn)
-            self._upstream.perform(theirs, lambda model: model.send_tool_results(theirs, answers))
+            self._upstream.send_tool_results(self._theirs(turn), answers)
         elif open_turn is None or open_turn.id != turn:
             self._late_results.append((turn, answers))
 
@@ -176,8 +178,7 @@ class ContinuousModel:
         if self._turn is not None and self._turn.id == turn:
             self._end_turn()
         if self._upstream is not None:
-            theirs = self._theirs(turn)
-            self._upstream.perform(theirs, lambda model: model.interrupt(theirs, heard))
+            self._upstream.interrupt(self._theirs(turn), heard)
         self._roll_over_if_quiet()
 
     def renew(self) -> None:
@@ -242,6 +243,7 @@ class ContinuousModel:
         self._forget_end()
         self._ids.clear()
         self._unasked.clear()
+        self._has_heard = False
         self._tell(Opened(connection.profile.name))
         if self._is_renewed:
             self._is_renewed = False
@@ -250,7 +252,7 @@ class ContinuousModel:
         if self._connector.was_resumed:
             # A new session finds them in the conversation.
             for of, answers in results:
-                connection.perform(of, lambda model, of=of, answers=answers: model.send_tool_results(of, answers))
+                connection.send_tool_results(of, answers)
         turn = self._turn
         if turn is not None:
             self._ask_again(turn)
@@ -271,12 +273,12 @@ class ContinuousModel:
         if turn.words is not None:
             upstream.say(turn.id, turn.rest_of_words or turn.words)
         elif turn.question is not None:
-            question, ran = turn.question, tuple(turn.ran)
-            upstream.perform(turn.id, lambda model: model.respond(turn.id, question, ran))
+            upstream.respond(turn.id, turn.question, tuple(turn.ran))
         elif upstream.profile.hears and self._heard.has_sound:
+            turn.is_replayed = True
             self._replay()
             if turn.audio_ended:
-                upstream.perform(turn.id, lambda model: model.end_audio(turn.id))
+                upstream.end_audio(turn.id)
         else:
             self._end_turn()
             self._tell(live.TurnFailed(turn.id, NOT_HEARD))
@@ -286,8 +288,9 @@ class ContinuousModel:
         """Gives the model what the user has said and no model has answered."""
         upstream = self._upstream
         assert upstream is not None
+        self._has_heard |= self._heard.has_sound
         for pcm, playing in self._heard.replay():
-            upstream.perform(None, lambda model, pcm=pcm, playing=playing: model.send_audio(pcm, playing=playing))
+            upstream.send_audio(pcm, playing=playing)
         if not upstream.profile.keeps_context:
             self._heard.forget()
 
@@ -397,17 +400,15 @@ class ContinuousModel:
     def _take_turn(self, event: live.TurnStarted) -> None:
         """The model has heard a turn, or has begun to answer one."""
         lost = self._turn
-        if self._upstream is not None and self._upstream.profile.keeps_context and not self._heard.has_sound:
-            # It greets, or answers again what it has answered before: the user has said nothing.
+        if self._upstream is not None and self._upstream.profile.keeps_context and not self._has_heard:
+            # It greets, or answers again what it has answered before: the user has said nothing to it yet.
             log.info("model_turn_unasked", model=self.profile.name)
             self._unasked.add(event.turn)
-            self._upstream.perform(event.turn, lambda model: model.interrupt(event.turn, ""))
-        elif lost is not None and lost.question is None and lost.words is None and not lost.has_output:
+            self._upstream.interrupt(event.turn, "")
+        elif lost is not None and lost.is_replayed and event.turn != lost.id:
             # The audio of a turn that the session knows was given to this connection once more.
-            if event.turn != lost.id:
-                self._ids[event.turn] = lost.id
-            else:
-                self._tell(event)
+            lost.is_replayed = False
+            self._ids[event.turn] = lost.id
         else:
             self._begin(OpenTurn(event.turn))
             self._tell(event)
@@ -417,7 +418,7 @@ class ContinuousModel:
         results = turn.repeats(event.calls) if turn is not None and turn.id == self._ours(event.turn) else None
         if results and self._upstream is not None:
             # The call was made on a connection that was lost, or its result is known since the user's yes.
-            self._upstream.perform(event.turn, lambda model: model.send_tool_results(event.turn, results))
+            self._upstream.send_tool_results(event.turn, results)
         else:
             self._take_part(event)
 
@@ -447,7 +448,10 @@ class ContinuousModel:
         is_ours = turn is not None and turn.id == self._ours(event.turn)
         if event.rate_limited and rung is not None:
             self._connector.lower(rung, event.retry_after_s)
-            if is_ours and self._pool.rung is not None:
+            if self._pool.rung is None:
+                self._give_up(ModelError(explain_exhausted(self._pool), rate_limited=True))
+                return
+            if is_ours:
                 self._replace()
                 return
         self._take_part(event)
@@ -455,8 +459,6 @@ class ContinuousModel:
             # It may never answer again.
             self._end_turn()
             self._replace()
-        elif event.rate_limited and self._pool.rung is None:
-            self._give_up(ModelError(explain_exhausted(self._pool), rate_limited=True))
 
     def _take_close(self, event: live.Closed) -> None:
         rung, upstream = self._connector.rung, self._upstream

@@ -32,6 +32,8 @@ class OpenTurn:
     is_generated: bool = False
     is_lost: bool = False
     """Whether the connection that was to answer is gone."""
+    is_replayed: bool = False
+    """Whether another connection was given the audio of the turn, to which it will give an id of its own."""
     continuation: Continuation | None = None
     """Joins the answer of a later connection to what was said before."""
 

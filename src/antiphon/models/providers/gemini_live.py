@@ -77,14 +77,7 @@ class GeminiLive:
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._upstream.check_not_closed()
-        try:
-            await self._resume(context, resume)
-        except UpstreamError as error:
-            if resume is None or error.close_kind is not CloseKind.DEAD_HANDLE:
-                raise
-            # The context has all that the lost session knew.
-            log.info("model_handle_expired", model=self.profile.name)
-            await self._connect(context, None)
+        await self._resume(context, resume)
 
     def events(self) -> AsyncIterator[LiveEvent]:
         return self._upstream.events()
