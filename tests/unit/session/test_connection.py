@@ -6,6 +6,14 @@ from contextlib import asynccontextmanager
 from math import inf
 
 import pytest
+from antiphon.session.connection import (
+    CONNECT_DEADLINE_S,
+    ConnectFailed,
+    ConnectionState,
+    FromModel,
+    ModelConnection,
+    Opened,
+)
 
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import (
@@ -17,14 +25,6 @@ from antiphon.models.live import (
     ResumptionUpdate,
     TurnComplete,
     TurnFailed,
-)
-from antiphon.session.connection import (
-    CONNECT_DEADLINE_S,
-    ConnectFailed,
-    ConnectionState,
-    FromModel,
-    ModelConnection,
-    Opened,
 )
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Transcript

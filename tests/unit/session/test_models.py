@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from antiphon.session.connection import FromModel
 
 from antiphon.models.base import ModelError
 from antiphon.models.live import Closed, CloseKind, LiveContext, LiveEvent, ModelFactory, ResumptionUpdate
-from antiphon.session.connection import FromModel
 from antiphon.session.models import SessionModels
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Transcript

@@ -23,6 +23,7 @@ from antiphon.models.live import (
     ModelFactory,
     ResumptionUpdate,
     ToolAnswer,
+    UpstreamError,
 )
 from antiphon.models.providers.gemini_closes import explain_end
 from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, receive, send_audio, send_audio_now
@@ -36,7 +37,7 @@ from antiphon.models.providers.gemini_content import (
 )
 from antiphon.models.providers.gemini_profiles import find_voice
 from antiphon.models.providers.gemini_turns import ServerTurns
-from antiphon.models.providers.upstream import Outgoing, Turns, Upstream, UpstreamError
+from antiphon.models.providers.upstream import Outgoing, Turns, Upstream
 from antiphon.telemetry.log import get_logger
 
 RESUME_AGAIN_S: Final = 1.0
