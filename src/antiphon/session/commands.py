@@ -79,6 +79,7 @@ async def _load(runner: "Runner", message: c.LoadConversation) -> None:
         runner.outbox.send(UNKNOWN_CONVERSATION)
         return
     await runner.step(message)
+    runner.outbox.drop_speech()
     await runner.calls.end()
     await runner.writer.load(message.conversation_id)
     runner.reconnect(fresh=True)

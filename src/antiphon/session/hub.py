@@ -311,7 +311,8 @@ class Hub:
         await self.executor.find_left(tools)
         # Through the mailbox, so that the question comes after the history and before the turn that is restored.
         active.runner.post(lambda: self.executor.confirm_again(tools))
-        await restore(active.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
+        sent = await self.stores.messages.after(record.id, 0)
+        await restore(active.runner, record, sent, seen_n=seen_n, now_ms=self.clock.now_ms())
         self._start(active)
         return active
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from antiphon.continuity.upstream import UpstreamHandle, UpstreamState
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveContext, LiveProfile, ModelFactory
 from antiphon.session.connection import FromModel, ModelConnection
@@ -62,6 +63,33 @@ class SessionModels:
         for connection in (self.connection, self.successor):
             if connection is not None:
                 connection.set_voice(voice, speed)
+
+    def profile_of(self, mode: Mode) -> LiveProfile | None:
+        """What the model of this mode can do; None if there is none."""
+        if self.connection is not None and self._mode is mode:
+            return self.connection.profile
+        factory = self._factories.get(mode)
+        return None if factory is None else factory.profile
+
+    def upstream_state(self) -> UpstreamState:
+        """What another process needs to go on with the upstream sessions."""
+        handles = dict(self._handles)
+        if self.connection is not None and self._mode is not None:
+            handles[self._mode] = self.connection.resume_handle
+        return UpstreamState(
+            {
+                mode: UpstreamHandle(handle, level=1, model=self._factories[mode].profile.name)
+                for mode, handle in handles.items()
+                if handle is not None
+            }
+        )
+
+    def restore_upstream(self, state: UpstreamState) -> None:
+        """Goes on with the upstream sessions that another process has left."""
+        for mode, factory in self._factories.items():
+            found = state.handles.get(mode)
+            if found is not None and found.model == factory.profile.name:
+                self._handles[mode] = found.handle
 
     def forget_handles(self) -> None:
         """The upstream sessions know a conversation that this session has left."""

@@ -31,7 +31,7 @@ from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
 from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Repeater, Sampler, Synthesize
-from antiphon.session.state import BUSY, RESTING, Phase, SessionState
+from antiphon.session.state import BUSY, RESTING, SessionState
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.tool_runner import QuotaCharge, ToolRunner
@@ -105,6 +105,7 @@ class Runner:
             tools=tools,
             state=lambda: self.state,
             preferences=lambda: self.preferences,
+            upstream=lambda: self.models.upstream_state(),
         )
         self.save = self._recorder.save
         self.save_messages = self._recorder.save_messages
@@ -132,6 +133,7 @@ class Runner:
         )
         self.sampler = None if synthesize is None else Sampler(synthesize, outbox, self.voice.refuse)
         self._repeater = Repeater(synthesize, outbox, lambda: self.preferences)
+        self._has_synthesizer = synthesize is not None
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
         self._events: deque[e.Event] = deque()
@@ -196,11 +198,26 @@ class Runner:
 
         async def go_on() -> None:
             await self.step(e.ClientBack(missing_ms))
+            await self._speak_again()
             if self.models.connection is None:
                 self.voice.reopen()
 
         self.post(go_on)
-        self._repeater.start()
+        if not self._speaks_by_model:
+            self._repeater.start()
+
+    @property
+    def _speaks_by_model(self) -> bool:
+        """Whether only the model has the voice of this call. Otherwise the synthesizer makes missed speech again."""
+        profile = self.models.profile_of(self.state.mode)
+        return not self._has_synthesizer or (profile is not None and bool(profile.voices))
+
+    async def _speak_again(self) -> None:
+        """Has the model say what the client has missed, once the answer is complete: it says one thing at a time."""
+        turn = self.state.turn
+        if self._speaks_by_model and self.outbox.unspoken and turn is not None and turn.complete:
+            text, ms = self.outbox.take_unspoken(turn.number)
+            await self.step(e.SpeechLost(text, ms))
 
     def end(self) -> None:
         """To be called by an item of the mailbox: none of those behind it is taken."""
@@ -349,7 +366,10 @@ class Runner:
                     self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
-                    self.outbox.send_audio(number, seq, pcm, text=text, last=last)
+                    if effect.is_filler:
+                        self.outbox.send_filler(number, seq, pcm)
+                    else:
+                        self.outbox.send_audio(number, seq, pcm, text=text, last=last)
                     self.post(self._recorder.save_messages)
             case fx.BeginTurn():
                 await self._begin_turn(effect)
@@ -359,6 +379,8 @@ class Runner:
                 await self._answer_speech(turn, text)
             case fx.Respond(turn=turn, text=text, ran=ran):
                 await self.outcomes.respond(turn, text, ran)
+            case fx.SayAgain(turn=turn, text=text):
+                self._say(turn, text)
             case fx.EndAudio(turn=turn):
                 self.microphone.begin_turn()
                 if self.models.connection is not None:
@@ -367,6 +389,7 @@ class Runner:
                 is_shown = not self.tools.state.suppress_transcript
                 await self._recorder.store_answer(effect, text if is_shown else self._shown)
                 self._note_move()
+                await self._speak_again()
             case fx.RunTools(turn=turn, calls=calls):
                 self.tool_runner.start(calls, partial(self._tools_done, turn))
                 # A process that takes this turn over must know which calls the client was told of.
@@ -384,6 +407,8 @@ class Runner:
             case fx.EndTurn(number=number):
                 await self._end_turn(number)
             case fx.Save():
+                if self.state.is_settled:
+                    self.outbox.drop_speech()
                 await self._recorder.save()
             case fx.StartVoice():
                 await self.voice.start(VoiceStart())
@@ -392,8 +417,8 @@ class Runner:
 
     async def _begin_turn(self, begin: fx.BeginTurn) -> None:
         self.microphone.begin_turn()
-        # Before the turn is counted: a process that makes its answer anew counts it by itself.
-        self._recorder.describe()
+        self.outbox.drop_speech()
+        self._recorder.begin_turn()
         if begin.continues is None:
             await self.outcomes.note_late()
             self.tool_runner.begin_turn(begin.turn)
@@ -444,8 +469,8 @@ class Runner:
         return LiveContext(
             system=prompt.text,
             transcript=transcript,
-            # The turn under way is given to the model by itself.
-            history=transcript.before(None if turn is None else turn.id),
+            # The turn under way is given to the model by itself, unless it was answered already.
+            history=transcript.before(None if turn is None or turn.is_repeated else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,
@@ -457,6 +482,12 @@ class Runner:
         self._catch_up()
         try:
             self.models.connect(self.state.mode).respond(turn, text, ran)
+        except ModelError as error:
+            self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
+
+    def _say(self, turn: str, text: str) -> None:
+        try:
+            self.models.connect(self.state.mode).say(turn, text)
         except ModelError as error:
             self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
 
@@ -502,7 +533,7 @@ class Runner:
             self.outbox.send(metrics)
         self._client.tell_farewell()
         self._repeater.stop()
-        if self.state.phase is not Phase.SPEAKING:
+        if self.state.is_settled:
             self.outbox.drop_speech()
         try:
             await self._recorder.save()
