@@ -143,8 +143,8 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         case _, ClientBack():
             return state, []
         case Phase.SPEAKING, SpeechLost(text=text, ms=ms) if turn:
-            left = replace(turn, pieces=turn.first(turn.audio_ms - ms), complete=False, is_repeated=True)
-            return state.with_turn(left), [SayAgain(turn.id, text)]
+            shortened = replace(turn, pieces=turn.first(turn.audio_ms - ms), complete=False, is_repeated=True)
+            return state.with_turn(shortened), [SayAgain(turn.id, text)]
         case _, SpeechLost():
             return state, []
 

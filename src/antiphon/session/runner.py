@@ -132,8 +132,15 @@ class Runner:
             connection=lambda: self.models.connection,
         )
         self.sampler = None if synthesize is None else Sampler(synthesize, outbox, self.voice.refuse)
-        self._repeater = Repeater(synthesize, outbox, lambda: self.preferences)
-        self._has_synthesizer = synthesize is not None
+        self._repeater = Repeater(
+            synthesize=synthesize,
+            outbox=outbox,
+            preferences=lambda: self.preferences,
+            models=self.models,
+            state=lambda: self.state,
+            step=self.step,
+            on_sent=lambda: self.post(self.save_messages),
+        )
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
         self._events: deque[e.Event] = deque()
@@ -197,27 +204,14 @@ class Runner:
         missing_ms = sum(each.piece.ms for each in missing)
 
         async def go_on() -> None:
+            # Speech that is sent again makes the numbers of the old one invalid, for a process that takes over later.
+            await self.save_messages()
             await self.step(e.ClientBack(missing_ms))
-            await self._speak_again()
+            await self._repeater.start()
             if self.models.connection is None:
                 self.voice.reopen()
 
         self.post(go_on)
-        if not self._speaks_by_model:
-            self._repeater.start()
-
-    @property
-    def _speaks_by_model(self) -> bool:
-        """Whether only the model has the voice of this call. Otherwise the synthesizer makes missed speech again."""
-        profile = self.models.profile_of(self.state.mode)
-        return not self._has_synthesizer or (profile is not None and bool(profile.voices))
-
-    async def _speak_again(self) -> None:
-        """Has the model say what the client has missed, once the answer is complete: it says one thing at a time."""
-        turn = self.state.turn
-        if self._speaks_by_model and self.outbox.unspoken and turn is not None and turn.complete:
-            text, ms = self.outbox.take_unspoken(turn.number)
-            await self.step(e.SpeechLost(text, ms))
 
     def end(self) -> None:
         """To be called by an item of the mailbox: none of those behind it is taken."""
@@ -389,7 +383,7 @@ class Runner:
                 is_shown = not self.tools.state.suppress_transcript
                 await self._recorder.store_answer(effect, text if is_shown else self._shown)
                 self._note_move()
-                await self._speak_again()
+                await self._repeater.ask_model()
             case fx.RunTools(turn=turn, calls=calls):
                 self.tool_runner.start(calls, partial(self._tools_done, turn))
                 # A process that takes this turn over must know which calls the client was told of.
@@ -470,7 +464,7 @@ class Runner:
             system=prompt.text,
             transcript=transcript,
             # The turn under way is given to the model by itself, unless it was answered already.
-            history=transcript.before(None if turn is None or turn.is_repeated else turn.id),
+            history=transcript.before(None if turn is None or turn.complete or turn.is_repeated else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
             mode=mode,
             prefetch=self.tool_runner.prefetch,

@@ -7,8 +7,11 @@ from itertools import groupby
 from typing import Final
 
 from antiphon.errors import AntiphonError
-from antiphon.session.outbox import Outbox, SpokenPiece, Unheard
+from antiphon.session.events import Event, SpeechLost
+from antiphon.session.models import SessionModels
+from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, rest_of
 from antiphon.session.resume_state import Preferences
+from antiphon.session.state import SessionState
 from antiphon.speech.clauses import Clauses
 from antiphon.telemetry.log import get_logger
 
@@ -50,20 +53,57 @@ class Sampler:
 
 
 class Repeater:
-    """Speaks what is `unspoken` in the outbox, in its order. What is said meanwhile waits there behind it."""
+    """Has what is `unspoken` in the outbox spoken, in its order. What is said meanwhile waits there behind it.
 
-    def __init__(self, synthesize: Synthesize | None, outbox: Outbox, preferences: Callable[[], Preferences]) -> None:
-        """`synthesize` is None where the server cannot speak; then the words must do."""
+    The speech engine of the server does it, or the model, if that has a voice of its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        synthesize: Synthesize | None,
+        outbox: Outbox,
+        preferences: Callable[[], Preferences],
+        models: SessionModels,
+        state: Callable[[], SessionState],
+        step: Callable[[Event], Awaitable[None]],
+        on_sent: Callable[[], None],
+    ) -> None:
+        """`synthesize` is None where the server has no speech engine. `on_sent` is called after each piece."""
         self._synthesize = synthesize
         self._outbox = outbox
         self._preferences = preferences
+        self._models = models
+        self._state = state
+        self._step = step
+        self._on_sent = on_sent
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    async def start(self) -> None:
         self.stop()
-        self._outbox.unspoken = deque(_in_clauses(self._outbox.unspoken))
-        if self._outbox.unspoken:
+        if self._has_own_voice:
+            await self.ask_model()
+        elif self._outbox.unspoken:
+            self._outbox.unspoken = deque(_in_clauses(self._outbox.unspoken))
             self._task = asyncio.create_task(self._run())
+
+    async def ask_model(self) -> None:
+        """Has the model say what is `unspoken`, if only it can, once its answer is complete: it says one thing at a
+        time."""
+        turn = self._state().turn
+        if self._has_own_voice and self._outbox.unspoken and turn is not None and turn.complete:
+            text, ms = self._outbox.take_unspoken(turn.number)
+            if not text:
+                # The model did not say which words its audio had.
+                heard = HeardSpeech(0, turn.number, ms=turn.audio_ms - ms, missing_ms=ms)
+                text = " ".join(rest_of(turn.text, heard))
+            await self._step(SpeechLost(text, ms))
+
+    @property
+    def _has_own_voice(self) -> bool:
+        """Whether only the model has the voice that the client has heard."""
+        profile = self._models.profile_of(self._state().mode)
+        return self._synthesize is None or (profile is not None and bool(profile.voices))
 
     def stop(self) -> None:
         """What was not sent stays `unspoken`."""
@@ -79,11 +119,11 @@ class Repeater:
             unspoken.popleft()
             if pcm:
                 self._outbox.send_again(first.piece, pcm)
+                self._on_sent()
 
     async def _speak(self, text: str) -> bytes:
         preferences = self._preferences()
-        if self._synthesize is None:
-            return b""
+        assert self._synthesize is not None
         try:
             return await self._synthesize(text, preferences.voice, preferences.speed)
         except AntiphonError as error:
