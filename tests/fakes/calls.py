@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from antiphon.continuity.energy import Ladder
 from antiphon.continuity.summarizer import Summarizer
 from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.models.text_live import text_factory
@@ -17,6 +18,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import ActiveSession, Handles, Hub
+from antiphon.session.models import SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.tools.spec import Mode
@@ -81,7 +83,9 @@ class Server:
                 self.database.blocks,
                 self.database.voice_calls,
             ),
-            factories=models,
+            models=SharedModels(
+                {mode: Ladder.of_one(mode, factory, LoopClock().monotonic) for mode, factory in models.items()}
+            ),
             handles=Handles(
                 new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
             ),

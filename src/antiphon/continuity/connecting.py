@@ -5,13 +5,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, Protocol
 
-from msgspec import Struct
-
 from antiphon.continuity.connection import ModelConnection
 from antiphon.continuity.context import Carried
 from antiphon.continuity.counters import ContinuityCounters, ReconnectOutcome
 from antiphon.continuity.energy import FALLBACK_LEVEL, EnergyChange, Pool, Rung
 from antiphon.continuity.events import NoticeCode, Noticed
+from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import CloseKind, LiveContext, LiveEvent, LiveProfile, UpstreamError
 from antiphon.telemetry.log import get_logger
@@ -33,14 +32,6 @@ CUT_NOTE: Final = (
 WAYS: Final = {Mode.VOICE: "by voice", Mode.TEXT: "in text"}
 
 log = get_logger(__name__)
-
-
-class UpstreamHandle(Struct, frozen=True):
-    """What a provider gave to resume its session with."""
-
-    handle: str
-    level: int
-    """The level of the model that gave it."""
 
 
 class ContextSource(Protocol):
@@ -135,8 +126,6 @@ class Connector:
         if change.model is not None:
             text = f"{rung.name} is rate-limited. Switching to {change.model}."
             self._tell(Noticed(NoticeCode.MODEL_SWITCHED, text))
-        else:
-            self._tell(Noticed(NoticeCode.ENERGY_EXHAUSTED, explain_exhausted(self.pool)))
 
     def apply(self, change: EnergyChange) -> None:
         """Tells a change of energy, and prepares for what the next model needs."""

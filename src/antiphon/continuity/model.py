@@ -13,13 +13,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.continuity.connecting import Connector, ContextSource, UpstreamHandle, explain_exhausted
+from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted
 from antiphon.continuity.connection import ConnectionState, ModelConnection
 from antiphon.continuity.counters import ContinuityCounters
 from antiphon.continuity.energy import EnergyChange, Pool
 from antiphon.continuity.events import ConnectFailed, Delayed, NoticeCode, Noticed, Opened
 from antiphon.continuity.heard_audio import HeardAudio
 from antiphon.continuity.open_turn import OpenTurn
+from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import LiveEvent, LiveProfile, ToolAnswer
@@ -315,6 +316,8 @@ class ContinuousModel:
             return
         self._stop()
         self.state = ConnectionState.LOST
+        if error.rate_limited:
+            self._tell(Noticed(NoticeCode.ENERGY_EXHAUSTED, str(error)))
         if self.was_opened:
             kind = live.CloseKind.QUOTA if error.rate_limited else live.CloseKind.CONFIGURATION
             self._tell(live.Closed(str(error), kind, error.retry_after_s))
@@ -379,7 +382,7 @@ class ContinuousModel:
         match event:
             case live.ResumptionUpdate(handle=handle):
                 if handle is not None:
-                    self._connector.handle = UpstreamHandle(handle, self.level)
+                    self._connector.handle = UpstreamHandle(handle, self.level, self.profile.name)
             case live.GoAway():
                 self._take_go_away(event)
             case live.Closed():

@@ -28,7 +28,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
-from antiphon.session.models import ModelFactories
+from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
 from antiphon.session.runner import Runner
@@ -67,7 +67,7 @@ class Handles:
 class Hub:
     executor: Executor
     stores: Stores
-    factories: ModelFactories
+    models: SharedModels
     handles: Handles
     clock: Clock
     owner: str
@@ -85,7 +85,7 @@ class Hub:
 
     @property
     def has_voice(self) -> bool:
-        return Mode.VOICE in self.factories
+        return Mode.VOICE in self.models.ladders
 
     async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
@@ -210,7 +210,7 @@ class Hub:
             outbox=outbox,
             tools=tools,
             executor=self.executor,
-            factories=self.factories,
+            models=self.models,
             clock=self.clock,
             composer=self.composer,
             synthesize=self.synthesize,
@@ -324,7 +324,8 @@ class Hub:
         await self.executor.find_left(tools)
         # Through the mailbox, so that the question comes after the history and before the turn that is restored.
         active.runner.post(lambda: self.executor.confirm_again(tools))
-        await restore(active.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
+        sent = await self.stores.messages.after(record.id, 0)
+        await restore(active.runner, record, sent, seen_n=seen_n, now_ms=self.clock.now_ms())
         self._start(active)
         return active
 

@@ -34,7 +34,7 @@ class SessionContext:
         tools: ToolSession,
         tool_runner: ToolRunner,
         client: ClientMessages,
-        application: ClientApplication,
+        application: Callable[[], ClientApplication],
         state: Callable[[], SessionState],
     ) -> None:
         self._planner = planner
@@ -68,7 +68,7 @@ class SessionContext:
             mode,
             tools_version=snapshot.version,
             summaries=snapshot.names() if profile.tools_per_turn else snapshot.summaries(),
-            client_instructions=self._application.instructions,
+            client_instructions=self._application().instructions,
             notes=notes,
         )
         view = transcript.since(carried.first_turn) if carried.first_turn is not None else transcript
@@ -77,9 +77,9 @@ class SessionContext:
             transcript=view,
             # The turn under way is given to the model by itself.
             history=view.before(None if turn is None else turn.id),
-            tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self._application.uses_tools else (),
+            tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self._application().uses_tools else (),
             mode=mode,
             prefetch=self._tool_runner.prefetch,
             mode_note=prompt.mode_note,
-            allows_local=not self._application.instructions.strip(),
+            allows_local=not self._application().instructions.strip(),
         )

@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from antiphon.continuity.connecting import ContextSource, UpstreamHandle
+from antiphon.continuity.connecting import ContextSource
 from antiphon.continuity.context import ContextPlanner
 from antiphon.continuity.counters import ContinuityCounters
-from antiphon.continuity.energy import Ladder, Pool
+from antiphon.continuity.energy import EnergyChange, Ladder, Pool
 from antiphon.continuity.model import ContinuousModel, FromModel
 from antiphon.continuity.summarizer import ExtractiveSummarizer
+from antiphon.continuity.upstream import UpstreamHandle, UpstreamState
 from antiphon.models.base import ModelError
+from antiphon.models.live import LiveProfile
 from antiphon.tools.spec import Mode
 
 NO_MODEL: Final = {
@@ -32,8 +34,14 @@ class SharedModels:
 
 
 class SessionModels:
-    def __init__(self, shared: SharedModels, source: ContextSource, post: Callable[[FromModel], None]) -> None:
-        """`source` says what a model is connected with; `post` reaches the mailbox."""
+    def __init__(
+        self,
+        shared: SharedModels,
+        source: ContextSource,
+        post: Callable[[FromModel], None],
+        announce: Callable[[EnergyChange], None],
+    ) -> None:
+        """`source` says what a model is connected with; `post` reaches the mailbox, and `announce` the client."""
         self.connection: ContinuousModel | None = None
         """Made when it is first needed."""
         self.successor: ContinuousModel | None = None
@@ -41,6 +49,7 @@ class SessionModels:
         self._shared = shared
         self._source = source
         self._post = post
+        self._announce = announce
         self._voice: tuple[str | None, float] = (None, 1.0)
         self._pools = {mode: Pool(ladder) for mode, ladder in shared.ladders.items()}
         self._handles: dict[Mode, UpstreamHandle] = {}
@@ -79,18 +88,28 @@ class SessionModels:
         """The levels of the session."""
         return {mode: pool.level for mode, pool in self._pools.items()}
 
-    def handles(self) -> Mapping[Mode, UpstreamHandle]:
-        """The newest handles, by which another process can go on with the upstream sessions."""
-        current = {} if self.connection is None or self._mode is None else {self._mode: self.connection.handle}
-        known = {**self._handles, **current}
-        return {mode: handle for mode, handle in known.items() if handle is not None}
+    def profile_of(self, mode: Mode) -> LiveProfile | None:
+        """What the model of this mode can do; None if there is none."""
+        if self.connection is not None and self._mode is mode:
+            return self.connection.profile
+        pool = self._pools.get(mode)
+        rung = None if pool is None else pool.rung
+        return None if rung is None else rung.factory.profile
 
-    def restore(self, energy: Mapping[Mode, int], handles: Mapping[Mode, UpstreamHandle]) -> None:
+    def upstream_state(self) -> UpstreamState:
+        """What another process needs to go on with the upstream sessions."""
+        handles = dict(self._handles)
+        if self.connection is not None and self._mode is not None and self.connection.handle is not None:
+            handles[self._mode] = self.connection.handle
+        return UpstreamState(handles, self.energy())
+
+    def restore_upstream(self, state: UpstreamState) -> None:
         """Goes on where another process has left. To be called before a model is connected."""
-        self._handles = dict(handles)
         for mode, pool in self._pools.items():
             # A cool-down that this process knows of is heeded, too.
-            pool.level = min(pool.level, energy.get(mode, pool.level))
+            pool.level = min(pool.level, state.energy.get(mode, pool.level))
+            if mode in state.handles:
+                self._handles[mode] = state.handles[mode]
 
     def begin_anew(self, mode: Mode) -> None:
         """A call or a conversation begins: the best model that is not cooling down is used."""
