@@ -21,6 +21,8 @@ MAX_DELAY_S: Final = 15.0
 JITTER: Final = 0.1
 TRIES: Final = 3
 """How often a lost model is tried before another one is used, if there is one."""
+STEADY_S: Final = 5.0
+"""A connection that ends sooner was not worth making: the next one waits as after a failed attempt."""
 CONTINUE_NOTE: Final = (
     "Continue the conversation. It is already under way, and the user noticed nothing of this new connection: do not "
     "greet, do not introduce yourself, and keep to the language that is spoken."
@@ -73,6 +75,8 @@ class Connector:
         """The rung of the model that was connected last, or is being connected."""
         self.was_resumed = False
         """Whether the last connection goes on with an upstream session."""
+        self.has_history = False
+        """Whether the last model that was connected knows a conversation. Then it must not greet."""
         self._source = source
         self._take = take
         self._tell = tell
@@ -82,6 +86,9 @@ class Connector:
         """Whether the next model is of another class than the one before it."""
         self._has_told = False
         """Whether the user was told in this episode that the model is being reconnected."""
+        self._failures = 0
+        """How many attempts have failed, or led to a connection that was soon lost, since the last that was good."""
+        self._opened_s = 0.0
         self._closing: list[ModelConnection] = []
 
     async def connect(self, *, is_first: bool, said: str = "") -> ModelConnection:
@@ -90,7 +97,8 @@ class Connector:
         The first time, a model that cannot be reached is not waited for. `said` are the words of an answer that was cut
         off.
         """
-        tries, delay_s = 0, FIRST_DELAY_S
+        if self._failures > 1:
+            await self._wait()
         while True:
             rung = self.rung = self.pool.rung
             if rung is None:
@@ -98,29 +106,42 @@ class Connector:
             try:
                 connection = await self._try(rung, is_first=is_first, said=said)
             except ModelError as error:
-                tries += 1
+                self._failures += 1
                 if not is_first:
                     self._counters.note_reconnect(ReconnectOutcome.FAILED)
                 if self.handle is not None and _is_dead_handle(error):
                     self.drop_dead_handle(rung.name)
                 elif error.rate_limited:
                     self.lower(rung, error.retry_after_s)
-                    tries = 0
-                elif (is_first or not error.retryable or tries >= TRIES) and self._pass_over(rung, error):
-                    tries = 0
+                elif (is_first or not error.retryable or self._failures >= TRIES) and self._pass_over(rung, error):
+                    pass
                 elif is_first or not error.retryable:
                     raise
                 else:
                     self._tell_once(rung.name)
-                    await asyncio.sleep(delay_s * self._random.uniform(1 - JITTER, 1 + JITTER))
-                    delay_s = min(MAX_DELAY_S, delay_s * 2)
+                    await self._wait()
                 continue
             rung.note_connected()
+            self._opened_s = asyncio.get_running_loop().time()
             self._finish(connection, is_first=is_first)
             return connection
 
+    def note_loss(self) -> None:
+        """The connection was lost without a known reason."""
+        is_steady = asyncio.get_running_loop().time() - self._opened_s >= STEADY_S
+        self._failures = 0 if is_steady else self._failures + 1
+        rung = self.rung
+        if self._failures >= TRIES and rung is not None:
+            self._pass_over(rung, ModelError(f"{rung.name} ends every connection."))
+
+    async def _wait(self) -> None:
+        """Waits before the next attempt, longer each time."""
+        delay_s = min(MAX_DELAY_S, FIRST_DELAY_S * 2 ** max(0, min(self._failures - 1, 10)))
+        await asyncio.sleep(delay_s * self._random.uniform(1 - JITTER, 1 + JITTER))
+
     def lower(self, rung: Rung, retry_after_s: float | None) -> None:
         """A rate limit of this model was exceeded: the next lower one is used."""
+        self._failures = 0
         change = self.pool.note_rate_limit(rung, retry_after_s)
         self.apply(change)
         if change.model is not None:
@@ -182,6 +203,7 @@ class Connector:
             self.retire(connection)
             raise
         self.was_resumed = handle is not None
+        self.has_history = bool(handle or context.history or carried.summary)
         self._is_fallback = False
         return connection
 
@@ -193,7 +215,7 @@ class Connector:
         if (handle.level == FALLBACK_LEVEL) != (level == FALLBACK_LEVEL):
             self.handle = None
             return True, None
-        return False, handle.handle if profile.resumes else None
+        return False, handle.handle if profile.resumes or profile.name == handle.model else None
 
     def _pass_over(self, rung: Rung, error: ModelError) -> bool:
         """Whether there is another model to use instead of this one, which cannot be connected."""
@@ -201,6 +223,7 @@ class Connector:
         other = self.pool.rung
         if other is None or other.factory is rung.factory:
             return False
+        self._failures = 0
         is_local = not other.factory.profile.needs_network
         self._is_fallback = self.pool.level_of(other) == FALLBACK_LEVEL
         code = NoticeCode.LOCAL_MODEL if is_local else NoticeCode.MODEL_SWITCHED

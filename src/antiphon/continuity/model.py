@@ -403,11 +403,12 @@ class ContinuousModel:
     def _take_turn(self, event: live.TurnStarted) -> None:
         """The model has heard a turn, or has begun to answer one."""
         lost = self._turn
-        if self._upstream is not None and self._upstream.profile.keeps_context and not self._has_heard:
+        upstream, has_cause = self._upstream, self._has_heard or not self._connector.has_history
+        if upstream is not None and upstream.profile.keeps_context and not has_cause:
             # It greets, or answers again what it has answered before: the user has said nothing to it yet.
             log.info("model_turn_unasked", model=self.profile.name)
             self._unasked.add(event.turn)
-            self._upstream.interrupt(event.turn, "")
+            upstream.interrupt(event.turn, "")
         elif lost is not None and lost.is_replayed and event.turn != lost.id:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
@@ -479,6 +480,8 @@ class ContinuousModel:
                     self._upstream = None
                     self._give_up(error)
                     return
+            case _:
+                self._connector.note_loss()
         self._lose()
         if self._turn is not None or self._pool.ladder.mode is Mode.VOICE:
             self._reconnect()

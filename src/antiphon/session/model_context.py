@@ -75,8 +75,8 @@ class SessionContext:
         return LiveContext(
             system=prompt.text,
             transcript=view,
-            # The turn under way is given to the model by itself.
-            history=view.before(None if turn is None else turn.id),
+            # The turn under way is given to the model by itself, unless it only lacks a listener.
+            history=view.before(None if turn is None or turn.complete or turn.is_repeated else turn.id),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self._application().uses_tools else (),
             mode=mode,
             prefetch=self._tool_runner.prefetch,

@@ -4,8 +4,8 @@ from array import array
 from dataclasses import replace
 
 import pytest
-from antiphon.session.connection import SpeechResampler
 
+from antiphon.continuity.connection import SpeechResampler
 from antiphon.models.live import OutputAudio
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
