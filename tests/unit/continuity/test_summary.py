@@ -41,7 +41,11 @@ def test_a_summary_reads_as_a_person_would_tell_it() -> None:
 
 
 def test_an_unanswered_request_is_named_as_open() -> None:
-    messages = [UserMessage("Book a table."), AssistantMessage("For four?"), UserMessage("I need it for five people")]
+    messages: list[Message] = [
+        UserMessage("Book a table."),
+        AssistantMessage("For four?"),
+        UserMessage("I need it for five people"),
+    ]
     assert extract(messages) == (
         "You asked me to book a table. You said you need it for five people. I have not answered that yet."
     )
