@@ -21,7 +21,8 @@ from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
-PROFILE: Final = TextProfile(name="builtin", needs_network=False)
+PROFILE: Final = TextProfile(name="builtin", needs_network=False, context_tokens=10_000_000)
+"""It reads any number of messages."""
 
 
 class Toolbox(Protocol):
