@@ -18,6 +18,7 @@ from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.compose.embedding import open_ranker
 from antiphon.config import Settings
+from antiphon.continuity.summarizer import Summarizer
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
@@ -33,6 +34,7 @@ from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
@@ -109,8 +111,10 @@ class App:
         model: TextModel,
         voice: ModelFactory | None = None,
         synthesize: Synthesize | None = None,
+        summarizer: Summarizer | None = None,
     ) -> Hub:
-        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice."""
+        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice. Without a
+        summarizer, calls have extractive summaries."""
         factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
@@ -120,6 +124,7 @@ class App:
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
             factories=factories,
             synthesize=synthesize,
+            summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             composer=self.composer,
             handles=Handles(make_handle, hash_token),
             clock=SystemClock(),
