@@ -4,13 +4,22 @@ The summary speaks to the user. It is shown in the call history, and it is given
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Final
 
 from antiphon.security.surrogates import repair
 from antiphon.tools.errors import ErrorType
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
-from antiphon.words.reported import has_words, is_noise, is_question, join, quote, report, shorten, split_sentences
+from antiphon.words.reported import (
+    end_sentence,
+    has_words,
+    is_noise,
+    is_question,
+    quote,
+    report,
+    shorten,
+    split_sentences,
+    tell,
+)
 
 MAX_CHARS: Final = 600
 _SIZES: Final = ((6, 3, 120), (5, 2, 120), (4, 2, 100), (3, 2, 80), (3, 1, 80), (2, 1, 60))
@@ -29,8 +38,8 @@ def extract(messages: Sequence[Message]) -> str:
     summary = ""
     for count, results, chars in _SIZES:
         parts = [
-            _tell_requests(told, count, chars) or _sentence(f"You said {quote(greetings[-1], chars)}"),
-            *(_sentence(shorten(each, chars)) for each in outcomes[-results:]),
+            _tell_requests(told, count, chars) or end_sentence(f"You said {quote(greetings[-1], chars)}"),
+            *(end_sentence(shorten(each, chars)) for each in outcomes[-results:]),
             _open_question(messages, chars),
         ]
         summary = " ".join(part for part in parts if part)
@@ -42,9 +51,7 @@ def extract(messages: Sequence[Message]) -> str:
 def _tell_requests(requests: Sequence[str], count: int, chars: int) -> str:
     """Tells the newest requests: "You asked what time it is in Tokyo and what 15 % of 80 is.\""""
     reports = [each for text in requests[-count:] if (each := report(text, chars)) is not None]
-    sentences = []
-    for act, group in groupby(reports, key=lambda each: each.act):
-        sentences.append(_sentence(f"{act} {join([each.clause for each in group])}"))
+    sentences = tell(reports)
     earlier = len(requests) - count
     if earlier > 0 and sentences:
         first = sentences[0][:1].lower() + sentences[0][1:]
@@ -108,9 +115,3 @@ def _first_sentence(text: str) -> str:
 
 def _name(run: ToolMessage) -> str:
     return run.name.replace("_", " ").strip() or "a tool"
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    has_end = text.rstrip("”").endswith((".", "!", "?", "…", "。", "？", "！"))
-    return text[:1].upper() + text[1:] + ("" if has_end else ".")

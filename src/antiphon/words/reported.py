@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import Final
 
 MAX_QUOTED_CHARS: Final = 120
@@ -215,6 +216,19 @@ def join(clauses: Sequence[str]) -> str:
     if len(clauses) < 3:
         return " and ".join(clauses)
     return f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
+
+
+def tell(reports: Sequence[Report]) -> list[str]:
+    """Tells what was said in sentences, one for what was done in the same way."""
+    groups = groupby(reports, key=lambda each: each.act)
+    return [end_sentence(f"{act} {join([each.clause for each in group])}") for act, group in groups]
+
+
+def end_sentence(text: str) -> str:
+    """Makes a text a sentence: with a capital letter, and a mark at its end."""
+    text = text.strip()
+    has_end = text.rstrip("”").endswith((".", "!", "?", "…", "。", "？", "！"))
+    return text[:1].upper() + text[1:] + ("" if has_end else ".")
 
 
 def _continues(following: str, last: str) -> bool:
