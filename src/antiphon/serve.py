@@ -14,6 +14,7 @@ from starlette.requests import Request
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import App, Voice, chosen_voice, open_app, open_voice, watch_tools
+from antiphon.compose.summaries import open_summarizer
 from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
@@ -111,10 +112,12 @@ async def run_server(
         voice = None
         if voice_model is None:
             voice = await _find_voice(app, model, stack, announce=announce, is_needed=needs_voice)
+        summarizer = await stack.enter_async_context(open_summarizer(settings, model))
         if voice is not None:
-            hub = app.hub(model, voice.factory, voice.synthesize if voice.synthesizer else None)
+            synthesize = voice.synthesize if voice.synthesizer else None
+            hub = app.hub(model, voice.factory, synthesize, summarizer)
         else:
-            hub = app.hub(model, voice_model)
+            hub = app.hub(model, voice_model, summarizer=summarizer)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
