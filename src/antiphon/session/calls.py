@@ -24,8 +24,13 @@ class CallLog:
 
     @property
     def current(self) -> VoiceCall | None:
-        """The call under way. Another process goes on with it, even if nothing was said in it yet."""
+        """The call under way, with which another process can go on."""
         return self._call
+
+    @property
+    def stored(self) -> VoiceCall | None:
+        """The call, if something was said in it."""
+        return self._call if self._is_stored else None
 
     def begin(self, user: str, model: str) -> None:
         """Begins a call, or notes that the call under way has another model."""
@@ -45,15 +50,16 @@ class CallLog:
             last_seq=None,
         )
 
+    def restore(self, call: VoiceCall | None) -> None:
+        """The call that another process has left."""
+        self._call, self._is_stored = call, call is not None
+
     async def take_over(self, call: VoiceCall) -> None:
-        """Goes on with the call that another process has left, unless it has ended since."""
+        """Goes on with the call of another process, which may not be stored yet, unless it has ended since."""
         found = await self._store.get(call.id, call.user)
         if found is None or found.ended_ms is None:
-            self._call, self._is_stored = call, found is not None
-
-    def forget(self) -> None:
-        """The call goes on in another conversation, where it begins anew."""
-        self._call, self._is_stored = None, False
+            self.restore(call)
+            self._is_stored = found is not None
 
     async def save(self) -> None:
         """To be called when a turn is over."""
@@ -64,9 +70,9 @@ class CallLog:
 
     async def end(self) -> None:
         await self.save()
-        call, is_stored = self._call, self._is_stored
-        self.forget()
-        if call is not None and is_stored:
+        call = self.stored
+        self.restore(None)
+        if call is not None:
             await self._store.end(
                 call.id,
                 ended_ms=self._clock.now_ms(),

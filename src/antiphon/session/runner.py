@@ -444,7 +444,7 @@ class Runner:
         """If the conversation was deleted elsewhere, a model that knows it is not asked any more."""
         if self.writer.take_moved():
             self.is_behind = True
-            self.calls.forget()
+            self.calls.restore(None)
             self.outbox.send(s.Error(CONVERSATION_GONE, ErrorCode.CONVERSATION_GONE))
             self.introduce()
 
