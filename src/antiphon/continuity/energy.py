@@ -16,7 +16,7 @@ from antiphon.tools.spec import Mode
 
 MAX_LEVELS: Final[Mapping[Mode, int]] = {Mode.VOICE: 3, Mode.TEXT: 2}
 FALLBACK_LEVEL: Final = 1
-"""The model of this level continues from a summary. Handles of other levels are of no use to it, nor its own to them."""
+"""The model of this level continues from a summary. It has no use for the handles of other levels."""
 COOL_DOWN_S: Final = 60.0
 """How long a model is not used after a rate limit, unless the provider says how long."""
 MAX_COOL_DOWN_S: Final = 24 * 3600.0
