@@ -80,6 +80,8 @@ export class Antiphon {
   #sessionConversation: string | null = null;
   /** Whether the server has worked on a turn of this conversation. Before that, its speech is a greeting. */
   #hasTurn = false;
+  /** Whether the server has only promised to store the initial messages: it does so with the first turn. */
+  #isUnstored: boolean;
 
   readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
@@ -118,6 +120,7 @@ export class Antiphon {
     this.#token = options.token;
     this.mode = options.mode ?? "text";
     this.conversationId = options.conversationId ?? null;
+    this.#isUnstored = options.initialMessages !== undefined;
     this.#session = createSession(options.url ?? socketUrl(), () => this.#hello(), {
       received: (incoming) => this.#receive(incoming),
       connection: (now) => this.#connectionChanged(now),
@@ -328,14 +331,16 @@ export class Antiphon {
         this.#sessionConversation = message.conversation_id;
         break;
       case "transcript":
-        if (message.is_final) this.conversationId = this.#sessionConversation;
+        if (message.is_final) this.#markStored();
         break;
       case "response":
         // A spoken turn may never get a transcript. A greeting alone is not stored.
-        if (this.#hasTurn) this.conversationId = this.#sessionConversation;
+        if (this.#hasTurn) this.#markStored();
         break;
       case "history":
-        this.conversationId = this.#sessionConversation = message.conversation_id;
+        if (message.conversation_id !== this.#sessionConversation) this.#isUnstored = false;
+        this.#sessionConversation = message.conversation_id;
+        if (!this.#isUnstored) this.conversationId = message.conversation_id;
         break;
       case "error":
         if (message.code === "unknown_conversation") this.conversationId = null;
@@ -357,6 +362,11 @@ export class Antiphon {
         if (message.code === VOICE_UNAVAILABLE) this.#listening.end();
         break;
     }
+  }
+
+  #markStored(): void {
+    this.#isUnstored = false;
+    this.conversationId = this.#sessionConversation;
   }
 
   get #isBusy(): boolean {
