@@ -58,9 +58,9 @@ def test_only_an_open_microphone_is_listened_to(visitor: Visitor, wire: Wire) ->
 
 def test_a_lost_connection_is_told_with_a_countdown(visitor: Visitor, wire: Wire) -> None:
     lose(visitor, wire)
-    expect(visitor.page.get_by_text(re.compile(r"Trying again in \d+ s"))).to_be_visible()
+    expect(visitor.page.get_by_text(re.compile(r"Next attempt in \d+ s"))).to_be_visible()
     come_back(visitor, wire)
-    expect(visitor.page.get_by_text("Trying again in")).to_have_count(0)
+    expect(visitor.page.get_by_text("Next attempt in")).to_have_count(0)
 
 
 def test_a_session_that_goes_on_is_said_to_go_on(visitor: Visitor, wire: Wire) -> None:
@@ -163,7 +163,7 @@ def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard
     wire.close(1012)
     visitor.sees("Connection", "Reconnecting")
     expect(visitor.banners).to_have_count(1)
-    expect(visitor.banners).to_contain_text("Reconnecting… Your microphone is paused")
+    expect(visitor.banners).to_contain_text("Reconnecting… You can't be heard now.")
     expect(visitor.page.locator(".call-controls")).to_contain_text("Mic paused, reconnecting")
     visitor.sees("Microphone", "Mic paused")
     visitor.sees("Assistant", "Call on hold")

@@ -198,7 +198,7 @@ def test_a_restart_of_the_server_during_a_call_is_told_in_one_place(
     assert all(len(each["told"]) <= 1 for each in seen)
     lines = [told for each in seen for told in each["told"]]
     # One line, whose words change: what comes again is only the countdown to the next attempt.
-    steps = [line.split(" Your microphone")[0] for line in lines]
+    steps = [line.split(" You can't be heard now")[0] for line in lines]
     assert list(dict.fromkeys(steps)) == ["The server is restarting.", "Reconnecting…", BACK]
     assert steps == sorted(steps, key=list(dict.fromkeys(steps)).index)
     gone = [each["states"] for each in seen if each["states"][0] == "Reconnecting…"]

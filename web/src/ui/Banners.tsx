@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
-import { findExhausted } from "../view/energy";
+import { EXHAUSTED, findExhausted } from "../view/energy";
 import { type Episode, TOKEN_NEEDED } from "../view/state";
 import { formatCountdown } from "../view/format";
 import { Exhausted } from "./Energy";
@@ -76,7 +76,7 @@ function EpisodeText({ episode }: { episode: Episode }) {
   }, [key]);
   const exhausted = useSelector(findExhausted);
   if (step === "reconnecting") return <Reconnecting text={text} />;
-  if (code === "energy_exhausted" && exhausted !== null) return <p><Exhausted mode={exhausted} /></p>;
+  if (code === EXHAUSTED && exhausted !== null) return <p><Exhausted mode={exhausted} /></p>;
   return <p>{text}{step === "back" && <HeardAgain />}</p>;
 }
 
@@ -89,9 +89,9 @@ function Reconnecting({ text }: { text: string }) {
       <p>
         {text}{" "}
         <span class="quiet">
-          {isInCall ? "Your microphone is paused: you can't be heard until then. What you type will be sent." : "What you type will be sent once you are back."}
+          {isInCall ? "You can't be heard now. What you type will be sent." : "What you type will be sent."}
         </span>{" "}
-        {waitS > 0 && <span class="quiet" role="timer" aria-live="off">Trying again in {waitS} s.</span>}
+        {waitS > 0 && <span class="quiet" role="timer" aria-live="off">Next attempt in {waitS} s.</span>}
       </p>
       <button type="button" class="button" disabled={waitS === 0} onClick={() => page.connect()}>Try now</button>
     </>

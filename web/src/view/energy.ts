@@ -5,6 +5,8 @@ import type { Energy, PageState } from "./state";
 
 /** The highest levels of a server that names only its current ones. */
 const MAX_LEVELS: Readonly<Record<Mode, number>> = { voice: 3, text: 2 };
+/** The code of the notice that no model is left. */
+export const EXHAUSTED = "energy_exhausted";
 const REASONS: Readonly<Record<EnergyReason, string | null>> = {
   "rate-limit-exceeded": "rate-limited",
   "session-reset": null,
@@ -34,8 +36,12 @@ function withEnergy(state: PageState, mode: Mode, energy: Energy): PageState {
   return { ...state, energy: { ...state.energy, [mode]: energy } };
 }
 
-/** The pool to warn about: the one in use, if it is low, or else the other one, for as long as it has to recover. */
-export function findLow({ energy, talk }: PageState, now: number): Mode | null {
+/**
+ * The pool to warn about: the one in use, if it is low, or else the other one, for as long as it has to recover. None while
+ * the line says the same.
+ */
+export function findLow({ energy, talk, episode }: PageState, now: number): Mode | null {
+  if (episode?.code === EXHAUSTED) return null;
   const [used, other]: [Mode, Mode] = talk === "off" ? ["text", "voice"] : ["voice", "text"];
   if (isLow(energy[used])) return used;
   const rest = energy[other];

@@ -4,12 +4,13 @@
  */
 
 import type { Connection, NoticeKind, NoticeMessage } from "../client/antiphon";
+import { EXHAUSTED } from "./energy";
 import { logNotice, toastMs } from "./notices";
 import { type Episode, nextKey, type PageState } from "./state";
 
 /** The codes of notices about the model behind the session. */
 const MODEL_CODES: ReadonlySet<string> = new Set([
-  "reconnecting", "reconnected", "could_not_resume", "model_switched", "energy_exhausted", "local_model", "new_upstream",
+  "reconnecting", "reconnected", "could_not_resume", "model_switched", EXHAUSTED, "local_model", "new_upstream",
 ]);
 /** How long to wait for the word that the model is back. */
 const LONGEST_RECONNECT_MS = 60_000;

@@ -121,7 +121,7 @@ describe("a confirmation", () => {
 describe("the connection", () => {
   test("that is lost is retried, or at once on request", async () => {
     await act(() => app.client().emit("connection", WAITING));
-    expect(app.text(".banner")).toContain("Trying again in 5 s.");
+    expect(app.text(".banner")).toContain("Next attempt in 5 s.");
     await app.click(".banner button");
     expect(asked().at(-1)).toBe("connect");
   });

@@ -87,6 +87,11 @@ describe("the warning", () => {
     expect(findLow(reduceAll([inCall, session(1, 1)]), NOW)).toBeNull();
   });
 
+  test("is not given while the line says that there is no model", () => {
+    const told: TestMessage = { type: "notice", kind: "error", text: "None.", code: "energy_exhausted", duration_ms: null };
+    expect(findLow(reduceAll([inCall, energy(0), told]), NOW)).toBeNull();
+  });
+
   test("names the mode that has no model at all", () => {
     expect(findExhausted(reduceAll([energy(0)]))).toBe("voice");
     expect(findExhausted(reduceAll([energy(0), energy(0, { mode: "text" })]))).toBe("text");
