@@ -209,6 +209,31 @@ def test_a_restart_of_the_server_during_a_call_is_told_in_one_place(
     visitor.forgive(CUT, "ERR_CONNECTION")
 
 
+def test_a_conversation_that_goes_on_from_a_call_survives_a_server_that_dies(
+    call: Caller, server: RealServer, tmp_path: Path
+) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.write("fifteen percent of 60")
+    expect(visitor.answers).to_contain_text("9", timeout=15_000)
+    visitor.click("End call")
+    visitor.sees("Microphone", "Mic off")
+    newest = visitor.open_sheet("Conversations and calls").locator(".call").first
+    expect(newest).to_contain_text("fifteen percent of 60", timeout=15_000)
+    newest.get_by_role("button", name="Continue from here").click()
+    expect(visitor.answers).to_contain_text("Summary of our earlier call: ")
+    expect(visitor.answers).to_contain_text("fifteen percent of 60")
+    server.kill()
+    visitor.sees("Connection", "Reconnecting")
+    server.start()
+    visitor.sees("Connection", "Connected", timeout_s=40)
+    expect(visitor.banners).to_have_text(["This is a new session; the conversation was kept."])
+    expect(visitor.answers).to_have_count(1)
+    expect(visitor.answers).to_contain_text("fifteen percent of 60")
+    visitor.write("fifteen percent of 80")
+    expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
+    visitor.forgive(CUT, "ERR_CONNECTION")
+
+
 def test_a_typed_conversation_is_there_after_a_reload_and_in_the_list(browser: Browser, server: RealServer) -> None:
     visitor = Visitor(browser.new_context(), server.url).open()
     # Nobody else asks this: the list has the calls of other tests too.

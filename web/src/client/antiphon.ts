@@ -3,7 +3,7 @@
 import { createBargeIn, createVoiceGate } from "./barge-in";
 import type { CapturedFrame } from "./capture";
 import type { AntiphonEvents, Connection, Devices, Level, MicrophoneState, Playing, SoundState } from "./events";
-import { createEmitter, VOICE_UNAVAILABLE } from "./events";
+import { createEmitter, endsCall } from "./events";
 import { encodeMicrophone, type Incoming } from "./frames";
 import { createListening } from "./listening";
 import { createMicrophone, listDevices } from "./microphone";
@@ -359,7 +359,7 @@ export class Antiphon {
         this.#listening.end();
         break;
       case "notice":
-        if (message.code === VOICE_UNAVAILABLE) this.#listening.end();
+        if (endsCall(message)) this.#listening.end();
         break;
     }
   }

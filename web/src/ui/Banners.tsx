@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
-import { EXHAUSTED, findExhausted } from "../view/energy";
+import { EXHAUSTED } from "../client/events";
+import { findExhausted } from "../view/energy";
 import { type Episode, TOKEN_NEEDED } from "../view/state";
 import { formatCountdown } from "../view/format";
 import { Exhausted } from "./Energy";

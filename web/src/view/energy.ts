@@ -1,12 +1,11 @@
 /** Energy: how good the models in use are, in words. */
 
 import type { EnergyLevels, EnergyMessage, EnergyReason, Mode } from "../client/antiphon";
+import { EXHAUSTED } from "../client/events";
 import type { Energy, PageState } from "./state";
 
 /** The highest levels of a server that names only its current ones. */
 const MAX_LEVELS: Readonly<Record<Mode, number>> = { voice: 3, text: 2 };
-/** The code of the notice that no model is left. */
-export const EXHAUSTED = "energy_exhausted";
 const REASONS: Readonly<Record<EnergyReason, string | null>> = {
   "rate-limit-exceeded": "rate-limited",
   "session-reset": null,

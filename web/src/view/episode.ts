@@ -4,7 +4,7 @@
  */
 
 import type { Connection, NoticeKind, NoticeMessage } from "../client/antiphon";
-import { EXHAUSTED } from "./energy";
+import { EXHAUSTED } from "../client/events";
 import { logNotice, toastMs } from "./notices";
 import { type Episode, nextKey, type PageState } from "./state";
 

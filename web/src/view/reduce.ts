@@ -3,7 +3,7 @@
 import type {
   Connection, MicrophoneState, Mode, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
 } from "../client/antiphon";
-import { VOICE_UNAVAILABLE } from "../client/events";
+import { endsCall } from "../client/events";
 import { SERVER_TYPES } from "../client/wire";
 import { applyEnergy, applyLevels } from "./energy";
 import * as episode from "./episode";
@@ -106,10 +106,10 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "energy":
       return applyEnergy(state, message, now);
     case "notice": {
-      if (episode.isAboutModel(message)) return episode.followNotice(state, message, now);
+      const off = endsCall(message) ? { ...state, talk: "off" as const } : state;
+      if (episode.isAboutModel(message)) return episode.followNotice(off, message, now);
       // The line about the connection already says so.
       if (message.code === NEW_SESSION) return logNotice(state, message.text, NEW_SESSION, now, message.kind);
-      const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
     }
     case "turn_metrics":

@@ -90,6 +90,7 @@ describe("the warning", () => {
   test("is not given while the line says that there is no model", () => {
     const told: TestMessage = { type: "notice", kind: "error", text: "None.", code: "energy_exhausted", duration_ms: null };
     expect(findLow(reduceAll([inCall, energy(0), told]), NOW)).toBeNull();
+    expect(reduceAll([inCall, energy(0), told]).talk).toBe("off");
   });
 
   test("names the mode that has no model at all", () => {
