@@ -35,9 +35,8 @@ def main() -> int:
     for title, counted in (("faults", faults), ("turns", outcomes), ("problems", problems)):
         print(f"\n{title}: {counted.total()}")
         print("\n".join(f"{count:6} {name}" for name, count in counted.most_common()))
-    print(
-        f"\n{len(stories)} conversations, seed {options.seed}, trace {trace_hash(stories)}, {time.monotonic() - began_s:.0f} s"
-    )
+    took_s = time.monotonic() - began_s
+    print(f"\n{len(stories)} conversations, seed {options.seed}, trace {trace_hash(stories)}, {took_s:.0f} s")
     return 1 if problems else 0
 
 

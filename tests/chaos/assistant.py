@@ -1,4 +1,4 @@
-"""The model behind everything in a chaos run: it answers at once, and each answer has words that no other answer has."""
+"""The model behind everything in a chaos run. Each of its answers has words that no other answer has."""
 
 import asyncio
 import re
@@ -10,34 +10,23 @@ from antiphon.sim.assistant import ToolAssistant
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import Message, ToolMessage, UserMessage
 
-TOPICS: Final = [
-    "alpha",
-    "bravo",
-    "charlie",
-    "delta",
-    "echo",
-    "foxtrot",
-    "golf",
-    "hotel",
-    "india",
-    "juliett",
-    "kilo",
-    "lima",
-    "mike",
-    "november",
-    "oscar",
-    "papa",
-    "quebec",
-    "romeo",
-    "sierra",
-    "tango",
-    "uniform",
-    "victor",
-    "whiskey",
-    "xray",
-    "yankee",
-    "zulu",
-]
+TOPICS: Final = (
+    *("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett", "kilo", "lima"),
+    *(
+        "mike",
+        "november",
+        "oscar",
+        "papa",
+        "quebec",
+        "romeo",
+        "sierra",
+        "tango",
+        "uniform",
+        "victor",
+        "whiskey",
+        "zulu",
+    ),
+)
 """Each request of a conversation is about another one of these."""
 TOLD: Final = 9
 """How many words of its own an answer has."""

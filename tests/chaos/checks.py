@@ -20,22 +20,24 @@ MAX_REPEATED: Final = 1
 """How many words of an answer may be heard again: one that was cut in two."""
 
 
-def check_transcript(story: "Story", stored: Sequence[StoredTurn]) -> None:
+def check_transcript(story: "Story", person: Person, stored: Sequence[StoredTurn]) -> None:
     """Every acknowledged turn is stored, once, in order, and has an answer or an error that the user was told."""
-    texts = [" ".join(words_of(turn.text)) for turn in stored if turn.role == "user"]
-    places: list[int] = []
+    kept = [turn.text for turn in stored if turn.role == "user" and turn.text]
+    told = [each for each in person.received if isinstance(each, s.Transcript) and each.is_final]
+    told.sort(key=lambda each: each.turn or 0)
+    if len({each.turn for each in told}) != len(told):
+        story.problems.append(f"doubled: two transcripts of one turn in {[(each.turn, each.text) for each in told]}")
+    left = iter(kept)
+    for each in told:
+        # The texts must be found one after the other.
+        if not any(text == each.text for text in left):
+            story.problems.append(f"lost: {each.text!r} is not in its place in the transcript {kept}")
+            break
     for turn in story.turns:
-        count = texts.count(turn.text)
-        if turn.is_acknowledged and not count:
-            story.problems.append(f"lost: {turn.text!r} is not in the transcript")
-        if count > 1:
-            story.problems.append(f"doubled: {turn.text!r} is in the transcript {count} times")
+        if turn.is_acknowledged and kept.count(turn.text) != 1:
+            story.problems.append(f"doubled: {turn.text!r} is in the transcript {kept.count(turn.text)} times")
         if turn.is_acknowledged and turn.outcome in ("", "unheard"):
             story.problems.append(f"unanswered: {turn.text!r}")
-        if count:
-            places.append(texts.index(turn.text))
-    if places != sorted(places):
-        story.problems.append(f"order: the turns are stored as {texts}")
 
 
 def check_tools(story: "Story", tools: Mapping[str, CountedTool]) -> None:
@@ -68,9 +70,9 @@ def check_greeting(story: "Story", person: Person) -> None:
 def check_energy(story: "Story", person: Person) -> None:
     """A rate limit costs exactly one level."""
     for each in person.received:
-        if isinstance(each, s.Energy) and each.reason is s.EnergyReason.RATE_LIMIT_EXCEEDED:
-            if each.level != max(0, each.previous - 1):
-                story.problems.append(f"energy: {each.mode} went from {each.previous} to {each.level}")
+        is_limit = isinstance(each, s.Energy) and each.reason is s.EnergyReason.RATE_LIMIT_EXCEEDED
+        if isinstance(each, s.Energy) and is_limit and each.level != max(0, each.previous - 1):
+            story.problems.append(f"energy: {each.mode} went from {each.previous} to {each.level}")
 
 
 def check_recall(story: "Story", answer: str, mode: c.Mode) -> None:

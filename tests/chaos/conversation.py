@@ -21,7 +21,7 @@ from tests.chaos.world import World, open_world
 from tests.fakes.memory_network import MemoryLoop
 
 TURN_S: Final = 120.0
-"""How long a turn with faults may take: providers that say nothing are given up after 30 s, and that may happen twice."""
+"""How long a turn with faults may take: a provider that says nothing is given up after 30 s, which may happen twice."""
 UNHEARD_S: Final = 12.0
 """If nothing has come of speech after this time, it was not heard."""
 CALM_S: Final = 15.0
@@ -164,10 +164,8 @@ class _Conversation:
     def _outcome(self, record: TurnRecord) -> str | None:
         told = self._person.received[record.since :]
         if record.is_spoken:
-            record.is_acknowledged |= any(
-                isinstance(each, s.Transcript) and each.is_final and record.topic in words_of(each.text)
-                for each in told
-            )
+            finals = [each.text for each in told if isinstance(each, s.Transcript) and each.is_final]
+            record.is_acknowledged |= record.text.lower() in finals
         if any(isinstance(each, s.Response) and record.topic in words_of(each.text) for each in told):
             return "answered"
         if any(isinstance(each, s.ConfirmationRequest) and record.topic in each.args.values() for each in told):
@@ -266,7 +264,7 @@ class _Conversation:
                 elif entry["event"] == "refused":
                     self._count(f"refuse {entry['status']}")
             checks.check_results(self._story, name, provider.log.since())
-        checks.check_transcript(self._story, stored)
+        checks.check_transcript(self._story, self._person, stored)
         checks.check_tools(self._story, self._world.tools)
         checks.check_speech(self._story, self._person)
         checks.check_greeting(self._story, self._person)

@@ -18,6 +18,8 @@ from tests.fakes.calls import Server
 
 FRAME_MS: Final = 100
 """Longer than a real client's: the frames of a whole run would take most of its time."""
+LEAD_FRAMES: Final = 5
+"""How much silence precedes speech: the microphone is open before somebody speaks."""
 PAUSE_MS: Final = 1_500
 """How long somebody is silent after a question."""
 RESTING: Final = (s.State.IDLE, s.State.LISTENING)
@@ -134,7 +136,7 @@ class Person:
     async def speak(self, text: str) -> None:
         """Speaks, and is silent then for as long as it takes to be understood."""
         size = 2 * MICROPHONE_HZ * FRAME_MS // 1_000
-        pcm = bytes(2 * size) + self._tones.say(text)
+        pcm = bytes(LEAD_FRAMES * size) + self._tones.say(text)
         pcm += bytes(2 * MICROPHONE_HZ * PAUSE_MS // 1_000)
         for at in range(0, len(pcm), size):
             if self._active is not None:
