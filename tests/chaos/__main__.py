@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--conversations", type=int, default=200)
-    parser.add_argument("--only", type=int, help="run this conversation alone, and print its trace")
+    parser.add_argument("--only", type=int, help="run this conversation alone, and print everything about it")
     options = parser.parse_args()
     numbers = range(options.conversations) if options.only is None else [options.only]
     began_s = time.monotonic()
@@ -26,7 +26,7 @@ def main() -> int:
         story = run_conversation(options.seed, number)
         stories.append(story)
         if options.only is not None:
-            print("\n".join(story.trace))
+            print("\n".join([*story.details, *story.trace]))
         for problem in story.problems:
             print(f"conversation {number}: {problem}", flush=True)
     faults = sum((story.faults for story in stories), Counter())

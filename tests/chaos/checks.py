@@ -36,7 +36,7 @@ def check_transcript(story: "Story", person: Person, stored: Sequence[StoredTurn
     for turn in story.turns:
         if turn.is_acknowledged and kept.count(turn.text) != 1:
             story.problems.append(f"doubled: {turn.text!r} is in the transcript {kept.count(turn.text)} times")
-        if turn.is_acknowledged and turn.outcome in ("", "unheard"):
+        if turn.is_acknowledged and turn.outcome in ("", "unheard", "silent"):
             story.problems.append(f"unanswered: {turn.text!r}")
 
 

@@ -53,6 +53,9 @@ class Story:
     faults: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
+    """What happened and when: the same for the same seed."""
+    details: list[str] = field(default_factory=list)
+    """What the person was sent, and the transcript in the end, for whoever looks for a mistake."""
 
 
 def run_conversation(seed: int, number: int) -> Story:
@@ -81,6 +84,7 @@ class _Conversation:
                 await self._end_in_calm()
                 await self._check()
             finally:
+                self._story.details += self._person.log
                 await self._person.aclose()
         return self._story
 
@@ -142,7 +146,8 @@ class _Conversation:
     async def _await_outcome(self, record: TurnRecord, limit_s: float) -> None:
         """Waits until the turn is over, one way or the other."""
         person, loop = self._person, asyncio.get_running_loop()
-        deadline_s = loop.time() + limit_s
+        began_s = loop.time()
+        deadline_s = began_s + limit_s
         while loop.time() < deadline_s:
             await person.wait_for(
                 lambda: person.is_connected and person.rests and self._outcome(record) is not None,
@@ -154,12 +159,22 @@ class _Conversation:
                 if outcome is not None:
                     record.outcome = outcome
                     return
-                if record.is_spoken and not record.is_acknowledged:
+                if not record.is_acknowledged:
                     record.outcome = "unheard"
                     return
+                record.outcome = "cancelled" if self._was_cancelled(began_s) else "silent"
+                return
         record.outcome = "stuck"
         told = [type(each).__name__ for each in person.received[record.since :]][-6:]
         self._story.problems.append(f"stuck: {record.text!r} in state {person.state}, after {told}")
+
+    def _was_cancelled(self, since_s: float) -> bool:
+        """Whether a provider has cancelled its call, and therefore owes no answer."""
+        return any(
+            entry["event"] == "fault" and entry["action"] == "CancelToolCall" and entry["at_s"] > since_s - UNHEARD_S
+            for provider in self._world.providers.values()
+            for entry in provider.log.since()
+        )
 
     def _outcome(self, record: TurnRecord) -> str | None:
         told = self._person.received[record.since :]
@@ -270,6 +285,7 @@ class _Conversation:
         checks.check_greeting(self._story, self._person)
         checks.check_energy(self._story, self._person)
         self._story.problems += self._person.problems
+        self._story.details += [f"{each.role}: {each.text}" for each in stored]
         for turn in sorted(self._person.heard):
             self._note(f"heard in turn {turn}: {' '.join(self._person.words(turn))}")
 

@@ -51,6 +51,7 @@ class Person:
     def __init__(self, tones: Tones, user: str = "ann") -> None:
         self.user = user
         self.received: list[s.ServerMessage] = []
+        self.log: list[str] = []
         self.heard: dict[int, Heard] = {}
         """What was spoken, by turn."""
         self.problems: list[str] = []
@@ -181,6 +182,7 @@ class Person:
         self._seen.add(message.n)
         self.last_n = max(self.last_n, message.n)
         self.received.append(message)
+        self.log.append(f"{asyncio.get_running_loop().time():.3f} {str(message)[:200]}")
         match message:
             case s.StateChanged(state=state):
                 self.state = state

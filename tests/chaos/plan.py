@@ -213,6 +213,7 @@ _FAULTS: Final[Mapping[Callable[[Random, Request], Sequence[Fault]], int]] = {
     lambda random, request: [_moment(random, request, actions.Malformed())]: 3,
     lambda random, request: [_moment(random, request, actions.Silence())]: 2,
     lambda random, request: _reconnects(random, request, Armed(Trigger(Occasion.RESUMED), actions.Greet())): 4,
+    lambda random, request: _reconnects(random, request, Armed(Trigger(Occasion.RESUMED), actions.Replay())): 4,
     lambda random, request: [_drop_client(random)]: 18,
 }
 """The faults of a call, and how often each is chosen."""

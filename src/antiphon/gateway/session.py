@@ -322,10 +322,13 @@ class GatewaySession:
         self._active.runner.post(work)
 
     def close(self, *, for_good: bool) -> None:
-        """The client has left. Unless it left for good, its session waits for it to resume."""
+        """The client has left. Unless it left for good, its session waits for it to resume.
+
+        The answer under way ends. The other protocols have no messages for the rest of an answer after a resumption:
+        Gemini's sessions, too, are resumed as they were between two turns.
+        """
         self._active.runner.observe = lambda effect: None
-        if for_good:
-            self._active.runner.post(partial(client_application.leave, self._active.runner))
+        self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 
