@@ -71,6 +71,8 @@ class _Conversation:
     def __init__(self, random: Random, number: int) -> None:
         self._plan = make_plan(random)
         self._story = Story(number)
+        self._unfinished: list[TurnRecord] = []
+        """Requests whose answers nobody has waited for yet."""
         self._world: World
         self._person: Person
 
@@ -98,17 +100,23 @@ class _Conversation:
         self._story.turns.append(record)
         self._note(f"{turn.request} {turn.topic} in {self._person.mode}")
         under_way = [asyncio.create_task(work) for work in self._arm(turn.faults)]
-        await self._ask(record, is_spoken=turn.is_spoken)
-        if turn.barge_in is not None and await self._barge_in(record, turn.barge_in):
+        await self._ask(record, is_spoken=turn.is_spoken and not self._unfinished)
+        if turn.is_hasty and turn is not self._plan[-1]:
+            self._unfinished.append(record)
+        elif turn.barge_in is not None and await self._barge_in(record, turn.barge_in):
             record.outcome = "interrupted"
         else:
             await self._await_outcome(record, TURN_S)
-        if turn.request is Request.ORDER:
+        if turn.request is Request.ORDER and record.outcome:
             await self._decide(record, turn)
         await asyncio.gather(*under_way)
         for provider in self._world.providers.values():
             provider.faults.clear()
-        self._note(f"{turn.topic}: {record.outcome}")
+        if record.outcome:
+            for each in (*self._unfinished, record):
+                each.outcome = each.outcome or self._outcome(each) or "silent"
+                self._note(f"{each.topic}: {each.outcome}")
+            self._unfinished = []
 
     async def _rest(self) -> None:
         person = self._person
@@ -204,9 +212,17 @@ class _Conversation:
 
     async def _decide(self, record: TurnRecord, turn: PlannedTurn) -> None:
         asked = [each for each in self._person.received[record.since :] if isinstance(each, s.ConfirmationRequest)]
-        if asked and self._person.send(c.Confirm(asked[-1].confirmation_token, turn.approves)):
-            await asyncio.sleep(SETTLE_S)
-            await self._person.wait_for(lambda: self._person.rests and self._person.is_connected, TURN_S)
+        if not asked:
+            return
+        words = "yes" if turn.approves else "no"
+        if turn.decides_in_words and turn.is_spoken and self._person.mode is c.Mode.VOICE:
+            await self._person.speak(words)
+        elif turn.decides_in_words:
+            self._person.send(c.TextMessage(words))
+        else:
+            self._person.send(c.Confirm(asked[-1].confirmation_token, turn.approves))
+        await asyncio.sleep(SETTLE_S)
+        await self._person.wait_for(lambda: self._person.rests and self._person.is_connected, TURN_S)
 
     # Faults.
 

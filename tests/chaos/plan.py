@@ -91,6 +91,10 @@ class PlannedTurn:
     barge_in: BargeIn | None
     approves: bool
     """Whether the user approves what must be approved."""
+    decides_in_words: bool
+    """Whether the user says "yes" or "no" instead of pressing a button."""
+    is_hasty: bool
+    """Whether the next request is typed before this one is answered."""
 
     @property
     def text(self) -> str:
@@ -120,14 +124,16 @@ def _plan_turn(random: Random, topic: str, mode: str | None, *, is_voice: bool) 
         faults=tuple(fault for _ in range(count) for fault in _pick_fault(random, request, is_voice=is_voice)),
         barge_in=random.choice(list(BargeIn)) if is_voice and random.random() < 0.15 else None,
         approves=random.random() < 0.7,
+        decides_in_words=random.random() < 0.5,
+        is_hasty=random.random() < 0.1,
     )
 
 
 def _pick_fault(random: Random, request: Request, *, is_voice: bool) -> Sequence[Fault]:
     if not is_voice:
         return [_drop_client(random)]
-    makers, weights = zip(*_FAULTS.items(), strict=True)
-    return random.choices(makers, weights)[0](random, request)
+    make = random.choices(list(_FAULTS), list(_FAULTS.values()))[0]
+    return make(random, request)
 
 
 def _moment(random: Random, request: Request, action: Action) -> Fault:

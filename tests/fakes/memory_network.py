@@ -126,6 +126,15 @@ class MemoryServer(asyncio.AbstractServer):
     async def wait_closed(self) -> None:
         """Connections stay open."""
 
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    async def start_serving(self) -> None:
+        """It serves from the beginning."""
+
+    async def serve_forever(self) -> None:
+        await self.get_loop().create_future()
+
 
 class MemoryLoop(SteadyLoop):
     """Nothing on it may use real sockets or threads; what is given to an executor is run at once."""
@@ -135,7 +144,7 @@ class MemoryLoop(SteadyLoop):
         self._servers: dict[int, Factory] = {}
         self._ports = count(50_000)
 
-    async def create_server(self, protocol_factory: Factory, host: Any = None, port: Any = None, **_: Any) -> Any:  # type: ignore[override]
+    async def create_server(self, protocol_factory: Factory, host: Any = None, port: Any = None, **_: Any) -> Any:
         self._servers[port] = protocol_factory
         return MemoryServer(self._servers, port)
 
@@ -154,7 +163,9 @@ class MemoryLoop(SteadyLoop):
         here.begin(protocol)
         return here, protocol
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = self.create_future()
         try:
             future.set_result(func(*args))

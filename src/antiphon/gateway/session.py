@@ -165,6 +165,9 @@ class GatewaySession:
         runner.charge(charge_to(deps.quota, account, deps.clock))
         runner.observe = link.observe
         session = cls(deps, active, link, account)
+        if opening.resume is not None:
+            # What was said just before the client left may have been answered meanwhile. Nobody waits for that.
+            runner.post(partial(client_application.leave, runner))
         try:
             if opening.history:
                 client_application.bring(runner, opening.history)
