@@ -16,7 +16,7 @@ from antiphon.tools.spec import Mode
 
 MAX_LEVELS: Final[Mapping[Mode, int]] = {Mode.VOICE: 3, Mode.TEXT: 2}
 FALLBACK_LEVEL: Final = 1
-"""The model of this level continues from a summary. Handles of other levels are of no use to it, nor its own to them."""
+"""The model of this level continues from a summary. It has no use for the handles of other levels."""
 COOL_DOWN_S: Final = 60.0
 """How long a model is not used after a rate limit, unless the provider says how long."""
 MAX_COOL_DOWN_S: Final = 24 * 3600.0
@@ -137,6 +137,12 @@ class Pool:
 
     def level_of(self, rung: Rung) -> int:
         return next(level for level, each in self.ladder.rungs.items() if each is rung)
+
+    def pass_over(self, rung: Rung) -> None:
+        """The model of this rung could not be connected. Other rungs may have the same one."""
+        for each in self.ladder.rungs.values():
+            if each.factory is rung.factory:
+                each.pass_over()
 
     def reset(self) -> EnergyChange | None:
         """A new call or conversation begins: the best model that is not cooling down is used again."""

@@ -10,7 +10,6 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.runner import Runner
 from antiphon.session.state import Phase
-from antiphon.session.stored_session import HANDLE_MS
 
 PARKED_S: Final = 120.0
 """How long a parked session stays in memory. After that only the store has it."""
@@ -53,7 +52,7 @@ class ActiveSession:
             resumed=resumed,
             mode=c.Mode(tools.mode),
             tools_version=tools.snapshot.version,
-            expires_in_s=HANDLE_MS // 1000,
+            expires_in_s=self.runner.stored.handle_ms // 1000,
         )
         # Sent once: a stored message would contain the handle itself, and a replay would bring back a used one.
         self.runner.outbox.send(introduction, once=True)
