@@ -86,32 +86,31 @@ def check_recall(story: "Story", answer: str, mode: c.Mode) -> None:
 
 def check_results(story: "Story", provider: str, log: Sequence[Mapping[str, Any]]) -> None:
     """The result of a call is sent once. Only a call that came twice may be answered twice."""
-    called: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
+    called: Counter[tuple[int, str]] = Counter()
+    answered: Counter[tuple[int, str]] = Counter()
     for entry in log:
         message = entry.get("message")
-        if not isinstance(message, dict):
-            continue
-        if entry["event"] == "server":
-            called.update(_calls(message))
-        elif entry["event"] == "client":
-            answered.update(_results(message))
-    for call_id, count in answered.items():
-        if count > max(1, called[call_id]):
-            story.problems.append(
-                f"result_twice: {provider} got {count} results of a call that it made {called[call_id]} times"
-            )
+        # Only a session that can be resumed outlives its connection. Others are told of earlier calls anew.
+        session = 0 if provider == "gemini" else entry["connection"]
+        if isinstance(message, dict):
+            called.update((session, each) for each in _calls(message))
+            answered.update((session, each) for each in _results(message))
+    for call, count in answered.items():
+        if count > max(1, called[call]):
+            story.problems.append(f"result_twice: {provider} got {count} results of {called[call]} calls")
 
 
 def _calls(message: Mapping[str, Any]) -> list[str]:
-    if message.get("type") == "response.output_item.done" and message["item"].get("type") == "function_call":
-        return [message["item"]["call_id"]]
+    item = message.get("item") or {}
+    is_made = message.get("type") in ("response.output_item.done", "conversation.item.create")
+    if is_made and item.get("type") == "function_call":
+        return [str(item.get("call_id"))]
     return [str(call.get("id")) for call in (message.get("toolCall") or {}).get("functionCalls") or ()]
 
 
 def _results(message: Mapping[str, Any]) -> list[str]:
     item = message.get("item") or {}
-    if item.get("type") == "function_call_output":
-        return [item["call_id"]]
+    if message.get("type") == "conversation.item.create" and item.get("type") == "function_call_output":
+        return [str(item.get("call_id"))]
     response = message.get("tool_response") or message.get("toolResponse") or {}
     return [str(each.get("id")) for each in response.get("functionResponses") or ()]

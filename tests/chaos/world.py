@@ -16,8 +16,8 @@ from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.chaos.assistant import BOOK, LOOK_UP, ORDER, ChaosAssistant
-from tests.chaos.providers import SimulatedProvider, gemini_provider, gemini_rung, openai_provider
-from tests.chaos.sound import Tones
+from tests.chaos.providers import SimulatedProvider, gemini_provider, gemini_rung, openai_provider, openai_rung
+from tests.chaos.sound import Tones, cascade_factory
 from tests.fakes.calls import Server
 from tests.fakes.gates import make_action, make_retrieval
 
@@ -57,9 +57,10 @@ async def open_world() -> AsyncIterator[World]:
         await provider.start()
 
     def open_process(owner: str) -> Server:
-        return Server(
-            *_make_tools(counted), models=_make_models(tones), database=database, owner=owner, synthesize=_speak(tones)
-        )
+        process = Server(*_make_tools(counted), models={}, database=database, owner=owner, synthesize=_speak(tones))
+        for mode, factories in _make_ladders(tones).items():
+            process.use(mode, *factories)
+        return process
 
     world = World(tones, database, (open_process("one"), open_process("two")), providers, counted)
     try:
@@ -79,8 +80,13 @@ def _make_tools(counted: dict[str, CountedTool]) -> list[Tool]:
     ]
 
 
-def _make_models(tones: Tones) -> dict[Mode, ModelFactory]:
-    return {Mode.TEXT: text_factory(ChaosAssistant("text")), Mode.VOICE: gemini_rung()}
+def _make_ladders(tones: Tones) -> dict[Mode, tuple[ModelFactory, ...]]:
+    """The models of each mode, the best one first. The last ones are local."""
+    local = ChaosAssistant("local")
+    return {
+        Mode.TEXT: (text_factory(ChaosAssistant("text")), text_factory(local)),
+        Mode.VOICE: (gemini_rung(), openai_rung(), cascade_factory(tones, local)),
+    }
 
 
 def _speak(tones: Tones):  # type: ignore[no-untyped-def]
