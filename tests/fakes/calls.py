@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
+from random import Random
 from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -87,7 +88,7 @@ class Server:
                 self.database.blocks,
                 self.database.voice_calls,
             ),
-            models=SharedModels(self.ladders),
+            models=SharedModels(self.ladders, random=Random(1)),
             handles=Handles(
                 new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
             ),

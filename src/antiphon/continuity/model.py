@@ -62,8 +62,8 @@ class ContinuousModel:
         post: Callable[[FromModel], None],
         counters: ContinuityCounters,
         handle: UpstreamHandle | None = None,
+        random: Random,
         voice: tuple[str | None, float] = (None, 1.0),
-        random: Random | None = None,
     ) -> None:
         """Begins to connect. `post` reaches the session's mailbox; `handle` is that of an earlier upstream session."""
         self.state = ConnectionState.CONNECTING
@@ -77,7 +77,7 @@ class ContinuousModel:
             take=self._take,
             tell=self._tell,
             counters=counters,
-            random=random or Random(),
+            random=random,
         )
         self._connector.handle, self._connector.voice = handle, voice
         self._upstream: ModelConnection | None = None
