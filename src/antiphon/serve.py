@@ -112,7 +112,8 @@ async def run_server(
         voice = None
         if voice_model is None:
             voice = await _find_voice(app, model, stack, announce=announce, is_needed=needs_voice)
-        summarizer = await stack.enter_async_context(open_summarizer(settings, model, settings.continuity.summary_model))
+        opening = open_summarizer(settings, model, settings.continuity.summary_model)
+        summarizer = await stack.enter_async_context(opening)
         if voice is not None:
             synthesize = voice.synthesize if voice.synthesizer else None
             hub = app.hub(model, voice.factory, synthesize, summarizer)

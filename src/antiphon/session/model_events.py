@@ -67,6 +67,7 @@ def tell_energy(outbox: Outbox, change: EnergyChange) -> None:
             model=change.model,
             resumable=change.resumable,
             requires_fallback=change.requires_fallback,
+            again_in_s=change.again_in_s,
         )
     )
 
