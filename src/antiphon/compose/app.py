@@ -25,7 +25,7 @@ from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
-from antiphon.models.providers.references import Provider, parse
+from antiphon.models.providers.references import ModelReference, Provider
 from antiphon.models.shared_prefix import SharedPrefixModel
 from antiphon.models.shortlist import ShortlistModel
 from antiphon.models.text_live import text_factory
@@ -85,23 +85,20 @@ class App:
         return builtin
 
     @asynccontextmanager
-    async def text_model(self) -> AsyncIterator[TextModel]:
-        """Opens the text model of the settings."""
-        reference = parse(self.settings.model.text)
+    async def text_model(self, reference: ModelReference, assistant: BuiltinModel) -> AsyncIterator[TextModel]:
+        """Opens a text model, with the offline assistant in front of it unless the settings say otherwise."""
         if reference.provider is Provider.BUILTIN:
-            yield await self.assistant()
+            yield assistant
             return
         async with AsyncExitStack() as stack:
             model = open_text_model(reference, os.environ, self.settings.ollama)
             stack.push_async_callback(model.aclose)
             wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
-            local_first, tools_per_turn = self.settings.model.local_first, self.settings.model.tools_per_turn
-            if local_first or tools_per_turn:
-                assistant = await self.assistant()
+            tools_per_turn = self.settings.model.tools_per_turn
             if tools_per_turn:
                 ranker = await stack.enter_async_context(open_ranker(self.settings))
                 wrapped = ShortlistModel(wrapped, ranker, tools_per_turn, assistant.describe_tools)
-            if local_first:
+            if self.settings.model.local_first:
                 wrapped = LocalFirstModel(assistant, wrapped)
             yield wrapped
 

@@ -130,7 +130,9 @@ async def open_simulator(
         assistant = ToolAssistant(known)
         await assistant.compile()
         is_builtin = reference.provider is Provider.BUILTIN
-        model = assistant if is_builtin else await stack.enter_async_context(app.text_model())
+        model: TextModel = assistant
+        if not is_builtin:
+            model = await stack.enter_async_context(app.text_model(reference, await app.assistant()))
         wires = Wires()
         injector: FaultInjector | StreamInjector
         if vendor is None:

@@ -1,16 +1,14 @@
 """The HTTP interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,11 +20,11 @@ from antiphon.server import records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
-from antiphon.server.deps import HttpDeps, Model, ModelState, NamedHealth
+from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
+from antiphon.server.metrics import ModelCollector, SessionCollector
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
-from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
@@ -52,6 +50,8 @@ class Health(Struct, frozen=True):
     same model, and stored conversations can still be read."""
     voice_model: ModelState | UnsetType = UNSET
     """The model that hears and speaks by itself, if there is one; only in `/ready`."""
+    fallback_models: tuple[ModelState, ...] | UnsetType = UNSET
+    """The models that take over when these are rate-limited; only in `/ready`."""
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -120,54 +120,19 @@ class Operation:
     public: bool = False
 
 
-class SessionCollector(Collector):
-    """Exports the number of sessions to Prometheus."""
-
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        sessions = list(self._hub.sessions.values())
-        parked = sum(active.runner.outbox.link is None for active in sessions)
-        gauge = GaugeMetricFamily("antiphon_sessions", "Sessions in this process", labels=["client"])
-        gauge.add_metric(["connected"], len(sessions) - parked)
-        gauge.add_metric(["parked"], parked)
-        return [gauge]
-
-
-class ModelCollector(Collector):
-    """Exports the answers, failures and tokens of the models to Prometheus."""
-
-    def __init__(self, healths: Mapping[Mode, NamedHealth]) -> None:
-        self._healths = healths
-
-    def collect(self) -> Iterable[CounterMetricFamily]:
-        answers = CounterMetricFamily("antiphon_model_answers", "Answers generated to their end", labels=["model"])
-        failures = CounterMetricFamily(
-            "antiphon_model_failures", "Failed answers, refused and lost connections", labels=["model", "kind"]
-        )
-        tokens = CounterMetricFamily("antiphon_model_tokens", "Tokens counted", labels=["model", "direction"])
-        for named in self._healths.values():
-            answers.add_metric([named.name], named.health.answers)
-            for kind, count in named.health.failures.items():
-                failures.add_metric([named.name, kind], count)
-            tokens.add_metric([named.name, "input"], named.health.input_tokens)
-            tokens.add_metric([named.name, "output"], named.health.output_tokens)
-        return [answers, failures, tokens]
-
-
 async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     return reply(Health("ok"))
 
 
 async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     problems = tuple(await deps.ready())
-    states = {mode: named.state() for mode, named in deps.model_healths.items()}
+    text, voice = ([each.state() for each in deps.model_healths.get(mode, ())] for mode in (Mode.TEXT, Mode.VOICE))
     health = Health(
         "unready" if problems else "ok",
         problems,
-        model=states.get(Mode.TEXT, UNSET),
-        voice_model=states.get(Mode.VOICE, UNSET),
+        model=text[0] if text else UNSET,
+        voice_model=voice[0] if voice else UNSET,
+        fallback_models=(*text[1:], *voice[1:]),
     )
     return reply(health, 503 if problems else 200)
 
