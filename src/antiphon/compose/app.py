@@ -18,6 +18,7 @@ from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.compose.embedding import open_ranker
 from antiphon.config import Settings
+from antiphon.continuity.energy import Ladder
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
@@ -34,6 +35,7 @@ from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
+from antiphon.session.models import SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.storage import sql
@@ -109,18 +111,20 @@ class App:
         synthesize: Synthesize | None = None,
     ) -> Hub:
         """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice."""
+        clock = SystemClock()
         factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
+        ladders = {mode: Ladder.of_one(mode, factory, clock.monotonic) for mode, factory in factories.items()}
         stores = self.database
         return Hub(
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
-            factories=factories,
+            models=SharedModels(ladders),
             synthesize=synthesize,
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
-            clock=SystemClock(),
+            clock=clock,
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
         )

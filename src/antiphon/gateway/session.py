@@ -203,8 +203,8 @@ class GatewaySession:
     @property
     def can_hold_answers(self) -> bool:
         """Whether the server's voice waits to be asked for its answers."""
-        factory = self._deps.hub.factories.get(Mode.VOICE)
-        return factory is not None and factory.profile.waits_to_answer
+        profile = self._active.runner.models.profile_of(Mode.VOICE)
+        return profile is not None and profile.waits_to_answer
 
     # Quotas.
 

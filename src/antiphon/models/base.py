@@ -119,6 +119,8 @@ class TextProfile:
     needs_network: bool
     tools_per_turn: int = 0
     """How many tools it is given for a request; 0 means all of them."""
+    context_tokens: int | None = None
+    """How many tokens it takes in all: prompt, tools, conversation and answer. None if that is not known."""
 
 
 class TextModel(Protocol):

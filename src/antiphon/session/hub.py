@@ -26,8 +26,9 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import FULL, INTERNAL, TAKEN_OVER, Close
 from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
-from antiphon.session.models import ModelFactories
+from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
 from antiphon.session.runner import Runner
@@ -66,7 +67,7 @@ class Handles:
 class Hub:
     executor: Executor
     stores: Stores
-    factories: ModelFactories
+    models: SharedModels
     handles: Handles
     clock: Clock
     owner: str
@@ -74,6 +75,8 @@ class Hub:
     zone: ZoneInfo
     synthesize: Synthesize | None = None
     """Speaks a text outside the conversation; None if this server cannot speak."""
+    summaries: CallSummaries | None = None
+    """Has a model summarise calls after they have ended; None for extractive summaries."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
@@ -82,7 +85,7 @@ class Hub:
 
     @property
     def has_voice(self) -> bool:
-        return Mode.VOICE in self.factories
+        return Mode.VOICE in self.models.ladders
 
     async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
@@ -184,6 +187,8 @@ class Hub:
             active.stop()
         tasks = [self._renewing, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+        if self.summaries is not None:
+            await self.summaries.aclose()
 
     # Starting.
 
@@ -205,10 +210,11 @@ class Hub:
             outbox=outbox,
             tools=tools,
             executor=self.executor,
-            factories=self.factories,
+            models=self.models,
             clock=self.clock,
             composer=self.composer,
             synthesize=self.synthesize,
+            summaries=self.summaries,
         )
         active = ActiveSession(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
         runner.introduce = lambda: active.introduce(resumed=True)
@@ -318,7 +324,8 @@ class Hub:
         await self.executor.find_left(tools)
         # Through the mailbox, so that the question comes after the history and before the turn that is restored.
         active.runner.post(lambda: self.executor.confirm_again(tools))
-        await restore(active.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
+        sent = await self.stores.messages.after(record.id, 0)
+        await restore(active.runner, record, sent, seen_n=seen_n, now_ms=self.clock.now_ms())
         self._start(active)
         return active
 

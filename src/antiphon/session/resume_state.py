@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from antiphon.continuity.upstream import UpstreamState
 from antiphon.protocol.client_messages import Settings
 from antiphon.protocol.server_messages import SettingsUpdated
 from antiphon.storage.conversations import VoiceCall
@@ -44,3 +45,5 @@ class ResumeState(Preferences):
     """The number of the last stored message when no turn was under way."""
     is_answering: bool = False
     """Whether the first turn after that message may still lack its answer, or its answer may not have been heard."""
+    upstream: UpstreamState = UpstreamState()
+    """What the models of another process need to go on where these have left."""

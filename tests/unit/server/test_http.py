@@ -184,10 +184,13 @@ async def test_calls_are_listed_with_what_was_said(apps: WebApps) -> None:
     id = (await web.chat("before")).json()["conversationId"]
     await web.chat("during", conversation_id=id)
     await web.chat("after", conversation_id=id)
-    await web.server.database.voice_calls.begin(make_call(conversation_id=id, first_seq=3, last_seq=4), None)
+    await web.server.database.voice_calls.begin(
+        make_call(conversation_id=id, first_seq=3, last_seq=4, energy_path=(3, 1)), None
+    )
     [call] = (await web.get("/api/calls")).json()["calls"]
     assert [turn["content"].strip() for turn in call["transcript"]] == ["during", "During."]
     assert (call["started_ms"], call["duration_ms"], call["models"]) == (1_000, 60_000, ["cascade"])
+    assert call["energy_path"] == [3, 1]
     assert (await web.get("/api/calls/c1")).json() == call
 
 
