@@ -23,6 +23,7 @@ from antiphon.compose import (
 )
 from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
+from antiphon.continuity.energy import Ladder
 from antiphon.errors import AntiphonError
 from antiphon.gateway import transcription
 from antiphon.gateway.chat_answer import ChatDeps
@@ -104,11 +105,7 @@ async def run_server(
         voices = None
         if voice_model is None:
             voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
-        if voices is not None:
-            best = voices.best
-            hub = app.hub(texts.best.model, best.factory, best.synthesize if best.synthesizer else None)
-        else:
-            hub = app.hub(texts.best.model, voice_model)
+        hub = _make_hub(app, texts, voices, voice_model)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
@@ -198,6 +195,18 @@ def _check_origins(origins: Sequence[str]) -> None:
     problems = [problem for problem in map(explain_origin, origins) if problem is not None]
     if problems:
         raise OriginError(" ".join(problems))
+
+
+def _make_hub(app: App, texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None) -> Hub:
+    monotonic = SystemClock().monotonic
+    ladders = {Mode.TEXT: Ladder.of(Mode.TEXT, texts.factories, monotonic)}
+    synthesize = None
+    if voices is not None:
+        ladders[Mode.VOICE] = Ladder.of(Mode.VOICE, voices.factories, monotonic)
+        synthesize = voices.best.synthesize if voices.best.synthesizer else None
+    elif voice_model is not None:
+        ladders[Mode.VOICE] = Ladder.of_one(Mode.VOICE, voice_model, monotonic)
+    return app.hub(ladders, synthesize)
 
 
 def _make_deps(

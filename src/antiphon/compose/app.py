@@ -35,7 +35,7 @@ from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.hub import Handles, Hub
-from antiphon.session.models import SharedModels
+from antiphon.session.models import Ladders, SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.storage import sql
@@ -104,18 +104,15 @@ class App:
                 wrapped = LocalFirstModel(assistant, wrapped)
             yield wrapped
 
-    def hub(
-        self,
-        model: TextModel,
-        voice: ModelFactory | None = None,
-        synthesize: Synthesize | None = None,
-    ) -> Hub:
-        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice."""
-        clock = SystemClock()
+    def ladders(self, model: TextModel, voice: ModelFactory | None = None) -> Ladders:
+        """Makes ladders that have the same model at all levels. Without a voice, calls are refused with a notice."""
         factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
-        ladders = {mode: Ladder.of_one(mode, factory, clock.monotonic) for mode, factory in factories.items()}
+        return {mode: Ladder.of_one(mode, factory, SystemClock().monotonic) for mode, factory in factories.items()}
+
+    def hub(self, ladders: Ladders, synthesize: Synthesize | None = None) -> Hub:
+        """Makes the hub of this process's sessions."""
         stores = self.database
         return Hub(
             executor=self.executor,
@@ -124,7 +121,7 @@ class App:
             synthesize=synthesize,
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
-            clock=clock,
+            clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
         )

@@ -141,7 +141,7 @@ async def open_simulator(
         else:
             if voice is None:
                 voice = await _open_voice(app, model, assistant, stack)
-            endpoint = _make_endpoint(app, app.hub(model, voice), stack)
+            endpoint = _make_endpoint(app, app.hub(app.ladders(model, voice)), stack)
             injector = FaultInjector(endpoint, vendor, faults=faults, log=log, wire_of=wires.of)
         await stack.enter_async_context(serving(injector, sockets, wires=wires, certificates=certificates))
         control_url = None
