@@ -16,13 +16,13 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
-from antiphon.server import records
+from antiphon.server import energy, records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
 from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
-from antiphon.server.metrics import ModelCollector, SessionCollector
+from antiphon.server.metrics import EnergyCollector, ModelCollector, SessionCollector
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
@@ -113,6 +113,8 @@ class Operation:
     answer: Any
     """A struct, or the media type of a response that is not JSON; None for a response without a body."""
     query: type | None = None
+    body: type | None = None
+    """What the body of a request must be; None if it has none."""
     refusals: tuple[RefusalCode, ...] = ()
     """Refusals besides those that any operation may have."""
     also: str | None = None
@@ -140,7 +142,8 @@ async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
 async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
     calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
-    for collector in (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), *deps.collectors):
+    own = (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), EnergyCollector(deps.hub))
+    for collector in (*own, *deps.collectors):
         registry.register(collector)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
@@ -184,6 +187,7 @@ _CONVERSATIONS = "/api/conversations"
 _CONVERSATION = "/api/conversations/{id}"
 _CALLS = "/api/calls"
 _CALL = "/api/calls/{id}"
+_ENERGY = "/api/energy"
 
 CHAT: Final = Operation(
     "POST",
@@ -191,6 +195,7 @@ CHAT: Final = Operation(
     "Send a message and get the answer; with `Accept: text/event-stream` as events, of which the last, `done`, has it.",
     handle=None,
     answer=ChatAnswer,
+    body=ChatRequest,
     refusals=(
         RefusalCode.BAD_REQUEST,
         RefusalCode.BLOCKED,
@@ -262,6 +267,30 @@ OPERATIONS: Final = (
         answer=ToolList,
         query=ToolsQuery,
         refusals=_BAD,
+    ),
+    Operation(
+        "GET",
+        _ENERGY,
+        "Tell which models there are for each level of energy, and the levels of your sessions.",
+        handle=energy.show_energy,
+        answer=energy.EnergyState,
+    ),
+    Operation(
+        "PUT",
+        _ENERGY,
+        "Set the level of energy of your sessions, or of one of them.",
+        handle=energy.set_energy,
+        answer=energy.ChangedSessions,
+        body=energy.EnergyRequest,
+        refusals=(*_BAD, *_GONE, RefusalCode.TOO_LARGE, RefusalCode.TOO_FAST, RefusalCode.DEADLINE),
+    ),
+    Operation(
+        "POST",
+        "/api/sessions/{id}/renew",
+        "Replace a session's model by a new one with the same context, because it answers badly.",
+        handle=energy.renew_session,
+        answer=energy.SessionEnergy,
+        refusals=(*_GONE, RefusalCode.TOO_FAST, RefusalCode.DEADLINE),
     ),
     Operation("GET", "/api/models", "List the models that can be chosen.", handle=models, answer=ModelList),
     Operation("GET", "/api/voices", "List the voices that can be chosen.", handle=voices, answer=VoiceList),
