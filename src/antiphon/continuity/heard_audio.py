@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from antiphon.audio.pcm import level_dbfs
 from antiphon.protocol.limits import MICROPHONE_HZ
 
 BYTES_PER_MS: Final = 2 * MICROPHONE_HZ // 1000
@@ -33,6 +32,9 @@ class HeardAudio:
         return self.has_sound and self._quiet_ms < PAUSE_MS
 
     def add(self, pcm: bytes, playing: bool) -> None:
+        # Imported here, since a server without a voice has no numpy.
+        from antiphon.audio.pcm import level_dbfs
+
         is_audible = level_dbfs(pcm) > AUDIBLE_DBFS
         self.has_sound |= is_audible
         self._quiet_ms = 0 if is_audible else self._quiet_ms + len(pcm) / BYTES_PER_MS
