@@ -1,0 +1,77 @@
+"""Runs `antiphon serve` with the tool of the script, and the models that it may use."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Final
+
+from bench.load.process import ServerProcess
+from bench.outages.call import DESCRIPTION, PROPERTIES, TOOL
+from tests.fakes.toolbox import document, write_tool
+
+ROOT: Final = Path(__file__).parents[2]
+HANDLER: Final = """\
+import asyncio
+from pathlib import Path
+
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import ToolResult, ok
+
+
+async def execute(args: Args, context: Context) -> ToolResult:
+    with Path({orders!r}).open("a") as lines:
+        lines.write(args["topping"] + "\\n")
+    await asyncio.sleep({tool_s})
+    return ok({{"ordered": args["topping"]}})
+"""
+
+
+@contextmanager
+def serve(
+    folder: Path, settings: str, *, orders: Path, tool_s: float, env: Mapping[str, str]
+) -> Iterator[tuple[str, Path]]:
+    """Runs the server in the folder with these settings (TOML); gives the address of its socket, and its log.
+
+    Raises `Crashed`.
+    """
+    _write_tool(folder, orders, tool_s)
+    (folder / "antiphon.toml").write_text(settings)
+    log_path = folder / "serve.log"
+    variables = {**os.environ, **env, "ANTIPHON_DATA_DIR": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "antiphon", "serve", "--port", "0"]
+    with (
+        log_path.open("w+") as log,
+        Popen(command, cwd=folder, env=variables, stdin=PIPE, stdout=PIPE, stderr=log, text=True) as process,
+    ):
+        try:
+            host, port = ServerProcess(process, log).address
+            yield f"ws://{host}:{port}/ws", log_path
+        finally:
+            process.terminate()
+
+
+def _write_tool(folder: Path, orders: Path, tool_s: float) -> None:
+    write_tool(
+        folder / "tools",
+        TOOL,
+        description=DESCRIPTION,
+        category="action",
+        sideEffects="writes",
+        idempotent=False,
+        requiresConfirmation=False,
+        latencyBudgetMs=5_000,
+        parameters={
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["topping"],
+            "properties": PROPERTIES,
+        },
+        files={
+            "handler.py": HANDLER.format(orders=str(orders), tool_s=tool_s),
+            "doc.md": document(TOOL, json.dumps({"topping": "mushrooms"})),
+        },
+    )
