@@ -8,6 +8,7 @@ import asyncio
 import json
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
@@ -25,6 +26,8 @@ PATIENCE_S = 15.0
 """How long the person waits for an answer before the next question."""
 OPENING_S = 20.0
 """How long the greeting may take."""
+
+CONTROL_S = 5.0
 
 TOOL = "order_pizza"
 DESCRIPTION = "Orders a pizza."
@@ -152,8 +155,21 @@ class Call:
         self._turns.append({"name": name, "audio": str(path), "pieces": placed, "orders": ran})
 
     def _arm(self, faults: list[dict[str, Any]]) -> None:
-        """Replaces the faults of the simulator by these."""
-        for method, body in (("DELETE", None), *(("POST", fault) for fault in faults)):
-            data = json.dumps(body).encode() if body else None
-            request = urllib.request.Request(f"{self._control_url}/faults", data, method=method)
-            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5).close()
+        """Replaces the faults of the simulator by these, and closes connections that are silent since the last one."""
+        self._control("DELETE", "/faults")
+        for each in self._control("GET", "/sessions")["connections"]:
+            if each["is_silent"]:
+                self._control("POST", "/faults", {"when": "now", "do": "close", "connection": each["connection"]})
+        for fault in faults:
+            try:
+                self._control("POST", "/faults", fault)
+            except urllib.error.HTTPError as error:
+                # There is no connection on which it could happen.
+                self._note(error.read().decode())
+
+    def _control(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self._control_url}{path}", data, method=method)
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(request, timeout=CONTROL_S) as response:
+            return json.loads(response.read() or "null")

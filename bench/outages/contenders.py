@@ -7,25 +7,30 @@ import re
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
+from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from msgspec import Struct
 
 from antiphon.config import Settings
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from bench.conversation.sayings import Saying
+from bench.conversation.sounds import speak
 from bench.load.process import Crashed
-from bench.outages.judging import Report, decode
-from bench.outages.script import GREETING, TOOL_S
-from bench.outages.server import serve
+from bench.outages.judging import Report, Verdict, decode, judge
+from bench.outages.model import answer
+from bench.outages.script import GREETING, TOOL_S, Step
+from bench.outages.server import MODELS, serve, write_settings
 from bench.peers.environment import LIVEKIT_VENV, PEERS_VENV, prepare_peers
 from bench.tools import last_line
+from tests.fakes.chat_server import ChatServer
 from tests.wire.simulators import RunningSimulator, run_simulator
 
 ROOT: Final = Path(__file__).parents[2]
 REQUIREMENTS: Final = ROOT / "bench" / "outages"
-MODELS: Final = ("gemini-3.8-live", "gemini-2.5-flash-native-audio-preview-12-2025")
-"""The models of the simulator, best first. The first one is Pipecat's default, the second LiveKit's."""
 PATIENCE_S: Final = 600.0
 
 
@@ -71,30 +76,36 @@ CONTENDERS: Final = (
 )
 
 
-class Scene:
-    """The simulator, with the scripted model behind it, and a folder for each contender."""
+class Stage:
+    """Where calls are held, each with its own simulator and, if it is ours, its own server."""
 
-    def __init__(self, folder: Path, settings: Settings, model_url: str) -> None:
+    def __init__(self, folder: Path, settings: Settings, recognizer: MoonshineRecognizer) -> None:
         self._folder = folder
         self._settings = settings
-        self._model = f"openai:{model_url}#scripted"
+        self._recognizer = recognizer
+        self._calls = count()
 
-    async def call(self, contender: Contender, python: Path, steps: Sequence[Mapping[str, Any]]) -> Report:
-        """Has the conversation in a new simulator. Raises `Crashed`."""
-        folder = self._folder / re.sub(r"\W+", "-", contender.name)
+    async def hold(self, contender: Contender, python: Path, steps: Sequence[Step]) -> tuple[Report, list[Verdict]]:
+        """Has the conversation. Raises `Crashed`."""
+        folder = self._folder / f"{next(self._calls)}-{contender.module}"
         folder.mkdir()
-        with ExitStack() as stack:
-            simulating = run_simulator("gemini-live", "--tls-dir", "tls", "--model", self._model, folder=folder)
+        async with AsyncExitStack() as stack:
             # The processes may ask the model while they start, so they are started beside this event loop.
+            chat = await stack.enter_async_context(ChatServer(answer))
+            model = f"openai:{chat.url}#scripted"
+            simulating = run_simulator("gemini-live", "--tls-dir", "tls", "--model", model, folder=folder)
             simulator = await asyncio.to_thread(simulating.__enter__)
             stack.push(simulating.__exit__)
-            env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", **_trust(simulator)}
-            env["ANTIPHON_MODELS_DIR"] = str(self._settings.models_dir)
-            url = f"https://localhost:{simulator.port}"
-            orders = folder / "orders"
+            url, orders = f"https://localhost:{simulator.port}", folder / "orders"
+            env = {
+                **os.environ,
+                "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+                "ANTIPHON_MODELS_DIR": str(self._settings.models_dir),
+                **_trust(simulator),
+            }
             if contender.name == OURS:
-                serving = serve(folder, self._write_settings(url), orders=orders, tool_s=TOOL_S, env=env)
-                url, _ = await asyncio.to_thread(serving.__enter__)
+                serving = serve(folder, write_settings(url, model), orders=orders, tool_s=TOOL_S, env=env)
+                url = await asyncio.to_thread(serving.__enter__)
                 stack.push(serving.__exit__)
             order = {
                 "url": url,
@@ -102,19 +113,23 @@ class Scene:
                 "models": MODELS,
                 "greeting": GREETING,
                 "tool_s": TOOL_S,
-                "steps": steps,
+                "steps": self._record(folder, steps),
                 "orders": str(orders),
                 "folder": str(folder),
             }
-            return await _run(python, contender.module, order, env, folder / "contender.log")
+            report = await _run(python, contender.module, order, env, folder / "contender.log")
+            return report, await judge(self._recognizer, steps, report)
 
-    def _write_settings(self, url: str) -> str:
-        return "\n".join(
-            (
-                f'[assistant]\ngreeting = "{GREETING}"',
-                f'[model]\ntext = "{self._model}"\nvoice = "gemini-live:{url}#{MODELS[0]}"',
-            )
-        )
+    def _record(self, folder: Path, steps: Sequence[Step]) -> list[dict[str, Any]]:
+        """Has the questions spoken, and returns the steps as a contender gets them."""
+        recorded = []
+        for place, step in enumerate(steps):
+            utterance = speak(Saying(step.question, step.voice, ""), self._settings.models_dir, Random(0))
+            path = folder / f"question-{place}.pcm"
+            path.write_bytes(utterance.pcm)
+            spoken = {"speech": str(path), "ends_at_ms": utterance.ends_at_ms}
+            recorded.append({"name": step.name, "faults": step.faults, **spoken})
+        return recorded
 
 
 def _trust(simulator: RunningSimulator) -> dict[str, str]:

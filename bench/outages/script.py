@@ -73,6 +73,12 @@ STEPS: Final = (
     Step("no fault", "What is the capital of France?", "The capital of France is Paris."),
     Step("no fault, with a tool", *order("mushrooms"), topping="mushrooms"),
     Step(
+        "stalled for 1 s in mid-answer",
+        "Tell me about rivers.",
+        RIVERS,
+        [{"when": MID_ANSWER, "do": {"stall": {"seconds": 1}}}],
+    ),
+    Step(
         "goAway between turns, 5 s left",
         "Tell me about the moon.",
         MOON,
@@ -104,22 +110,16 @@ STEPS: Final = (
         topping="onions",
     ),
     Step(
-        "closed, then a dead handle",
-        "Which pizza did I order first?",
-        "Your first pizza was the one with mushrooms.",
-        [{"when": "resume", "do": {"reject_handle": {"problem": "expired"}}}, now(**CLOSE)],
-    ),
-    Step(
-        "stalled for 1 s in mid-answer",
-        "Tell me about rivers.",
-        RIVERS,
-        [{"when": MID_ANSWER, "do": {"stall": {"seconds": 1}}}],
-    ),
-    Step(
         "closed, then 429 at the upgrade",
         "What is the capital of Spain?",
         "The capital of Spain is Madrid.",
         [{"when": "connect", "do": {"refuse": {"status": 429, "retry_after_s": COOL_DOWN_S}}}, now(**CLOSE)],
+    ),
+    Step(
+        "closed, then a dead handle",
+        "Which pizza did I order first?",
+        "Your first pizza was the one with mushrooms.",
+        [{"when": "resume", "do": {"reject_handle": {"problem": "expired"}}}, now(**CLOSE)],
     ),
     Step("no fault, about what was said", "Which pizza did I order last?", "Your last pizza was the one with onions."),
 )
