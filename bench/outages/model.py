@@ -18,12 +18,13 @@ WORD_S: Final = 0.25
 UNKNOWN: Final = "Sorry, I did not understand that."
 _ORDER: Final = re.compile(r"order a? ?pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
 _ORDERED: Final = re.compile(r"pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
-_RECALL: Final = re.compile(r"pizza did i order (?P<which>first|last)", re.IGNORECASE)
+_RECALL: Final = re.compile(r"\bmy (?P<which>first|last) order", re.IGNORECASE)
 _SAY: Final = re.compile(r"say exactly (?:these|the following) words[^:\n]*:\s*(?P<words>\S.*)", re.IGNORECASE)
 _CONTINUE: Final = re.compile(r"\bcontinue\b|\bcut off\b|\binterrupted\b", re.IGNORECASE)
 _TOPICS: Final = {
-    topic: step.answer for step in STEPS for topic in re.findall(r"(?:about|of) (?:the )?(\w+)[.?]$", step.question)
+    re.findall(r"\w+", step.question)[-1].lower(): step.answer for step in STEPS if "order" not in step.question
 }
+"""The answers by the last word of their questions."""
 
 
 def answer(request: Request) -> Answer:
@@ -61,7 +62,7 @@ def _reply(said: str, messages: list[dict[str, Any]]) -> str:
         if not ordered:
             return "I do not know of any pizza."
         first = found["which"].lower() == "first"
-        return f"Your {found['which'].lower()} pizza was the one with {ordered[0 if first else -1].lower()}."
+        return f"Your {found['which'].lower()} order was a pizza with {ordered[0 if first else -1].lower()}."
     if whole := _known(said):
         return whole
     if _CONTINUE.search(said):
@@ -71,7 +72,7 @@ def _reply(said: str, messages: list[dict[str, Any]]) -> str:
 
 def _known(said: str) -> str | None:
     heard = normalize(said)
-    return next((whole for topic, whole in _TOPICS.items() if topic.lower() in heard), None)
+    return next((whole for topic, whole in _TOPICS.items() if topic in heard), None)
 
 
 def _rest(messages: list[dict[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from bench.outages.judging import Verdict
-from bench.outages.script import CLOSE, COOL_DOWN_S, LONG, MID_ANSWER, Fault, Step, now, order
+from bench.outages.script import CLOSE, COOL_DOWN_S, EARLY, LONG, MID_ANSWER, Fault, Step, now, order
 from bench.speech.clips import FLITE
 
 MAX_GAP_S: Final = 0.3
@@ -37,7 +37,7 @@ class Repeat(Struct, frozen=True):
 
 
 def make_repeats(count: int) -> list[Repeat]:
-    go_away = {"when": MID_ANSWER, "do": {"go_away": {"seconds_left": 5}}}
+    go_away = {"when": EARLY, "do": {"go_away": {"seconds_left": 5}}}
     close = {"when": MID_ANSWER, "do": CLOSE}
     refused = {"status": 429, "retry_after_s": COOL_DOWN_S}
     rate_limit = [{"when": "connect", "do": {"refuse": refused}, "times": "always"}, now(quota={})]
@@ -46,8 +46,8 @@ def make_repeats(count: int) -> list[Repeat]:
         Step("no fault", question, answer, topping="mushrooms", voice=FLITE[1]),
         Step(
             "rate limit",
-            "Which pizza did I order first?",
-            "Your first pizza was the one with mushrooms.",
+            "What was my first order?",
+            "Your first order was a pizza with mushrooms.",
             rate_limit,
             voice=FLITE[1],
         ),

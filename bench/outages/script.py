@@ -38,10 +38,10 @@ BRIDGES: Final = (
 )
 
 LONG: Final = {
-    "Tell me about the moon.": MOON,
+    "Tell me about the history of the moon.": MOON,
     "Tell me about coffee.": COFFEE,
-    "Tell me about bridges.": BRIDGES,
-    "Tell me about rivers.": RIVERS,
+    "Tell me about old bridges.": BRIDGES,
+    "Tell me about the longest river.": RIVERS,
 }
 """Questions with long answers."""
 
@@ -68,19 +68,22 @@ def now(**action: Any) -> Fault:
 
 
 CLOSE: Final = {"close": {"code": 1011, "reason": "Internal error encountered."}}
-MID_ANSWER: Final = {"audio_chunk": 2}
+EARLY: Final = {"audio_chunk": 3}
+"""In the first sentence, more than five seconds before the model has finished a long answer."""
+MID_ANSWER: Final = {"audio_chunk": 8}
+"""About three seconds into the answer."""
 STEPS: Final = (
     Step("no fault", "What is the capital of France?", "The capital of France is Paris."),
     Step("no fault, with a tool", *order("mushrooms"), topping="mushrooms"),
     Step(
         "stalled for 1 s in mid-answer",
-        "Tell me about rivers.",
+        "Tell me about the longest river.",
         RIVERS,
         [{"when": MID_ANSWER, "do": {"stall": {"seconds": 1}}}],
     ),
     Step(
         "goAway between turns, 5 s left",
-        "Tell me about the moon.",
+        "Tell me about the history of the moon.",
         MOON,
         [now(go_away={"seconds_left": 5})],
     ),
@@ -88,7 +91,7 @@ STEPS: Final = (
         "goAway in mid-answer, 5 s left",
         "Tell me about coffee.",
         COFFEE,
-        [{"when": MID_ANSWER, "do": {"go_away": {"seconds_left": 5}}}],
+        [{"when": EARLY, "do": {"go_away": {"seconds_left": 5}}}],
     ),
     Step(
         "goAway, then nothing and no close",
@@ -96,7 +99,7 @@ STEPS: Final = (
         "The capital of Italy is Rome.",
         [now(go_away={"seconds_left": 5, "then": "silence"})],
     ),
-    Step("closed (1011) in mid-answer", "Tell me about bridges.", BRIDGES, [{"when": MID_ANSWER, "do": CLOSE}]),
+    Step("closed (1011) in mid-answer", "Tell me about old bridges.", BRIDGES, [{"when": MID_ANSWER, "do": CLOSE}]),
     Step(
         "closed while the tool runs",
         *order("olives"),
@@ -115,13 +118,15 @@ STEPS: Final = (
         "The capital of Spain is Madrid.",
         [{"when": "connect", "do": {"refuse": {"status": 429, "retry_after_s": COOL_DOWN_S}}}, now(**CLOSE)],
     ),
+    # LiveKit's adapter does not use a model for ten seconds after a failure, and both of its models fail here.
+    Step("no fault", "What is the capital of Japan?", "The capital of Japan is Tokyo."),
     Step(
         "closed, then a dead handle",
-        "Which pizza did I order first?",
-        "Your first pizza was the one with mushrooms.",
+        "What was my first order?",
+        "Your first order was a pizza with mushrooms.",
         [{"when": "resume", "do": {"reject_handle": {"problem": "expired"}}}, now(**CLOSE)],
     ),
-    Step("no fault, about what was said", "Which pizza did I order last?", "Your last pizza was the one with onions."),
+    Step("no fault, about what was said", "What was my last order?", "Your last order was a pizza with onions."),
 )
 
 
