@@ -176,6 +176,7 @@ class ContinuousLive:
             source=self,
             post=self._take,
             counters=ContinuityCounters(),
+            random=Random(1),
             handle=None if resume is None else UpstreamHandle(resume, level, self.profile.name),
             voice=self._voice,
         )
@@ -191,6 +192,7 @@ class ContinuousLive:
     async def events(self) -> AsyncIterator[LiveEvent]:
         while (event := await self._events.get()) is not None:
             yield event
+        self._events.put_nowait(None)
 
     def set_voice(self, voice: str | None, speed: float) -> None:
         self._voice = (voice, speed)

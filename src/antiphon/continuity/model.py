@@ -20,6 +20,7 @@ from antiphon.continuity.energy import EnergyChange, Pool
 from antiphon.continuity.events import ConnectFailed, Delayed, NoticeCode, Noticed, Opened
 from antiphon.continuity.heard_audio import HeardAudio
 from antiphon.continuity.open_turn import OpenTurn
+from antiphon.continuity.timers import Timer, Timers
 from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
@@ -37,6 +38,8 @@ DELAY_S: Final = 1.5
 """How long the user may wait for another model until something is said."""
 MAX_WAIT_S: Final = 12.0
 """How long a turn waits for another model before the user is told that there is none."""
+MAX_LOSSES: Final = 5
+"""How many connections may be lost during one turn."""
 NOT_HEARD: Final = "The connection to the model was lost before it had understood you. Please say that again."
 STILL_LOST: Final = "The model cannot be reached at the moment. I keep trying; please ask again in a moment."
 RENEWED: Final = "The model was started anew, and knows the conversation."
@@ -95,10 +98,7 @@ class ContinuousModel:
         self._has_heard = False
         """Whether the connection in use was given anything audible."""
         self._goes_away = False
-        self._deadline: asyncio.TimerHandle | None = None
-        self._looking: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
-        self._wait_timers: tuple[asyncio.TimerHandle, ...] = ()
+        self._timers = Timers()
         self._connecting: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._is_renewed = False
@@ -154,7 +154,7 @@ class ContinuousModel:
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         asked = self._turn if self._turn is not None and self._turn.id == turn else OpenTurn(turn)
         asked.question = text
-        asked.ran += ran
+        asked.take_ran(ran)
         self._begin(asked)
         if self._upstream is not None:
             self._upstream.respond(self._theirs(turn), text, ran)
@@ -178,7 +178,7 @@ class ContinuousModel:
 
     def interrupt(self, turn: str, heard: str | None) -> None:
         if self._turn is not None and self._turn.id == turn:
-            self._end_turn()
+            self._drop_turn()
         if self._upstream is not None:
             self._upstream.interrupt(self._theirs(turn), heard)
         self._roll_over_if_quiet()
@@ -219,7 +219,7 @@ class ContinuousModel:
     async def _connect(self) -> None:
         turn, began = self._turn, self.turns
         try:
-            said = turn.said if turn is not None and turn.is_lost else ""
+            said = turn.heard if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
         except ModelError as error:
             # A connection that is about to end still serves until its time is over.
@@ -253,10 +253,13 @@ class ContinuousModel:
             # A new session finds them in the conversation.
             for of, answers in results:
                 connection.send_tool_results(of, answers)
+        self._complete_generated()
         turn = self._turn
         if turn is not None:
             self._ask_again(turn)
-        if turn is None and connection.profile.hears:
+        # What was said meanwhile comes after the turn that waits.
+        is_due = turn is None or (self._heard.has_sound_in_gap and not turn.is_replayed)
+        if connection.profile.hears and is_due:
             self._replay()
 
     def _ask_again(self, turn: OpenTurn) -> None:
@@ -265,13 +268,9 @@ class ContinuousModel:
         if upstream is None or turn.open_calls:
             # It is asked once it is connected, and the results are there.
             return
-        if turn.is_generated:
-            self._end_turn()
-            self._tell(live.TurnComplete(turn.id))
-            return
         turn.is_lost = False
         if turn.words is not None:
-            upstream.say(turn.id, turn.rest_of_words or turn.words)
+            upstream.say(turn.id, turn.words)
         elif turn.question is not None:
             upstream.respond(turn.id, turn.question, tuple(turn.ran))
         elif upstream.profile.hears and self._heard.has_sound:
@@ -279,10 +278,9 @@ class ContinuousModel:
             self._replay()
             if turn.audio_ended:
                 upstream.end_audio(turn.id)
+            self._watch()
         else:
-            self._end_turn()
-            self._tell(live.TurnFailed(turn.id, NOT_HEARD))
-            self._tell(live.TurnComplete(turn.id))
+            self._fail_turn(NOT_HEARD)
 
     def _replay(self) -> None:
         """Gives the model what the user has said and no model has answered."""
@@ -305,9 +303,14 @@ class ContinuousModel:
         """The connection is gone."""
         self._upstream = None
         self._forget_end()
-        if self._turn is not None:
+        self._heard.begin_gap()
+        self._complete_generated()
+        turn = self._turn
+        if turn is not None:
             same_voice = self._pool.rung is self._connector.rung
-            self._turn.lose(same_voice=same_voice)
+            turn.lose(same_voice=same_voice)
+            if turn.losses > MAX_LOSSES:
+                self._fail_turn(STILL_LOST, kind=FailureKind.CUT_OFF)
             self._watch_wait()
 
     def _give_up(self, error: ModelError) -> None:
@@ -326,13 +329,10 @@ class ContinuousModel:
 
     def _watch_wait(self) -> None:
         """A turn that waits for a model is not left waiting in silence, nor for ever."""
-        for timer in self._wait_timers:
-            timer.cancel()
-        self._wait_timers = ()
+        self._timers.stop(Timer.DELAY, Timer.GIVE_UP)
         if self._turn is not None and self._upstream is None:
-            loop = asyncio.get_running_loop()
-            delay, end = (DELAY_S, self._note_delay), (MAX_WAIT_S, self._fail_waiting)
-            self._wait_timers = tuple(loop.call_later(seconds, act) for seconds, act in (delay, end))
+            self._timers.start(Timer.DELAY, DELAY_S, self._note_delay)
+            self._timers.start(Timer.GIVE_UP, MAX_WAIT_S, self._fail_waiting)
 
     def _note_delay(self) -> None:
         turn = self._turn
@@ -341,36 +341,29 @@ class ContinuousModel:
 
     def _fail_waiting(self) -> None:
         """A turn has waited long enough. The model is still being connected."""
-        turn = self._turn
-        if turn is not None and self._upstream is None and self.was_opened:
-            self._end_turn()
-            self._tell(live.TurnFailed(turn.id, STILL_LOST, kind=FailureKind.UNREACHABLE))
-            self._tell(live.TurnComplete(turn.id))
+        if self._turn is not None and self._upstream is None and self.was_opened:
+            self._fail_turn(STILL_LOST, kind=FailureKind.UNREACHABLE)
 
     # The announced end of a connection.
 
     def _take_go_away(self, event: live.GoAway) -> None:
         self._counters.note_go_away()
         self._goes_away = True
-        if self._deadline is not None:
-            self._deadline.cancel()
         left_s = max(0.0, event.time_left_ms / 1000 - GUARD_S)
         # A timer of our own: some providers announce the end, and nothing comes after that.
-        self._deadline = asyncio.get_running_loop().call_later(left_s, self._replace)
+        self._timers.start(Timer.DEADLINE, left_s, self._replace)
         self._roll_over_if_quiet()
 
     def _roll_over_if_quiet(self) -> None:
         """Replaces a connection that is about to end, if nobody is speaking. Otherwise it is tried again soon."""
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
+        self._timers.stop(Timer.LOOK_AGAIN)
         if not self._goes_away or self._upstream is None or self.state is not ConnectionState.OPEN:
             return
         if self._turn is not None and not self._turn.is_generated:
             # The end of the turn leads here again.
             return
         if self._heard.is_speaking:
-            self._looking = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._roll_over_if_quiet)
+            self._timers.start(Timer.LOOK_AGAIN, LOOK_AGAIN_S, self._roll_over_if_quiet)
         elif self._upstream.profile.resumes and self._connector.handle is not None:
             # The provider lets a session have one connection only.
             self._replace()
@@ -379,10 +372,7 @@ class ContinuousModel:
 
     def _forget_end(self) -> None:
         self._goes_away = False
-        for timer in (self._deadline, self._looking, self._stall):
-            if timer is not None:
-                timer.cancel()
-        self._deadline = self._looking = self._stall = None
+        self._timers.stop(Timer.DEADLINE, Timer.LOOK_AGAIN, Timer.STALL)
 
     # Events.
 
@@ -414,18 +404,28 @@ class ContinuousModel:
         """The model has heard a turn, or has begun to answer one."""
         lost = self._turn
         upstream, has_cause = self._upstream, self._has_heard or not self._connector.has_history
-        if upstream is not None and upstream.profile.keeps_context and not has_cause:
+        if lost is not None and lost.id == event.turn:
+            # The session has ended the audio of this turn.
+            lost.is_replayed = False
+            self._heard.begin_turn()
+            if not lost.is_started:
+                lost.is_started = True
+                self._tell(event)
+        elif upstream is not None and upstream.profile.keeps_context and not has_cause:
             # It greets, or answers again what it has answered before: the user has said nothing to it yet.
             log.info("model_turn_unasked", model=self.profile.name)
             self._unasked.add(event.turn)
             upstream.interrupt(event.turn, "")
-        elif lost is not None and lost.is_replayed and event.turn != lost.id:
+        elif lost is not None and lost.is_replayed:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
             self._ids[event.turn] = lost.id
+            self._heard.begin_turn()
         else:
-            self._begin(OpenTurn(event.turn))
-            self._tell(event)
+            self._begin(OpenTurn(event.turn, is_started=True))
+            self._heard.begin_turn()
+            self._tell(replace(event, continues=self._ours(event.continues)))
+        self._watch()
 
     def _take_calls(self, event: live.ToolCalls) -> None:
         turn = self._turn
@@ -438,6 +438,8 @@ class ContinuousModel:
 
     def _take_part(self, event: LiveEvent) -> None:
         """Passes on what belongs to a turn, and notes it."""
+        if isinstance(event, live.SpeechStarted | live.InputTranscript) and self._turn and self._turn.is_replayed:
+            self._ids.setdefault(event.turn, self._turn.id)
         ours = self._ours(getattr(event, "turn", None))
         if ours is not None and ours != getattr(event, "turn", None):
             event = replace(event, turn=ours)
@@ -447,9 +449,8 @@ class ContinuousModel:
             return
         for each in turn.filter(event):
             self._tell(each)
-        match event:
-            case live.InputTranscript(is_final=True) | live.TurnComplete():
-                self._heard.forget()
+        if isinstance(event, live.InputTranscript) and event.is_final:
+            self._heard.forget_turn()
         if isinstance(event, live.TurnComplete):
             self._end_turn()
             self._roll_over_if_quiet()
@@ -471,7 +472,9 @@ class ContinuousModel:
         self._take_part(event)
         if self._upstream is not None and self._upstream.profile.keeps_context and event.kind is FailureKind.TIMEOUT:
             # It may never answer again.
-            self._end_turn()
+            if turn is not None and is_ours:
+                self._end_turn()
+                self._tell(live.TurnComplete(turn.id))
             self._replace()
 
     def _take_close(self, event: live.Closed) -> None:
@@ -503,6 +506,7 @@ class ContinuousModel:
 
     def _begin(self, turn: OpenTurn) -> None:
         if self._turn is not turn:
+            self._drop_turn()
             self._turn = turn
             self.turns += 1
             self._watch_wait()
@@ -511,23 +515,48 @@ class ContinuousModel:
     def _end_turn(self) -> None:
         self._turn = None
         self._watch_wait()
-        self._heard.forget()
+        self._heard.end_turn()
         self._watch()
+
+    def _drop_turn(self) -> None:
+        """The answer to the turn is not wanted any more."""
+        turn = self._turn
+        if turn is not None:
+            self._end_turn()
+            if self._upstream is None or turn.is_lost:
+                # No model knows of it.
+                self._tell(live.TurnComplete(turn.id))
+
+    def _complete_generated(self) -> None:
+        """A turn of which nothing more comes need not be asked again."""
+        turn = self._turn
+        if turn is not None and turn.is_generated:
+            self._end_turn()
+            self._tell(live.TurnComplete(turn.id))
+
+    def _fail_turn(self, why: str, *, kind: FailureKind | None = None) -> None:
+        turn = self._turn
+        assert turn is not None
+        self._end_turn()
+        self._tell(live.TurnFailed(turn.id, why, kind=kind))
+        self._tell(live.TurnComplete(turn.id))
 
     def _watch(self) -> None:
         """An answer that stops in the middle is made by another connection."""
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        self._timers.stop(Timer.STALL)
         turn, upstream = self._turn, self._upstream
         if turn is None or upstream is None or not upstream.profile.keeps_context:
             return
-        if turn.has_output and not turn.is_generated and not turn.open_calls:
-            self._stall = asyncio.get_running_loop().call_later(STALL_S, self._take_stall)
+        is_answering = turn.has_output and not turn.is_generated and not turn.open_calls
+        if is_answering or turn.is_replayed:
+            self._timers.start(Timer.STALL, STALL_S, self._take_stall)
 
     def _take_stall(self) -> None:
         log.warning("model_stalled", model=self.profile.name)
-        self._replace()
+        if self._turn is not None and self._turn.is_replayed:
+            self._fail_turn(NOT_HEARD)
+        else:
+            self._replace()
 
     def _ours(self, turn: str | None) -> str | None:
         """The id by which the session knows a turn of the connection."""
