@@ -31,6 +31,7 @@ CUT_NOTE: Final = (
     "Your answer to the user's last request was cut off. These words of it were heard: “{said}”. Go on exactly where "
     "they end, without repeating them."
 )
+NO_CONTEXT: Final = "The conversation could not be read, so no model was connected. Please try again."
 WAYS: Final = {Mode.VOICE: "by voice", Mode.TEXT: "in text"}
 
 log = get_logger(__name__)
@@ -53,6 +54,10 @@ def explain_exhausted(pool: Pool) -> str:
     wait_s = pool.again_in_s()
     when = f" Please try again in {wait_s:.0f} s." if wait_s is not None else ""
     return f"No model can answer {WAYS[pool.ladder.mode]} now, since all rate limits are used up.{when}"
+
+
+def explain_switched_off(pool: Pool) -> str:
+    return f"No model answers {WAYS[pool.ladder.mode]} now, since an operator has turned them off."
 
 
 class Connector:
@@ -113,6 +118,8 @@ class Connector:
                     self.drop_dead_handle(rung.name)
                 elif error.rate_limited:
                     self.lower(rung, error.retry_after_s)
+                    if self.pool.rung is not None and self.pool.rung.factory is rung.factory:
+                        await self._wait()
                 elif (is_first or not error.retryable or self._failures >= TRIES) and self._pass_over(rung, error):
                     pass
                 elif is_first or not error.retryable:
@@ -144,7 +151,7 @@ class Connector:
         self._failures = 0
         change = self.pool.note_rate_limit(rung, retry_after_s)
         self.apply(change)
-        if change.model is not None:
+        if change.model is not None and change.model != rung.name:
             text = f"{rung.name} is rate-limited. Switching to {change.model}."
             self._tell(Noticed(NoticeCode.MODEL_SWITCHED, text))
 
@@ -187,14 +194,19 @@ class Connector:
     async def _try(self, rung: Rung, *, is_first: bool, said: str) -> ModelConnection:
         profile, level = rung.factory.profile, self.pool.level_of(rung)
         is_other_class, handle = self._choose_handle(profile, level)
-        if handle is not None:
-            carried = Carried()
-        else:
-            uses_call_summary = is_other_class and level > FALLBACK_LEVEL
-            is_fallback = self._is_fallback
-            carried = await self._source.plan(profile, is_fallback=is_fallback, uses_call_summary=uses_call_summary)
         note = "" if is_first else "\n\n".join([CONTINUE_NOTE, *([CUT_NOTE.format(said=said)] if said else [])])
-        context = self._source.describe(profile, self.pool.ladder.mode, carried, note)
+        try:
+            if handle is not None:
+                carried = Carried()
+            else:
+                uses_call_summary = is_other_class and level > FALLBACK_LEVEL
+                is_fallback = self._is_fallback
+                carried = await self._source.plan(profile, is_fallback=is_fallback, uses_call_summary=uses_call_summary)
+            context = self._source.describe(profile, self.pool.ladder.mode, carried, note)
+        except Exception as error:
+            # The store may be down.
+            log.exception("context_failed", model=rung.name)
+            raise ModelError(NO_CONTEXT, kind=FailureKind.UNEXPECTED) from error
         connection = ModelConnection(rung.factory, self._take, voice=self.voice)
         try:
             await connection.connect(context, handle)

@@ -13,6 +13,8 @@ AUDIBLE_DBFS: Final = -55.0
 """What is louder may be speech."""
 LEAD_MS: Final = 300
 """How much of the quiet before the first sound is given to the next model."""
+IGNORED_MS: Final = 3_000
+"""How long it must be quiet after a sound that a model heard until it counts as none that is answered."""
 PAUSE_MS: Final = 700
 """How long it must be quiet until the user counts as silent."""
 
@@ -23,6 +25,8 @@ class HeardAudio:
         """Audio, whether the client was playing meanwhile, and whether it was audible."""
         self._bytes = 0
         self._quiet_ms: float = PAUSE_MS
+        self._is_gap = False
+        """Whether no model listens."""
         self._of_turn = 0
         """How many of the frames belong to the turn under way. Those after them belong to the next."""
         self.has_sound = False
@@ -49,6 +53,8 @@ class HeardAudio:
         limit = (MAX_KEPT_MS if self.has_sound else LEAD_MS) * BYTES_PER_MS
         while self._bytes > limit and len(self._frames) > 1:
             self._drop_first()
+        if self.has_sound and self._quiet_ms >= IGNORED_MS and not self._is_gap and not self._of_turn:
+            self.forget()
 
     def begin_turn(self) -> None:
         """A turn has been heard: what came so far belongs to it."""
@@ -56,7 +62,10 @@ class HeardAudio:
 
     def begin_gap(self) -> None:
         """No model listens from now on."""
-        self.has_sound_in_gap = False
+        self._is_gap, self.has_sound_in_gap = True, False
+
+    def end_gap(self) -> None:
+        self._is_gap = False
 
     def forget_turn(self) -> None:
         """The words of the turn are known. The user may be speaking again."""
@@ -66,7 +75,7 @@ class HeardAudio:
 
     def end_turn(self) -> None:
         """The turn is over. What the user is saying right now belongs to the next."""
-        if self.is_speaking:
+        if self.is_speaking or self._is_gap:
             self.forget_turn()
         else:
             self.forget()

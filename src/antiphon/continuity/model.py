@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted
+from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted, explain_switched_off
 from antiphon.continuity.connection import ConnectionState, ModelConnection
 from antiphon.continuity.counters import ContinuityCounters
 from antiphon.continuity.energy import EnergyChange, Pool
@@ -21,6 +21,7 @@ from antiphon.continuity.events import ConnectFailed, Delayed, NoticeCode, Notic
 from antiphon.continuity.heard_audio import HeardAudio
 from antiphon.continuity.open_turn import OpenTurn
 from antiphon.continuity.timers import Timer, Timers
+from antiphon.continuity.turn_ids import TurnIds
 from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
@@ -91,10 +92,7 @@ class ContinuousModel:
         self._heard = HeardAudio()
         self._late_results: list[tuple[str, Sequence[ToolAnswer]]] = []
         """Results of earlier turns that came while no model was connected."""
-        self._ids: dict[str, str] = {}
-        """The ids that a connection gave to turns which an earlier one had given another id, and those ids."""
-        self._unasked: set[str] = set()
-        """Turns of the model that answer nothing."""
+        self._ids = TurnIds()
         self._has_heard = False
         """Whether the connection in use was given anything audible."""
         self._goes_away = False
@@ -157,7 +155,7 @@ class ContinuousModel:
         asked.take_ran(ran)
         self._begin(asked)
         if self._upstream is not None:
-            self._upstream.respond(self._theirs(turn), text, ran)
+            self._upstream.respond(self._ids.theirs(turn), text, ran)
 
     def say(self, turn: str, text: str) -> None:
         self._begin(OpenTurn(turn, words=text))
@@ -172,7 +170,7 @@ class ContinuousModel:
                 self._ask_again(open_turn)
                 return
         if self._upstream is not None:
-            self._upstream.send_tool_results(self._theirs(turn), answers)
+            self._upstream.send_tool_results(self._ids.theirs(turn), answers)
         elif open_turn is None or open_turn.id != turn:
             self._late_results.append((turn, answers))
 
@@ -180,21 +178,25 @@ class ContinuousModel:
         if self._turn is not None and self._turn.id == turn:
             self._drop_turn()
         if self._upstream is not None:
-            self._upstream.interrupt(self._theirs(turn), heard)
+            self._upstream.interrupt(self._ids.theirs(turn), heard)
         self._roll_over_if_quiet()
 
     def renew(self) -> None:
         """Replaces the upstream session by a new one that is given the same conversation."""
         self._connector.handle = None
         self._is_renewed = True
+        self._stop_connecting()
         self._replace()
 
     def set_level(self, level: int) -> None:
         """An operator has chosen a level. The model is replaced once the turn is over."""
         self._connector.apply(self._pool.set(level))
         if level == 0:
-            self._give_up(ModelError(explain_exhausted(self._pool), kind=FailureKind.RATE_LIMITED))
+            self._give_up(ModelError(explain_switched_off(self._pool)))
         elif self._pool.rung is not self._connector.rung:
+            if self._upstream is None:
+                self._stop_connecting()
+                self._reconnect()
             self._goes_away = True
             self._roll_over_if_quiet()
 
@@ -213,25 +215,35 @@ class ContinuousModel:
 
     def _reconnect(self) -> None:
         """Connects the next model, unless one is being connected already."""
-        if self._connecting is None or self._connecting.done():
+        if self._connecting is None and self.state is not ConnectionState.CLOSING:
             self._connecting = asyncio.create_task(self._connect())
 
+    def _stop_connecting(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+
     async def _connect(self) -> None:
-        turn, began = self._turn, self.turns
+        turn, turns, is_early = self._turn, self.turns, self._upstream is not None
         try:
             said = turn.heard if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
         except ModelError as error:
+            self._connecting = None
             # A connection that is about to end still serves until its time is over.
             if self._upstream is None or error.rate_limited:
                 self._give_up(error)
             return
-        if self._upstream is not None and self.turns != began and self._goes_away:
+        self._connecting = None
+        if is_early and self.turns != turns:
             # A turn has begun on the old connection. The new one does not know of it; the next one will.
             self._connector.retire(connection)
-            self._roll_over_if_quiet()
-            return
-        self._adopt(connection)
+            if self._upstream is None:
+                self._reconnect()
+            else:
+                self._roll_over_if_quiet()
+        else:
+            self._adopt(connection)
 
     def _adopt(self, connection: ModelConnection) -> None:
         """From now on the session talks to this model. It gets what has waited for it, in order."""
@@ -242,8 +254,8 @@ class ContinuousModel:
         self._forget_end()
         self._watch_wait()
         self._ids.clear()
-        self._unasked.clear()
         self._has_heard = False
+        self._heard.end_gap()
         self._tell(Opened(connection.profile.name))
         if self._is_renewed:
             self._is_renewed = False
@@ -391,7 +403,7 @@ class ContinuousModel:
                 self._take_turn(event)
             case live.SpeechStarted() | live.Usage() | live.ToolCancelled():
                 self._take_part(event)
-            case _ if event.turn in self._unasked:
+            case _ if self._ids.is_ignored(event.turn):
                 pass
             case live.TurnFailed():
                 self._take_failure(event)
@@ -414,22 +426,22 @@ class ContinuousModel:
         elif upstream is not None and upstream.profile.keeps_context and not has_cause:
             # It greets, or answers again what it has answered before: the user has said nothing to it yet.
             log.info("model_turn_unasked", model=self.profile.name)
-            self._unasked.add(event.turn)
+            self._ids.ignore(event.turn)
             upstream.interrupt(event.turn, "")
         elif lost is not None and lost.is_replayed:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
-            self._ids[event.turn] = lost.id
+            self._ids.join(event.turn, lost.id)
             self._heard.begin_turn()
         else:
             self._begin(OpenTurn(event.turn, is_started=True))
             self._heard.begin_turn()
-            self._tell(replace(event, continues=self._ours(event.continues)))
+            self._tell(replace(event, continues=self._ids.ours(event.continues)))
         self._watch()
 
     def _take_calls(self, event: live.ToolCalls) -> None:
         turn = self._turn
-        results = turn.repeats(event.calls) if turn is not None and turn.id == self._ours(event.turn) else None
+        results = turn.repeats(event.calls) if turn is not None and turn.id == self._ids.ours(event.turn) else None
         if results and self._upstream is not None:
             # The call was made on a connection that was lost, or its result is known since the user's yes.
             self._upstream.send_tool_results(event.turn, results)
@@ -439,8 +451,8 @@ class ContinuousModel:
     def _take_part(self, event: LiveEvent) -> None:
         """Passes on what belongs to a turn, and notes it."""
         if isinstance(event, live.SpeechStarted | live.InputTranscript) and self._turn and self._turn.is_replayed:
-            self._ids.setdefault(event.turn, self._turn.id)
-        ours = self._ours(getattr(event, "turn", None))
+            self._ids.join(event.turn, self._turn.id)
+        ours = self._ids.ours(getattr(event, "turn", None))
         if ours is not None and ours != getattr(event, "turn", None):
             event = replace(event, turn=ours)
         turn = self._turn
@@ -460,7 +472,7 @@ class ContinuousModel:
 
     def _take_failure(self, event: live.TurnFailed) -> None:
         turn, rung = self._turn, self._connector.rung
-        is_ours = turn is not None and turn.id == self._ours(event.turn)
+        is_ours = turn is not None and turn.id == self._ids.ours(event.turn)
         if event.rate_limited and rung is not None:
             self._connector.lower(rung, event.retry_after_s)
             if self._pool.rung is None:
@@ -558,14 +570,6 @@ class ContinuousModel:
         else:
             self._replace()
 
-    def _ours(self, turn: str | None) -> str | None:
-        """The id by which the session knows a turn of the connection."""
-        return self._ids.get(turn, turn) if turn is not None else None
-
-    def _theirs(self, turn: str) -> str:
-        """The id by which the connection knows a turn."""
-        return next((theirs for theirs, ours in self._ids.items() if ours == turn), turn)
-
     def _tell(self, event: LiveEvent | ContinuityEvent) -> None:
         if self.state is not ConnectionState.CLOSING:
             self._post(FromModel(self, event))
@@ -577,7 +581,7 @@ class ContinuousModel:
         self._turn = None
         self._forget_end()
         self._watch_wait()
-        if self._connecting is not None and self._connecting is not asyncio.current_task():
+        if self._connecting is not None:
             self._connecting.cancel()
         if self._upstream is not None:
             self._connector.retire(self._upstream)
