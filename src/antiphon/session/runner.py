@@ -125,7 +125,7 @@ class Runner:
             application=lambda: self.application,
             state=lambda: self.state,
         )
-        self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox))
+        self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
         self.microphone = Microphone(self.models, lambda: self.state)
         self.voice = Voice(
             models=self.models,
