@@ -1,7 +1,8 @@
 """Joins an answer that was cut off to the one that another connection makes in its place.
 
-The model is asked again, and told where it was cut. It may go on from there, or begin again: then the words and the
-audio that the user has already been sent are left out.
+The model is asked again, and told which words had audio. It may go on after them, or begin again: then the words and
+the audio that the user has already been sent are left out. Words may have been sent long before their audio, so those
+without audio are left out if it goes on, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ class Continuation:
             self._decide(is_last=is_last)
         if self._has_begun_again is None:
             return ""
-        new = self._skip_said(is_last=is_last) if self._has_begun_again and self._said else self._take_all()
+        new = self._skip_said(is_last=is_last) if self._said else self._take_all()
         if new and self._needs_space:
             self._needs_space = False
             return new if new[0].isspace() else f" {new}"
@@ -65,6 +66,7 @@ class Continuation:
         known = min(len(words), needed)
         if not all(self._is_same(place, word) for place, word in enumerate(words[:known])):
             self._has_begun_again = False
+            self._said = self._said[self._voiced_words :]
         elif known == needed or is_last:
             self._has_begun_again = bool(words)
 
