@@ -104,13 +104,9 @@ class Server:
     def use(self, mode: Mode, *factories: ModelFactory) -> None:
         """Gives the server models for a mode: one for all levels, or one for each level, the highest first."""
         clock = LoopClock()
-        by_level = dict(zip(range(MAX_LEVELS[mode], 0, -1), factories, strict=False))
-        ladder = (
-            Ladder.of(mode, by_level, clock.monotonic)
-            if len(factories) > 1
-            else Ladder.of_one(mode, *factories, clock.monotonic)
-        )
-        self.ladders[mode] = ladder
+        levels = range(MAX_LEVELS[mode], 0, -1)
+        by_level = dict(zip(levels, factories * (len(levels) if len(factories) == 1 else 1), strict=False))
+        self.ladders[mode] = Ladder.of(mode, by_level, clock.monotonic)
 
     async def aclose(self) -> None:
         await self.hub.aclose()

@@ -151,7 +151,6 @@ class Connector:
     def apply(self, change: EnergyChange) -> None:
         """Tells a change of energy, and prepares for what the next model needs."""
         mode = change.mode
-        log.info("energy_changed", mode=mode, level=change.level, previous=change.previous, reason=change.reason)
         self._counters.note_energy_change(mode, change.reason)
         if change.requires_fallback:
             self._is_fallback = True

@@ -10,10 +10,13 @@ from antiphon.models.base import ModelError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.session.outbox import Outbox
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
 
 if TYPE_CHECKING:
     from antiphon.session.runner import Runner
+
+log = get_logger(__name__)
 
 GOOD_NEWS = (NoticeCode.RECONNECTED, NoticeCode.NEW_UPSTREAM)
 
@@ -37,7 +40,7 @@ async def take(runner: "Runner", item: FromModel) -> None:
             error = ModelError(event.reason, retryable=event.retryable, rate_limited=is_limited)
             await _fail(runner, error, is_successor=is_successor)
         case EnergyChange():
-            tell_energy(runner.outbox, event)
+            tell_energy(runner.outbox, runner.tools.id, event)
         case Noticed(code=code, text=text):
             kind = s.NoticeKind.SUCCESS if code in GOOD_NEWS else s.NoticeKind.WARNING
             runner.outbox.send(s.Notice(kind, text, code))
@@ -56,7 +59,17 @@ async def take(runner: "Runner", item: FromModel) -> None:
             await runner.step(event)
 
 
-def tell_energy(outbox: Outbox, change: EnergyChange) -> None:
+def tell_energy(outbox: Outbox, session_id: str, change: EnergyChange) -> None:
+    # "level" would be that of the log line.
+    log.info(
+        "energy_changed",
+        session=session_id,
+        mode=change.mode,
+        energy=change.level,
+        previous=change.previous,
+        reason=change.reason,
+        model=change.model,
+    )
     outbox.send(
         s.Energy(
             mode=c.Mode(change.mode),
@@ -67,6 +80,7 @@ def tell_energy(outbox: Outbox, change: EnergyChange) -> None:
             model=change.model,
             resumable=change.resumable,
             requires_fallback=change.requires_fallback,
+            again_in_s=change.again_in_s,
         )
     )
 

@@ -119,14 +119,18 @@ class SessionModels:
         pool = self._pools.get(mode)
         change = None if pool is None else pool.reset()
         if change is not None:
-            self._announce(change)
+            self._note(change)
 
     def set_level(self, mode: Mode, level: int) -> None:
         """An operator has chosen a level."""
         if self.connection is not None and self._mode is mode:
             self.connection.set_level(level)
         elif mode in self._pools:
-            self._announce(self._pools[mode].set(level))
+            self._note(self._pools[mode].set(level))
+
+    def _note(self, change: EnergyChange) -> None:
+        self._shared.counters.note_energy_change(change.mode, change.reason)
+        self._announce(change)
 
     def renew(self) -> None:
         """The upstream session is replaced by a new one with the same context."""

@@ -125,7 +125,7 @@ class Runner:
             application=lambda: self.application,
             state=lambda: self.state,
         )
-        self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox))
+        self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
         self.microphone = Microphone(self.models, lambda: self.state)
         self.voice = Voice(
             models=self.models,
@@ -244,6 +244,9 @@ class Runner:
                 item = await self._mailbox.get()
                 try:
                     await self._take(item)
+                    if self.state.phase in RESTING and self.outbox.has_unsaved:
+                        # No turn is under way with which it would be stored.
+                        await self.save_messages()
                 except Fenced:
                     raise
                 except Exception as error:
