@@ -104,7 +104,7 @@ class _Conversation:
         await self._ask(record, is_spoken=turn.is_spoken and not self._unfinished)
         if turn.is_hasty and turn is not self._plan[-1]:
             self._unfinished.append(record)
-        elif turn.barge_in is not None and await self._barge_in(record, turn.barge_in):
+        elif turn.barge_in and not self._unfinished and await self._barge_in(record, turn.barge_in):
             record.outcome = "interrupted"
         else:
             await self._await_outcome(record, TURN_S)
