@@ -60,6 +60,7 @@ class Wire:
         }
         self.admits = True
         """Whether handshakes are accepted; otherwise they are answered with 503."""
+        self.answers_pings = True
         self.greets = True
         """Whether it sends the session message, as every server does."""
         self.resumes = True
@@ -168,7 +169,7 @@ class Wire:
             self._note(lambda: self.sound.append(event["bytes"]))
             return
         message = json.loads(event["text"])
-        if message["type"] == "ping":
+        if message["type"] == "ping" and self.answers_pings:
             await self._send("pong", {"t": message["t"]})
         self._note(lambda: self.heard.append(message))
 

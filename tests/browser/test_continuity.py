@@ -222,6 +222,19 @@ def test_the_talk_button_is_still_while_nobody_is_heard(visitor: Visitor, wire: 
     visitor.forgive("WebSocket connection to")
 
 
+def test_a_server_that_does_not_answer_is_not_said_to_hear(visitor: Visitor, wire: Wire) -> None:
+    begin_call(visitor, wire)
+    wire.answers_pings = False
+    visitor.sees("Microphone", "Mic paused")
+    visitor.sees("Connection", "No answer")
+    expect(visitor.page.get_by_text("Mic paused, the server does not answer").first).to_be_visible()
+    expect(visitor.banners).to_have_count(0)
+    wire.answers_pings = True
+    wire.tell("state", state="listening")
+    visitor.sees("Microphone", "Mic on")
+    visitor.sees("Connection", "Connected")
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_warning_can_be_read_in_every_theme(visitor: Visitor, wire: Wire, theme: str) -> None:
     begin_call(visitor, wire)

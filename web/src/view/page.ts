@@ -82,6 +82,7 @@ export function createPage(environment: Environment): Page {
         }
         saveConversation(created);
       }),
+      created.on("stalled", (isStalled) => dispatch({ type: "stalled", isStalled })),
       created.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
       created.on("sound", (sound) => dispatch({ type: "sound", sound })),
       created.on("playing", (playing) => dispatch({ type: "playing", playing })),
@@ -126,6 +127,7 @@ export function createPage(environment: Environment): Page {
     unsubscribe.forEach((end) => end());
     client.close();
     dispatch({ type: "talk", talk: "off" });
+    dispatch({ type: "stalled", isStalled: false });
     dispatch({ type: "microphone", microphone: { state: "off" } });
     dispatch({ type: "cleared" });
     storage.saveBeginning(tab, options.initialMessages ?? []);

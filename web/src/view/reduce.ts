@@ -18,6 +18,8 @@ import * as typed from "./typed";
 export type LocalEvent =
   /** `hasToken` says whether a token was sent. */
   | { type: "connection"; connection: Connection; hasToken?: boolean }
+  /** The server has stopped answering, or answers again. */
+  | { type: "stalled"; isStalled: boolean }
   | { type: "microphone"; microphone: MicrophoneState }
   | { type: "sound"; sound: SoundState }
   | { type: "playing"; playing: Playing }
@@ -172,6 +174,8 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
   switch (event.type) {
     case "connection":
       return applyConnection(state, event.connection, event.hasToken ?? false, now);
+    case "stalled":
+      return { ...state, isStalled: event.isStalled };
     case "microphone": {
       const isGone = event.microphone.state === "failed" || event.microphone.state === "off";
       return { ...state, microphone: event.microphone, talk: isGone ? "off" : state.talk };

@@ -154,6 +154,8 @@ export type Talk = "off" | "hands_free" | "held";
 
 export interface PageState {
   connection: Connection;
+  /** Whether the server does not answer at the moment, although there is a connection. */
+  isStalled: boolean;
   microphone: MicrophoneState;
   sound: SoundState;
   talk: Talk;
@@ -208,6 +210,7 @@ export const NOT_PLAYED = { playedMs: 0, receivedMs: 0, isComplete: false, isPla
 export function initialState(): PageState {
   return {
     connection: { state: "connecting", attempt: 0 },
+    isStalled: false,
     microphone: { state: "off" },
     sound: { state: "off" },
     talk: "off",
