@@ -99,6 +99,12 @@ class Transcript:
         at = next((place for place, entry in enumerate(self.entries) if entry.turn == turn), len(self.entries))
         return tuple(entry.message for entry in self.entries[:at] if not is_blank(entry.message))
 
+    def since(self, first_turn: str | None) -> "TranscriptTail":
+        """Returns the transcript from this turn on, as it grows; all of it if there is no such turn."""
+        turns = list(dict.fromkeys(entry.turn for entry in self.entries))
+        left_out = turns[: turns.index(first_turn)] if first_turn in turns else []
+        return TranscriptTail(self, frozenset(left_out))
+
     def with_user(self, turn: str, text: str) -> Sequence[Message]:
         changed = Transcript(Entry(entry.turn, entry.message) for entry in self.entries)
         changed.continue_as(turn, turn)
@@ -144,3 +150,28 @@ class Transcript:
         self.entries = [entry for entry in self.entries if entry.turn != turn] + continued
         for entry in continued:
             entry.turn = new
+
+
+class TranscriptTail:
+    """The end of a transcript as it grows: everything but the turns that were left out when it was made.
+
+    It names the turns that are left out, and not the first one that is kept, since that one may move to the end: the
+    user goes on with it.
+    """
+
+    def __init__(self, transcript: Transcript, left_out: frozenset[str]) -> None:
+        self._transcript = transcript
+        self._left_out = left_out
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return self._kept().messages
+
+    def before(self, turn: str | None) -> Sequence[Message]:
+        return self._kept().before(turn)
+
+    def with_user(self, turn: str, text: str) -> Sequence[Message]:
+        return self._kept().with_user(turn, text)
+
+    def _kept(self) -> Transcript:
+        return Transcript(entry for entry in self._transcript if entry.turn not in self._left_out)

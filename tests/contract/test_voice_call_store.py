@@ -16,7 +16,9 @@ def call(id: str = "v1", *, user: str = "ann", started_ms: int = 1_000) -> Voice
     return VoiceCall(id, "c1", user, started_ms, None, "", (), 3, None)
 
 
-ENDED = replace(call(), ended_ms=9_000, summary="Booked the café.", models=("live", "cascade"), last_seq=8)
+ENDED = replace(
+    call(), ended_ms=9_000, summary="Booked the café.", models=("live", "cascade"), last_seq=8, energy_path=(3, 2, 1)
+)
 
 
 @pytest.fixture
@@ -25,9 +27,7 @@ def voice_calls(database: MemoryDatabase | Database) -> VoiceCallStore:
 
 
 async def end(voice_calls: VoiceCallStore, id: str = "v1", fence: Fence | None = None) -> bool:
-    return await voice_calls.end(
-        id, ended_ms=9_000, summary="Booked the café.", models=["live", "cascade"], last_seq=8, fence=fence
-    )
+    return await voice_calls.end(replace(ENDED, id=id), fence)
 
 
 async def test_an_ongoing_call_is_read_back_as_it_began(voice_calls: VoiceCallStore) -> None:
@@ -51,13 +51,40 @@ async def test_ending_a_call_completes_its_record(voice_calls: VoiceCallStore) -
 async def test_a_call_can_end_only_once(voice_calls: VoiceCallStore) -> None:
     await voice_calls.begin(call(), None)
     await end(voice_calls)
-    again = voice_calls.end("v1", ended_ms=10_000, summary="Other.", models=[], last_seq=9, fence=None)
-    assert await again is False
+    assert await voice_calls.end(replace(ENDED, ended_ms=10_000, summary="Other."), None) is False
     assert await voice_calls.get("v1", "ann") == ENDED
 
 
 async def test_an_unknown_call_cannot_end(voice_calls: VoiceCallStore) -> None:
     assert await end(voice_calls, "unknown") is False
+
+
+async def test_the_summary_of_an_ended_call_is_replaced(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    await end(voice_calls)
+    assert await voice_calls.set_summary("v1", "You booked a table in the café.") is True
+    assert await voice_calls.get("v1", "ann") == replace(ENDED, summary="You booked a table in the café.")
+
+
+async def test_a_call_that_goes_on_or_is_gone_gets_no_summary(voice_calls: VoiceCallStore) -> None:
+    await voice_calls.begin(call(), None)
+    assert await voice_calls.set_summary("v1", "Too early.") is False
+    assert await voice_calls.set_summary("unknown", "Of nothing.") is False
+    assert await voice_calls.get("v1", "ann") == call()
+
+
+async def test_the_latest_ended_call_of_a_conversation_is_found(voice_calls: VoiceCallStore) -> None:
+    assert await voice_calls.latest_ended("c1", "ann") is None
+    for id, started_ms in (("v1", 10), ("v2", 30), ("v3", 20), ("ongoing", 40)):
+        await voice_calls.begin(call(id, started_ms=started_ms), None)
+    await voice_calls.begin(replace(call("elsewhere", started_ms=50), conversation_id="c2"), None)
+    for id, started_ms in (("v1", 10), ("v2", 30), ("v3", 20)):
+        await voice_calls.end(replace(ENDED, id=id, started_ms=started_ms), None)
+    await voice_calls.end(replace(ENDED, id="elsewhere", conversation_id="c2", started_ms=50), None)
+    found = await voice_calls.latest_ended("c1", "ann")
+    assert found is not None
+    assert found.id == "v2"
+    assert await voice_calls.latest_ended("c1", "bob") is None
 
 
 async def test_calls_are_listed_most_recent_first(voice_calls: VoiceCallStore) -> None:

@@ -194,3 +194,27 @@ def test_messages_already_read_do_not_change(change: Callable[[Transcript], obje
     before = list(read)
     change(transcript)
     assert list(read) == before
+
+
+def test_the_tail_of_a_transcript_begins_with_a_turn_and_grows() -> None:
+    transcript = make_transcript()
+    tail = transcript.since("two")
+    assert tail.messages == transcript.messages[len(transcript.before("two")) :]
+    transcript.set_user("four", "and then?")
+    assert tail.messages[-1] == UserMessage("and then?")
+    assert tail.before("four") == tail.messages[:-1]
+    assert tail.with_user("five", "bye") == (*tail.messages, UserMessage("bye"))
+
+
+def test_the_tail_stays_the_same_when_its_first_turn_is_continued() -> None:
+    transcript = Transcript()
+    for turn in ("one", "two", "three"):
+        transcript.set_user(turn, turn)
+    tail = transcript.since("two")
+    transcript.continue_as("two", "two again")
+    assert tail.messages == (UserMessage("three"), UserMessage("two"))
+
+
+def test_the_tail_from_an_unknown_turn_on_is_everything() -> None:
+    transcript = make_transcript()
+    assert transcript.since(None).messages == transcript.since("other").messages == transcript.messages

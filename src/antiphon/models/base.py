@@ -109,6 +109,8 @@ class Prompt:
     allows_local: bool = True
     """Whether the offline assistant may answer in place of the model. It would not follow the instructions of a client
     application."""
+    summary: str = ""
+    """What was said before the messages begin. It is part of `system`, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ class TextProfile:
     needs_network: bool
     tools_per_turn: int = 0
     """How many tools it is given for a request; 0 means all of them."""
+    context_tokens: int | None = None
+    """How many tokens it takes in all: prompt, tools, conversation and answer. None if that is not known."""
 
 
 class TextModel(Protocol):

@@ -46,6 +46,7 @@ def profile_of(model: TextModel) -> LiveProfile:
         output_hz=0,
         needs_network=profile.needs_network,
         tool_schemas="openai_chat",
+        context_tokens=profile.context_tokens,
         tools_per_turn=profile.tools_per_turn,
     )
 

@@ -184,6 +184,7 @@ class Session(ServerMessage, frozen=True, tag="session"):
     expires_in_s: int
     """How many seconds the handle stays valid after the last use."""
     energy: EnergyLevels | None = None
+    """Null on a server without voice."""
 
 
 class GoAway(ServerMessage, frozen=True, tag="go_away"):

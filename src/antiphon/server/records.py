@@ -97,6 +97,8 @@ class CallRecord(Struct, frozen=True):
     summary: str
     models: tuple[str, ...]
     """The models that answered, in the order of their first use."""
+    energy_path: tuple[int, ...]
+    """The energy levels that the call was answered at, in order, as in 3, 2, 1. Empty if they are not known."""
     transcript: tuple[HistoryTurn, ...]
     """Empty if the conversation was cleared or deleted."""
 
@@ -205,6 +207,7 @@ async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
         duration_ms=None if call.ended_ms is None else call.ended_ms - call.started_ms,
         summary=call.summary,
         models=call.models,
+        energy_path=call.energy_path,
         transcript=tuple(
             HistoryTurn(Role(turn.role), turn.text, turn.spoken, turn.at_ms)
             for turn in turns

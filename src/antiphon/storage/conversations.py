@@ -135,6 +135,8 @@ class VoiceCall(Struct, frozen=True):
     """The number of the call's first turn, or the number that it would have had."""
     last_seq: int | None
     """The number of its last turn; lower than `first_seq` if nothing was said."""
+    energy_path: tuple[int, ...] = ()
+    """The energy levels that it was answered at, in order. Empty if they are not known."""
 
 
 class VoiceCallStore(Protocol):
@@ -142,10 +144,12 @@ class VoiceCallStore(Protocol):
         """Raises `Fenced`."""
         ...
 
-    async def end(
-        self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
-    ) -> bool:
-        """Ends a call; returns False if it has ended already or is gone. Raises `Fenced`."""
+    async def end(self, ended: VoiceCall, fence: Fence | None) -> bool:
+        """Replaces the call with its ended form; returns False if it has ended already or is gone. Raises `Fenced`."""
+        ...
+
+    async def set_summary(self, id: str, summary: str) -> bool:
+        """Replaces the summary of a call that has ended; returns False if it is gone."""
         ...
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
@@ -154,6 +158,10 @@ class VoiceCallStore(Protocol):
 
     async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
         """Returns the most recently started first."""
+        ...
+
+    async def latest_ended(self, conversation_id: str, user: str) -> VoiceCall | None:
+        """Returns the call of this conversation that was the last to start, of those that have ended."""
         ...
 
     async def delete(self, id: str, user: str) -> bool:

@@ -184,10 +184,13 @@ async def test_calls_are_listed_with_what_was_said(apps: WebApps) -> None:
     id = (await web.chat("before")).json()["conversationId"]
     await web.chat("during", conversation_id=id)
     await web.chat("after", conversation_id=id)
-    await web.server.database.voice_calls.begin(make_call(conversation_id=id, first_seq=3, last_seq=4), None)
+    await web.server.database.voice_calls.begin(
+        make_call(conversation_id=id, first_seq=3, last_seq=4, energy_path=(3, 1)), None
+    )
     [call] = (await web.get("/api/calls")).json()["calls"]
     assert [turn["content"].strip() for turn in call["transcript"]] == ["during", "During."]
     assert (call["started_ms"], call["duration_ms"], call["models"]) == (1_000, 60_000, ["cascade"])
+    assert call["energy_path"] == [3, 1]
     assert (await web.get("/api/calls/c1")).json() == call
 
 
@@ -253,10 +256,10 @@ async def test_an_unknown_category_is_refused_with_the_known_ones(offline: Calla
 
 
 async def test_models_are_listed(apps: WebApps) -> None:
-    model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
+    model = Model("builtin", Mode.TEXT, needs_network=False, current=True, levels=(2, 1))
     web = apps.open(text=[], deps={"models": lambda: [model]})
     assert (await web.get("/api/models")).json()["models"] == [
-        {"name": "builtin", "mode": "text", "needs_network": False, "current": True}
+        {"name": "builtin", "mode": "text", "needs_network": False, "current": True, "levels": [2, 1]}
     ]
 
 

@@ -43,6 +43,7 @@ def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfi
         needs_network=model.profile.needs_network,
         tool_schemas="openai_chat",
         waits_to_answer=True,
+        context_tokens=model.profile.context_tokens,
         tools_per_turn=model.profile.tools_per_turn,
     )
 

@@ -8,6 +8,7 @@ from antiphon.models.live import LiveProfile
 OUTPUT_HZ: Final = 24_000
 CONNECTION_S: Final = 600.0
 """How long a connection lasts by Google's documentation. Some models are given longer; `GoAway` tells the real end."""
+CONTEXT_TOKENS: Final = 131_072
 
 VOICES: Final = (
     "Puck", "Achernar", "Achird", "Algenib", "Algieba", "Alnilam", "Aoede", "Autonoe", "Callirrhoe", "Charon",
@@ -94,6 +95,7 @@ def profile_for(model: str) -> LiveProfile:
         resumes=True,
         voices=VOICES,
         max_session_s=CONNECTION_S,
+        context_tokens=CONTEXT_TOKENS,
     )
 
 

@@ -9,6 +9,8 @@ from antiphon.models.live import LiveContext, LiveProfile
 REALTIME_HZ: Final = 24_000
 """The only rate of PCM that the API takes and gives."""
 MAX_SESSION_S: Final = 3_600.0
+CONTEXT_TOKENS: Final = 28_000
+"""Of the window of 32,768 tokens, an answer may take up 4,096."""
 MIN_SPEED: Final = 0.25
 MAX_SPEED: Final = 1.5
 
@@ -79,6 +81,7 @@ def profile_for(model: str, *, name: str | None = None, needs_network: bool = Tr
         keeps_context=True,
         voices=VOICES,
         max_session_s=MAX_SESSION_S,
+        context_tokens=CONTEXT_TOKENS,
     )
 
 

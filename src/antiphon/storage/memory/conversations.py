@@ -136,14 +136,19 @@ class MemoryVoiceCallStore:
         if len(self._calls) > self._most:
             del self._calls[next(iter(self._calls))]
 
-    async def end(
-        self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
-    ) -> bool:
+    async def end(self, ended: VoiceCall, fence: Fence | None) -> bool:
         self._sessions.check(fence)
-        call = self._calls.get(id)
+        call = self._calls.get(ended.id)
         if call is None or call.ended_ms is not None:
             return False
-        self._calls[id] = replace(call, ended_ms=ended_ms, summary=summary, models=tuple(models), last_seq=last_seq)
+        self._calls[ended.id] = ended
+        return True
+
+    async def set_summary(self, id: str, summary: str) -> bool:
+        call = self._calls.get(id)
+        if call is None or call.ended_ms is None:
+            return False
+        self._calls[id] = replace(call, summary=summary)
         return True
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
@@ -153,6 +158,10 @@ class MemoryVoiceCallStore:
     async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
         found = [call for call in self._calls.values() if call.user == user]
         return sorted(found, key=lambda each: (-each.started_ms, each.id))[:limit]
+
+    async def latest_ended(self, conversation_id: str, user: str) -> VoiceCall | None:
+        calls = await self.list(user, len(self._calls))
+        return next((c for c in calls if c.conversation_id == conversation_id and c.ended_ms is not None), None)
 
     async def delete(self, id: str, user: str) -> bool:
         return self._forget([call for call in self._calls.values() if (call.id, call.user) == (id, user)]) == 1

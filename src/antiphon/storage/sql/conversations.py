@@ -54,12 +54,20 @@ _OWN_CALL: Final = (voice_calls.c.id == bindparam("call"), voice_calls.c.user ==
 
 _BEGIN_CALL: Final = insert(voice_calls)
 _END_CALL: Final = update(voice_calls).where(voice_calls.c.id == bindparam("call"), voice_calls.c.ended_ms.is_(None))
+_SET_SUMMARY: Final = (
+    update(voice_calls)
+    .where(voice_calls.c.id == bindparam("call"), voice_calls.c.ended_ms.is_not(None))
+    .values(summary=bindparam("text"))
+)
 _GET_CALL: Final = select(voice_calls).where(*_OWN_CALL)
 _NEWEST_CALLS: Final = (
     select(voice_calls)
     .where(voice_calls.c.user == bindparam("owner"))
     .order_by(voice_calls.c.started_ms.desc(), voice_calls.c.id)
     .limit(bindparam("count"))
+)
+_LATEST_ENDED: Final = _NEWEST_CALLS.where(
+    voice_calls.c.conversation_id == bindparam("conversation"), voice_calls.c.ended_ms.is_not(None)
 )
 _DELETE_CALL: Final = delete(voice_calls).where(*_OWN_CALL)
 _CLEAR_CALLS: Final = delete(voice_calls).where(voice_calls.c.user == bindparam("owner"))
@@ -156,11 +164,11 @@ class SqlVoiceCallStore:
     async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
         await change_fenced(self._connections, fence, _BEGIN_CALL, asdict(call))
 
-    async def end(
-        self, id: str, *, ended_ms: int, summary: str, models: Sequence[str], last_seq: int, fence: Fence | None
-    ) -> bool:
-        ending = {"ended_ms": ended_ms, "summary": summary, "models": models, "last_seq": last_seq}
-        return bool(await change_fenced(self._connections, fence, _END_CALL, ending | {"call": id}))
+    async def end(self, ended: VoiceCall, fence: Fence | None) -> bool:
+        return bool(await change_fenced(self._connections, fence, _END_CALL, asdict(ended) | {"call": ended.id}))
+
+    async def set_summary(self, id: str, summary: str) -> bool:
+        return bool(await self._connections.change(_SET_SUMMARY, {"call": id, "text": summary}))
 
     async def get(self, id: str, user: str) -> VoiceCall | None:
         rows = await self._connections.fetch(_GET_CALL, {"call": id, "owner": user})
@@ -169,6 +177,11 @@ class SqlVoiceCallStore:
     async def list(self, user: str, limit: int) -> Sequence[VoiceCall]:
         rows = await self._connections.fetch(_NEWEST_CALLS, {"owner": user, "count": limit})
         return [convert(row._mapping, VoiceCall) for row in rows]
+
+    async def latest_ended(self, conversation_id: str, user: str) -> VoiceCall | None:
+        place = {"conversation": conversation_id, "owner": user, "count": 1}
+        rows = await self._connections.fetch(_LATEST_ENDED, place)
+        return convert(rows[0]._mapping, VoiceCall) if rows else None
 
     async def delete(self, id: str, user: str) -> bool:
         return bool(await self._connections.change(_DELETE_CALL, {"call": id, "owner": user}))

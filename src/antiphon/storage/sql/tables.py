@@ -113,6 +113,7 @@ voice_calls: Final = Table(
     Column("models", JSON, nullable=False),
     Column("first_seq", Integer, nullable=False),
     Column("last_seq", Integer),
+    Column("energy_path", JSON, nullable=False, server_default="[]"),
     Index("voice_calls_newest", "user", "started_ms"),
 )
 
