@@ -32,6 +32,13 @@ PICTURE: Final = (
 Message = dict[str, Any]
 
 
+def ladder(mode: str, *models: str) -> Message:
+    """The models of a mode, the best one first, of which none waits."""
+    levels = range(len(models), 0, -1)
+    rungs = [{"level": level, "model": model, "cooling_s": 0.0} for level, model in zip(levels, models, strict=True)]
+    return {"mode": mode, "max": len(models), "best": len(models), "rungs": rungs}
+
+
 class Wire:
     """One test's side of the protocol: what the page sends, over all its connections, and what it is sent."""
 
@@ -53,6 +60,13 @@ class Wire:
                     {"name": "builtin", "mode": "text", "needs_network": False, "current": True},
                     {"name": "cascade", "mode": "voice", "needs_network": False, "current": True},
                 ]
+            },
+            "/api/energy": {
+                "ladders": [
+                    ladder("voice", "best-voice", "standard-voice", "cascade"),
+                    ladder("text", "best-text", "builtin"),
+                ],
+                "sessions": [],
             },
             "/api/voices": {"voices": []},
             "/api/conversations": {"conversations": [], "next": None},

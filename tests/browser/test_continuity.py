@@ -106,7 +106,7 @@ def test_the_warning_leads_to_the_meters(visitor: Visitor, wire: Wire) -> None:
 def test_the_models_in_use_are_named(visitor: Visitor, wire: Wire) -> None:
     sheet = visitor.open_sheet(STATUS)
     rows = sheet.locator(".meter-row")
-    expect(rows).to_have_text(["Voice3 of 3cascade", "Text2 of 2builtin"])
+    expect(rows).to_have_text(["Voice3 of 3best-voice", "Text2 of 2best-text"])
     lower(wire, 1, model="another-voice", again_in_s=None)
     expect(rows.first).to_have_text("Voice1 of 3, rate-limitedanother-voice")
 

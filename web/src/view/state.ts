@@ -183,8 +183,6 @@ export interface PageState {
   isTokenRefused: boolean;
   /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
-  /** The names of the models that the server uses unless it has said otherwise. */
-  models: Readonly<Record<Mode, string | null>>;
   error: { text: string; isRetryable: boolean } | null;
   /** How much of the newest answer was played, and how much has arrived. */
   playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
@@ -232,7 +230,6 @@ export function initialState(): PageState {
     episode: null,
     isTokenRefused: false,
     hasVoice: null,
-    models: { voice: null, text: null },
     error: null,
     playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,
