@@ -2,9 +2,8 @@
 
 import asyncio
 import gc
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -13,10 +12,19 @@ from starlette.requests import Request
 
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
-from antiphon.compose import App, Voice, chosen_voice, open_app, open_voice, watch_tools
+from antiphon.compose import (
+    App,
+    TextModels,
+    VoiceModels,
+    open_app,
+    open_text_models,
+    open_voice_models,
+    watch_tools,
+)
 from antiphon.compose.summaries import open_summarizer
 from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
+from antiphon.continuity.energy import Ladder
 from antiphon.errors import AntiphonError
 from antiphon.gateway import transcription
 from antiphon.gateway.chat_answer import ChatDeps
@@ -25,12 +33,7 @@ from antiphon.gateway.http import HttpGateway
 from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
-from antiphon.models.base import ModelError, TextModel, TextProfile
-from antiphon.models.builtin import BuiltinModel
-from antiphon.models.live import ModelFactory
-from antiphon.models.local_first import LocalFirstModel
-from antiphon.models.providers import open_live_model
-from antiphon.models.providers.references import NO_VOICE, ModelReference, parse, parse_voice
+from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -38,12 +41,13 @@ from antiphon.security.tokens import bearer
 from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
-from antiphon.server.deps import HttpDeps, Model, NamedHealth
+from antiphon.server.deps import HttpDeps, Model
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
-from antiphon.speech.base import SpeechUnreachable
+from antiphon.session.models import Ladders
+from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
@@ -54,8 +58,6 @@ SWITCH_S: Final = 0.001
 """How long a thread may run Python code before another one gets its turn. With Python's default of 5 ms, each hop to a
 model or to the database costs a busy server that much."""
 CLEANUP_INTERVAL_S: Final = 3_600.0
-VOICE_RETRY_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""The waits between attempts to reach a speech engine, which may start later than this server after a power cut."""
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = get_logger(__name__)
@@ -71,12 +73,6 @@ class OriginError(AntiphonError):
     """An entry of `server.origins` is not an origin."""
 
     code = "origin"
-
-
-class NoVoiceError(AntiphonError):
-    """A voice is required, and the settings have none."""
-
-    code = "no_voice"
 
 
 async def run_server(
@@ -103,21 +99,18 @@ async def run_server(
     _check_origins(settings.server.origins)
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(settings))
-        model = await stack.enter_async_context(app.text_model())
+        texts = await open_text_models(app, stack)
         required = await _requires_token(app, host, insecure)
         sockets = listen(host, port)
         for each in sockets:
             stack.callback(each.close)
         bound = int(sockets[0].getsockname()[1])
-        voice = None
+        voices = None
         if voice_model is None:
-            voice = await _find_voice(app, model, stack, announce=announce, is_needed=needs_voice)
-        summarizer = await stack.enter_async_context(open_summarizer(settings, model))
-        if voice is not None:
-            synthesize = voice.synthesize if voice.synthesizer else None
-            hub = app.hub(model, voice.factory, synthesize, summarizer)
-        else:
-            hub = app.hub(model, voice_model, summarizer=summarizer)
+            voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
+        opening = open_summarizer(settings, texts.best.model, settings.continuity.summary_model)
+        summarizer = await stack.enter_async_context(opening)
+        hub = app.hub(*_find_models(texts, voices, voice_model), summarizer)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
@@ -127,8 +120,8 @@ async def run_server(
             app,
             hub=hub,
             authenticator=authenticator,
-            profile=model.profile,
-            voice=voice,
+            texts=texts,
+            voices=voices,
             quota=quota,
             lag=lag,
         )
@@ -139,9 +132,9 @@ async def run_server(
             clock=SystemClock(),
             adapters=ADAPTERS,
             voices=lambda: tuple(each.id for each in deps.voices()),
-            model_name=parse(settings.model.text).public_name,
+            model_name=texts.best.reference.public_name,
         )
-        http_gateway = _make_http_gateway(app, gateway, deps, model, voice)
+        http_gateway = _make_http_gateway(app, gateway, deps, texts, voices)
         asgi = make_app(
             hub,
             authenticator,
@@ -161,15 +154,16 @@ async def run_server(
                 host=host,
                 port=bound,
                 addresses=addresses,
-                model=model.profile.name,
-                voice=voice,
+                texts=texts,
+                voices=voices,
                 required=required,
             )
             for line in lines:
                 announce(line)
             on_started(f"ws://{own_authority(host, bound)}/ws")
-            warmer = Warmer(model, app.model_health, app.composer, app.registry)
-            tasks.append(asyncio.create_task(warmer.run()))
+            for each in texts.opened:
+                warmer = Warmer(each.model, each.factory.health, app.composer, app.registry)
+                tasks.append(asyncio.create_task(warmer.run()))
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
 
@@ -208,68 +202,20 @@ def _check_origins(origins: Sequence[str]) -> None:
         raise OriginError(" ".join(problems))
 
 
-async def _find_voice(
-    app: App, model: TextModel, stack: AsyncExitStack, *, announce: Callable[[str], None], is_needed: bool
-) -> Voice | None:
-    """Opens the voice of the settings. If that fails, the reason is announced, or raised if the voice is needed."""
-    if app.settings.model.voice == NO_VOICE:
-        if is_needed:
-            raise NoVoiceError('there is no voice, since model.voice is "none" in the settings.')
-        return None
-    reference = parse_voice(app.settings.model.voice)
-    if reference is not None:
-        return await _find_live_voice(app, reference, announce=announce, is_needed=is_needed)
-    announce("Loading the voice…")
-    assistant = await _assistant_of(app, model)
-    for wait_s in (*VOICE_RETRY_S, None):
-        try:
-            return await stack.enter_async_context(
-                open_voice(
-                    app.settings,
-                    model,
-                    lambda text: assistant.completeness(text, Mode.VOICE),
-                    app.model_health,
-                )
-            )
-        except AntiphonError as error:
-            if is_needed:
-                raise
-            if wait_s is None or not isinstance(error, SpeechUnreachable):
-                announce(f"There is no voice, only text: {error}")
-                break
-            announce(f"{error} Trying again in {wait_s:g} s.")
-            await asyncio.sleep(wait_s)
-    return None
-
-
-async def _find_live_voice(
-    app: App, reference: ModelReference, *, announce: Callable[[str], None], is_needed: bool
-) -> Voice | None:
-    """Makes the factory of a provider's model. If its key is missing, that is announced, and told to whoever starts a
-    call."""
-    try:
-        # In a thread, since the package of a provider takes up to a second to load.
-        factory, problem = await asyncio.to_thread(
-            open_live_model, reference, os.environ, app.settings.model, chosen_voice(app.settings)
-        )
-    except ModelError as error:
-        factory, problem = None, error
-    if problem is not None:
-        if is_needed:
-            raise problem
-        announce(f"There is no voice, only text: {problem}")
-    return None if factory is None else Voice(factory)
-
-
-async def _assistant_of(app: App, model: TextModel) -> BuiltinModel:
-    """Returns the offline assistant, which judges how complete a request is, whatever model answers it."""
-    match model:
-        case BuiltinModel():
-            return model
-        case LocalFirstModel():
-            return model.assistant
-        case _:
-            return await app.assistant()
+def _find_models(
+    texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None
+) -> tuple[Ladders, Synthesize | None]:
+    """Returns the models of the server, and what speaks without a model."""
+    monotonic = SystemClock().monotonic
+    ladders = {Mode.TEXT: Ladder.of(Mode.TEXT, texts.factories, monotonic)}
+    synthesize = None
+    if voices is not None:
+        ladders[Mode.VOICE] = Ladder.of(Mode.VOICE, voices.factories, monotonic)
+        speaking = [voice for voice in voices.rungs.values() if voice.synthesizer is not None]
+        synthesize = speaking[0].synthesize if speaking else None
+    elif voice_model is not None:
+        ladders[Mode.VOICE] = Ladder.of_one(Mode.VOICE, voice_model, monotonic)
+    return ladders, synthesize
 
 
 def _make_deps(
@@ -277,8 +223,8 @@ def _make_deps(
     *,
     hub: Hub,
     authenticator: Authenticator,
-    profile: TextProfile,
-    voice: Voice | None,
+    texts: TextModels,
+    voices: VoiceModels | None,
     quota: Quota,
     lag: LagMonitor,
 ) -> HttpDeps:
@@ -289,14 +235,10 @@ def _make_deps(
         token = bearer(request.headers.get("authorization"))
         return await authenticator.identify(token, address=address, route=request.url.path)
 
-    healths = {Mode.TEXT: NamedHealth(parse(app.settings.model.text).public_name, app.model_health)}
-    live = parse_voice(app.settings.model.voice)
-    if voice is not None and live is not None:
-        healths[Mode.VOICE] = NamedHealth(live.public_name, voice.factory.health)
-    models = [Model(profile.name, Mode.TEXT, profile.needs_network, current=True)]
-    if voice is not None:
-        speaker = voice.factory.profile
-        models.append(Model(speaker.name, Mode.VOICE, speaker.needs_network, current=True))
+    healths = {Mode.TEXT: [each.named_health for each in texts.opened], Mode.VOICE: voices.healths if voices else []}
+    models = _list_models(Mode.TEXT, texts.factories)
+    if voices is not None:
+        models += _list_models(Mode.VOICE, voices.factories)
     return HttpDeps(
         hub=hub,
         conversations=stores.conversations,
@@ -307,23 +249,34 @@ def _make_deps(
         clock=SystemClock(),
         quota=quota,
         models=lambda: models,
-        voices=lambda: voice.voices if voice else (),
+        voices=lambda: voices.best.voices if voices else (),
         collectors=[LagCollector(lag.stats)],
         stopping=stopping,
         model_healths=healths,
     )
 
 
+def _list_models(mode: Mode, factories: Mapping[int, ModelFactory]) -> list[Model]:
+    """Lists each model once, the best one first."""
+    levels: dict[LiveProfile, list[int]] = {}
+    for level, factory in sorted(factories.items(), reverse=True):
+        levels.setdefault(factory.profile, []).append(level)
+    return [
+        Model(profile.name, mode, profile.needs_network, current=max(factories) in each, levels=tuple(each))
+        for profile, each in levels.items()
+    ]
+
+
 def _make_http_gateway(
-    app: App, gateway: GatewayDeps, deps: HttpDeps, model: TextModel, voice: Voice | None
+    app: App, gateway: GatewayDeps, deps: HttpDeps, texts: TextModels, voices: VoiceModels | None
 ) -> HttpGateway:
     """Makes the HTTP endpoints that stock clients of OpenAI use."""
-    speech, clock, quota = None if voice is None else voice.speech, deps.clock, deps.quota
+    speech, clock, quota = None if voices is None else voices.speech, deps.clock, deps.quota
     return HttpGateway(
         gateway,
         chat=ChatDeps(
-            model=model,
-            health=app.model_health,
+            model=texts.best.model,
+            health=texts.best.factory.health,
             composer=app.composer,
             executor=app.executor,
             blocks=app.database.blocks,
@@ -433,8 +386,8 @@ def _describe(
     host: str,
     port: int,
     addresses: Sequence[str],
-    model: str,
-    voice: Voice | None,
+    texts: TextModels,
+    voices: VoiceModels | None,
     required: bool,
 ) -> Iterator[str]:
     snapshot = app.registry.snapshot()
@@ -444,13 +397,21 @@ def _describe(
     if is_wildcard(host) and outside:
         yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
     kept = app.settings.database_path or "memory only"
-    yield f"Model: {model}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
-    if voice is not None:
+    yield f"Model: {texts.best.model.profile.name}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
+    if voices is not None:
+        voice = voices.best
         if voice.speech is None:
             yield f"Voice: {voice.factory.profile.name} listens and speaks."
         else:
             speaker = voice.synthesizer.name if voice.synthesizer else "nothing"
             yield f"Voice: {voice.speech.recognizer.name} listens, {speaker} speaks."
+    fallbacks = [(Mode.TEXT, texts.factories)]
+    if voices is not None:
+        fallbacks.append((Mode.VOICE, voices.factories))
+    lines = [(mode, [each.name for each in _list_models(mode, factories)[1:]]) for mode, factories in fallbacks]
+    if any(names for _, names in lines):
+        told = "; ".join(f"{', then '.join(names)} for {mode}" for mode, names in lines if names)
+        yield f"After a rate limit: {told}."
     if required:
         yield "Clients need a token."
     else:

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
-from typing import Any, TypeVar
+from random import Random
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
+from antiphon.continuity.energy import MAX_LEVELS, Ladder
 from antiphon.continuity.summarizer import Summarizer
 from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.models.text_live import text_factory
@@ -17,6 +19,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import ActiveSession, Handles, Hub
+from antiphon.session.models import SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.tools.spec import Mode
@@ -57,6 +60,10 @@ class FakeLink:
         self.closed = close
 
 
+SOUND: Final = 8 * (20 * b"\x00\x40" + 20 * b"\x00\xc0")
+"""A frame of microphone audio that is loud enough to be speech."""
+
+
 class Server:
     """A server process: a hub with stores that it may share with another one."""
 
@@ -71,7 +78,7 @@ class Server:
     ) -> None:
         self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
         self.database = self.gate.database
-        self.models = models
+        self.ladders: dict[Mode, Ladder] = {}
         self.hub = Hub(
             executor=self.gate.executor,
             stores=Stores(
@@ -81,7 +88,7 @@ class Server:
                 self.database.blocks,
                 self.database.voice_calls,
             ),
-            factories=models,
+            models=SharedModels(self.ladders, random=Random(1)),
             handles=Handles(
                 new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
             ),
@@ -91,6 +98,15 @@ class Server:
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(self.database.voice_calls, summarizer),
         )
+        for mode, factory in models.items():
+            self.use(mode, factory)
+
+    def use(self, mode: Mode, *factories: ModelFactory) -> None:
+        """Gives the server models for a mode: one for all levels, or one for each level, the highest first."""
+        clock = LoopClock()
+        levels = range(MAX_LEVELS[mode], 0, -1)
+        by_level = dict(zip(levels, factories * (len(levels) if len(factories) == 1 else 1), strict=False))
+        self.ladders[mode] = Ladder.of(mode, by_level, clock.monotonic)
 
     async def aclose(self) -> None:
         await self.hub.aclose()
@@ -122,7 +138,7 @@ class Client:
         """Sends microphone audio in real time."""
         assert self.live is not None
         for _ in range(round(seconds * 50)):
-            self.live.runner.hear(b"\0" * 640, playing=playing)
+            self.live.runner.hear(SOUND, playing=playing)
             await asyncio.sleep(0.02)
 
     async def settle(self, seconds: float = 0.01) -> None:

@@ -21,7 +21,7 @@ from tests.fakes.scripted import ScriptedModel
 
 
 class WebApp:
-    """The header X-User names the user; "stranger" is refused."""
+    """The header X-User names the user; "stranger" is refused, and "local" has no token, as where none is required."""
 
     def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
@@ -46,6 +46,12 @@ class WebApp:
     async def get(self, path: str, user: str = "ann") -> httpx2.Response:
         return await self.http.get(path, headers={"X-User": user})
 
+    async def put(self, path: str, user: str = "ann", **fields: Any) -> httpx2.Response:
+        return await self.http.put(path, json=fields, headers={"X-User": user})
+
+    async def post(self, path: str, user: str = "ann") -> httpx2.Response:
+        return await self.http.post(path, headers={"X-User": user})
+
     async def delete(self, path: str, user: str = "ann") -> httpx2.Response:
         return await self.http.delete(path, headers={"X-User": user})
 
@@ -55,7 +61,7 @@ class WebApp:
 
     async def _identify(self, request: Request) -> Caller | None:
         user = request.headers.get("x-user", "ann")
-        return None if user == "stranger" else Caller(user, authenticated=True)
+        return None if user == "stranger" else Caller(user, authenticated=user != "local")
 
     async def _ready(self) -> Sequence[str]:
         return self.problems

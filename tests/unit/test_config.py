@@ -279,6 +279,14 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "model.transcription": "default",
         "model.turn_detection": "default",
         "model.reasoning_effort": "default",
+        "ladder.voice.3": "default",
+        "ladder.voice.2": "default",
+        "ladder.voice.1": "default",
+        "ladder.text.2": "default",
+        "ladder.text.1": "default",
+        "continuity.summarize": "default",
+        "continuity.summary_model": "default",
+        "continuity.resume_hours": "default",
         "ollama.keep_alive": "default",
         "ollama.num_ctx": "default",
         "ollama.think": "default",
@@ -359,3 +367,72 @@ def test_the_middle_silence_adapts_to_the_outer_ones(
 ) -> None:
     write(tmp_path, f"[speech]\n{text}")
     assert load(None, {}, tmp_path).speech.silences_ms == silences_ms
+
+
+def test_a_ladder_has_a_model_for_each_energy_level(tmp_path: Path) -> None:
+    write(tmp_path, '[ladder.voice]\n3 = "gemini-live:a"\n1 = "cascade"\n[ladder.text]\n2 = "openai:b"')
+    settings = load(None, {"ANTIPHON_LADDER__VOICE__2": "openai-realtime:c"}, tmp_path)
+    assert settings.ladder.voice.model_dump(by_alias=True) == {
+        "3": "gemini-live:a",
+        "2": "openai-realtime:c",
+        "1": "cascade",
+    }
+    assert settings.ladder.text.model_dump(by_alias=True) == {"2": "openai:b", "1": ""}
+    assert settings.origins()["ladder.voice.3"] == "antiphon.toml"
+    assert settings.origins()["ladder.voice.2"] == "ANTIPHON_LADDER__VOICE__2"
+    assert settings.value("ladder.voice.1") == "cascade"
+
+
+TEXT_RUNG = 'a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"; "" means the default'
+VOICE_RUNG = (
+    '"cascade", "gemini-live:NAME", "openai-realtime:NAME" or "azure-realtime:URL#DEPLOYMENT"; "" means the default'
+)
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ('[ladder.voice]\n4 = "cascade"', "there is no setting ladder.voice.4. The nearest is ladder.voice.3."),
+        ('[ladder.voice]\n0 = "cascade"', "there is no setting ladder.voice.0. The nearest is ladder.voice.3."),
+        ('[ladder.text]\n3 = "builtin"', "there is no setting ladder.text.3. The nearest is ladder.text.2."),
+        ('[ladder.vioce]\n3 = "cascade"', "there is no section [ladder.vioce]. The nearest is [ladder.voice]."),
+        ('[ladder]\n3 = "cascade"', "there is no setting ladder.3. The nearest is ladder.voice.3."),
+        ("ladder = 3", "ladder is 3; it must be a table, which has [ladder.voice] and [ladder.text]."),
+        (
+            '[ladder]\nvoice = "cascade"',
+            'ladder.voice is "cascade"; it must be a table, which starts with [ladder.voice].',
+        ),
+        ('[ladder.voice]\n3 = "none"', f'ladder.voice.3 is "none"; it must be {VOICE_RUNG}.'),
+        ('[ladder.voice]\n3 = "gemini"', f'ladder.voice.3 is "gemini"; it must be {VOICE_RUNG}.'),
+        ("[ladder.voice]\n3 = 3", f"ladder.voice.3 is 3; it must be {VOICE_RUNG}."),
+        (
+            '[continuity]\nsummarise = "auto"',
+            "there is no setting continuity.summarise. The nearest is continuity.summarize.",
+        ),
+        ("[ladder.text]\n1 = 1", f"ladder.text.1 is 1; it must be {TEXT_RUNG}."),
+        ('[continuity]\nsummarize = "never"', 'continuity.summarize is "never"; it must be "always" or "auto".'),
+        (
+            "[continuity]\nresume_hours = 0",
+            "continuity.resume_hours is 0; it must be a number of hours from 1 to 720.",
+        ),
+    ],
+)
+def test_a_mistake_in_a_ladder_is_one_clear_sentence(tmp_path: Path, toml: str, told: str) -> None:
+    assert problems(tmp_path, toml) == (f"antiphon.toml: {told}",)
+
+
+def test_a_mistake_in_a_variable_of_a_ladder_names_the_variable(tmp_path: Path) -> None:
+    assert problems(tmp_path, ANTIPHON_LADDER__VOICE__2="none", ANTIPHON_LADDER__VOICE__5="cascade") == (
+        "ANTIPHON_LADDER__VOICE__5: there is no such setting. The nearest is ANTIPHON_LADDER__VOICE__3.",
+        f'ANTIPHON_LADDER__VOICE__2 is "none"; it must be {VOICE_RUNG}.',
+    )
+
+
+def test_the_continuity_of_a_conversation_can_be_set(tmp_path: Path) -> None:
+    write(tmp_path, '[continuity]\nsummarize = "auto"\nsummary_model = "ollama:qwen3"')
+    settings = load(None, {"ANTIPHON_CONTINUITY__RESUME_HOURS": "24"}, tmp_path)
+    assert settings.continuity.model_dump() == {
+        "summarize": "auto",
+        "summary_model": "ollama:qwen3",
+        "resume_hours": 24,
+    }

@@ -47,6 +47,10 @@ def test_the_readme_has_every_setting_with_its_default(tmp_path: Path) -> None:
     written = tomllib.loads(block[1])
     settings = Settings(tmp_path, tmp_path)
     sections = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    defaults = {name: each.model_dump(mode="json") for name, each in sections.items() if isinstance(each, Section)}
+    defaults = {
+        name: each.model_dump(mode="json", by_alias=True)
+        for name, each in sections.items()
+        if isinstance(each, Section)
+    }
     del defaults["assistant"][FILE_SETTING]
     assert written == defaults

@@ -8,10 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
+from antiphon.continuity import connection
 from antiphon.models.live import LiveContext, ModelFactory
 from antiphon.models.text_live import TextLiveModel
 from antiphon.serve import run_server
-from antiphon.session import connection
 from tests.fakes.scripted_live import PROFILE, WAITING, ScriptedLive, Step
 from tests.wire.served import Plan
 from tests.wire.served_child import main

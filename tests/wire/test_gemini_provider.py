@@ -20,10 +20,10 @@ from antiphon.models.live import (
     ToolCalls,
     ToolCancelled,
     TurnComplete,
+    UpstreamError,
 )
 from antiphon.models.providers.gemini_connect import GeminiClient
 from antiphon.models.providers.gemini_live import GeminiLive
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Transcript, UserMessage
 from tests.fakes.gemini_talk import GEMINI_25, GEMINI_31, GEMINI_38, GEMINI_THINKING

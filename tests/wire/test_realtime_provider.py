@@ -14,9 +14,9 @@ from antiphon.models.live import (
     OutputAudio,
     ToolCalls,
     TurnComplete,
+    UpstreamError,
 )
 from antiphon.models.providers.openai_realtime import OpenAIRealtime, azure_endpoint, openai_endpoint
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Transcript, UserMessage
 from tests.wire.provider_talk import ProviderTalk

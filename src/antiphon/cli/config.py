@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -50,10 +49,7 @@ def _shorten(value: str) -> str:
 
 def value_of(settings: "Settings", key: str) -> Any:
     """Returns the value of a setting as JSON data."""
-    value: Any = settings
-    for name in key.split("."):
-        value = getattr(value, name)
-    return json.loads(json.dumps(value, default=_text))
+    return json.loads(json.dumps(settings.value(key), default=str))
 
 
 def mask(key: str, value: Any) -> Any:
@@ -68,11 +64,3 @@ def mask(key: str, value: Any) -> Any:
         case dict():
             return {name: mask(f"{key}.{name}", each) for name, each in value.items()}
     return value
-
-
-def _text(value: object) -> object:
-    from pydantic import BaseModel
-
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    return str(value) if isinstance(value, Path) else repr(value)

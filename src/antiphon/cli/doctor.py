@@ -182,32 +182,38 @@ def check_access(settings: "Settings") -> Findings:
         yield Finding(True, "access: from this machine only, without a token")
 
 
-def check_model(settings: "Settings") -> Findings:
+def check_models(settings: "Settings") -> Findings:
+    """Checks the text models of all levels of energy, each once."""
+    from antiphon.compose.ladders import text_rungs
+
+    for name in dict.fromkeys(text_rungs(settings).values()):
+        yield _check_model(name)
+
+
+def _check_model(name: str) -> Finding:
     from antiphon.models.base import ModelError
     from antiphon.models.providers.references import ModelReferenceError, Provider, parse
 
     try:
-        reference = parse(settings.model.text)
+        reference = parse(name)
         if reference.provider is Provider.BUILTIN:
-            yield Finding(True, "model: builtin, the offline assistant")
-            return
+            return Finding(True, "model: builtin, the offline assistant")
         endpoint = reference.endpoint(os.environ)
     except (ModelReferenceError, ModelError) as error:
-        yield Finding(False, f"model: {error}")
-        return
+        return Finding(False, f"model: {error}")
     is_ollama = reference.provider is Provider.OLLAMA
     package, extra, path = ("httpx2", "ollama", "/api/tags") if is_ollama else ("openai", "openai", "/models")
     if find_spec(package) is None:
-        yield Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[{extra}]'")
-    elif not endpoint.is_loopback:
-        yield Finding(True, f"model: {reference} (on another machine, so it was not checked)")
-    elif (answer := ask(f"{endpoint.url}{path}")) is None:
-        yield Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")
-    elif is_ollama and not _has_model(answer, reference.model):
+        return Finding(False, f"model: {reference} needs a package. Run: pip install 'antiphon[{extra}]'")
+    if not endpoint.is_loopback:
+        return Finding(True, f"model: {reference} (on another machine, so it was not checked)")
+    answer = ask(f"{endpoint.url}{path}")
+    if answer is None:
+        return Finding(False, f"model: nothing answers at {endpoint.url}. Start the server of {reference}.")
+    if is_ollama and not _has_model(answer, reference.model):
         advice = f"Run: antiphon models pull {reference}"
-        yield Finding(False, f"model: Ollama has no model {reference.model}. {advice}")
-    else:
-        yield Finding(True, f"model: {reference}; its server answers")
+        return Finding(False, f"model: Ollama has no model {reference.model}. {advice}")
+    return Finding(True, f"model: {reference}; its server answers")
 
 
 def check_tool_ranking(settings: "Settings") -> Findings:
@@ -232,7 +238,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
     check_tools,
-    check_model,
+    check_models,
     check_tool_ranking,
     check_voice,
     check_access,

@@ -27,39 +27,68 @@ PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", 
 
 
 def check_voice(settings: "Settings") -> Findings:
-    """Checks that speech works. It is optional: without it the server handles text only."""
+    """Checks the voice models of all levels of energy, each once. Speech is optional: without it the server handles
+    text only."""
+    from antiphon.compose.ladders import is_named, voice_rungs
+    from antiphon.compose.voice import without_chosen_voice
     from antiphon.models.providers.references import CASCADE
+
+    names = list(dict.fromkeys(voice_rungs(settings).values()))
+    if not names:
+        yield Finding(True, 'voice: none, since model.voice is "none"')
+    for name in names:
+        if name != CASCADE:
+            yield _check_live_model(settings, name, is_best=name == names[0])
+        elif name == names[0]:
+            yield from _check_local_voice(settings)
+        else:
+            local = without_chosen_voice(settings)
+            missing = list(_missing(local))
+            if missing and not is_named(settings, CASCADE):
+                yield Finding(True, f"voice: no local voice takes over after a rate limit: {missing[0]}")
+            else:
+                yield from _check_engines(local)
+
+
+def _check_local_voice(settings: "Settings") -> Findings:
+    if _is_wanted(settings):
+        yield from _check_engines(settings)
+    else:
+        yield Finding(True, "voice: none yet, only text. Run `antiphon models pull` to let it hear and speak")
+
+
+def _check_engines(settings: "Settings") -> Findings:
     from antiphon.speech.references import Local, parse_stt, parse_tts
 
-    if settings.model.voice == "none":
-        yield Finding(True, 'voice: none, since model.voice is "none"')
-        return
-    if settings.model.voice != CASCADE:
-        yield _check_live_model(settings)
-        return
-    if not _is_wanted(settings):
-        yield Finding(True, "voice: none yet, only text. Run `antiphon models pull` to let it hear and speak")
-        return
-    stt, tts = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
-    problems = [*_missing_models(settings, stt, tts), *_missing_packages(stt, tts)]
+    problems = list(_missing(settings))
     for problem in problems:
         yield Finding(False, f"voice: {problem}")
     if not problems:
+        stt, tts = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
         speaker = "nothing" if tts is None else f"piper as {settings.speech.voice}" if tts is Local.PIPER else tts
         yield Finding(True, f"voice: {stt} listens, {speaker} speaks (model files: {settings.models_dir})")
         yield from _check_remote_engines(stt, tts)
 
 
-def _check_live_model(settings: "Settings") -> Finding:
+def _missing(settings: "Settings") -> Iterator[str]:
+    """Finds the model files and packages that the engines need and lack."""
+    from antiphon.speech.references import parse_stt, parse_tts
+
+    stt, tts = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
+    yield from _missing_models(settings, stt, tts)
+    yield from _missing_packages(stt, tts)
+
+
+def _check_live_model(settings: "Settings", name: str, *, is_best: bool) -> Finding:
     """Checks what can be known about a provider's model without connecting it, which may cost money."""
     from antiphon.compose import chosen_voice
     from antiphon.models.providers import open_live_model
     from antiphon.models.providers.references import parse_voice
 
     try:
-        reference = parse_voice(settings.model.voice)
+        reference = parse_voice(name)
         assert reference is not None
-        _, problem = open_live_model(reference, os.environ, settings.model, chosen_voice(settings))
+        _, problem = open_live_model(reference, os.environ, settings.model, chosen_voice(settings), needs_voice=is_best)
     except AntiphonError as error:
         return Finding(False, f"voice: {error}")
     if problem is not None:

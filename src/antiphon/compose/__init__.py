@@ -7,6 +7,10 @@ from antiphon.compose.app import build_tools as build_tools
 from antiphon.compose.app import load_tools as load_tools
 from antiphon.compose.app import open_app as open_app
 from antiphon.compose.app import open_stores as open_stores
+from antiphon.compose.ladders import TextModels as TextModels
+from antiphon.compose.ladders import VoiceModels as VoiceModels
+from antiphon.compose.ladders import open_text_models as open_text_models
+from antiphon.compose.ladders import open_voice_models as open_voice_models
 from antiphon.compose.reloading import watch_tools as watch_tools
 from antiphon.compose.voice import Speech as Speech
 from antiphon.compose.voice import Voice as Voice

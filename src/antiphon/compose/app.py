@@ -17,8 +17,10 @@ from antiphon.authoring import build
 from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.compose.embedding import open_ranker
+from antiphon.compose.summaries import make_planner
 from antiphon.config import Settings
-from antiphon.continuity.summarizer import Summarizer
+from antiphon.continuity.energy import Ladder
+from antiphon.continuity.summarizer import ModelSummarizer
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
@@ -26,7 +28,7 @@ from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.models.providers import open_text_model
-from antiphon.models.providers.references import Provider, parse
+from antiphon.models.providers.references import ModelReference, Provider
 from antiphon.models.shared_prefix import SharedPrefixModel
 from antiphon.models.shortlist import ShortlistModel
 from antiphon.models.text_live import text_factory
@@ -36,6 +38,7 @@ from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import Handles, Hub
+from antiphon.session.models import Ladders, SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.storage import sql
@@ -47,6 +50,7 @@ from antiphon.tools.registry import Registry
 from antiphon.tools.session import NoClient, ToolSession
 from antiphon.tools.spec import Mode
 
+HOUR_MS: Final = 60 * 60 * 1000
 TOOLKIT: Final = Path(toolkit.__path__[0])
 
 
@@ -86,47 +90,46 @@ class App:
         return builtin
 
     @asynccontextmanager
-    async def text_model(self) -> AsyncIterator[TextModel]:
-        """Opens the text model of the settings."""
-        reference = parse(self.settings.model.text)
+    async def text_model(self, reference: ModelReference, assistant: BuiltinModel) -> AsyncIterator[TextModel]:
+        """Opens a text model, with the offline assistant in front of it unless the settings say otherwise."""
         if reference.provider is Provider.BUILTIN:
-            yield await self.assistant()
+            yield assistant
             return
         async with AsyncExitStack() as stack:
             model = open_text_model(reference, os.environ, self.settings.ollama)
             stack.push_async_callback(model.aclose)
             wrapped: TextModel = SharedPrefixModel(WrittenCallsModel(BoundedModel(model)))
-            local_first, tools_per_turn = self.settings.model.local_first, self.settings.model.tools_per_turn
-            if local_first or tools_per_turn:
-                assistant = await self.assistant()
+            tools_per_turn = self.settings.model.tools_per_turn
             if tools_per_turn:
                 ranker = await stack.enter_async_context(open_ranker(self.settings))
                 wrapped = ShortlistModel(wrapped, ranker, tools_per_turn, assistant.describe_tools)
-            if local_first:
+            if self.settings.model.local_first:
                 wrapped = LocalFirstModel(assistant, wrapped)
             yield wrapped
 
-    def hub(
-        self,
-        model: TextModel,
-        voice: ModelFactory | None = None,
-        synthesize: Synthesize | None = None,
-        summarizer: Summarizer | None = None,
-    ) -> Hub:
-        """Makes the hub of this process's sessions. Without a voice, calls are refused with a notice. Without a
-        summarizer, calls have extractive summaries."""
+    def ladders(self, model: TextModel, voice: ModelFactory | None = None) -> Ladders:
+        """Makes ladders that have the same model at all levels. Without a voice, calls are refused with a notice."""
         factories = {Mode.TEXT: text_factory(model, self.model_health)}
         if voice is not None:
             factories[Mode.VOICE] = voice
+        return {mode: Ladder.of_one(mode, factory, SystemClock().monotonic) for mode, factory in factories.items()}
+
+    def hub(
+        self,
+        ladders: Ladders,
+        synthesize: Synthesize | None = None,
+        summarizer: ModelSummarizer | None = None,
+    ) -> Hub:
+        """Makes the hub of this process's sessions. Without a summarizer, summaries are extractive."""
         stores = self.database
         return Hub(
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
-            factories=factories,
+            models=SharedModels(ladders, make_planner(summarizer, self.settings.continuity.summarize)),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             composer=self.composer,
-            handles=Handles(make_handle, hash_token),
+            handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),

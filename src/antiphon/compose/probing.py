@@ -2,15 +2,16 @@
 
 import asyncio
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import msgspec
 
 from antiphon.compose.app import load_tools
+from antiphon.compose.ladders import text_rungs, voice_rungs
 from antiphon.compose.warming import make_prompt
-from antiphon.config import Settings, Speech
+from antiphon.config import Settings
+from antiphon.continuity.energy import MAX_LEVELS
 from antiphon.errors import AntiphonError
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers import open_live_model, open_text_model
@@ -24,6 +25,7 @@ from antiphon.models.providers.references import (
     parse_voice,
 )
 from antiphon.prompts.composer import Composer
+from antiphon.tools.spec import Mode
 
 if TYPE_CHECKING:
     from antiphon.speech.base import Synthesizer
@@ -34,9 +36,17 @@ LIVE_LIMIT_S: Final = 120.0
 
 
 def configured_models(settings: Settings) -> list[str]:
-    """Returns the names of the models that the settings choose: for text, and for voice if it is a provider's."""
-    voice = parse_voice(settings.model.voice)
-    return [settings.model.text] if voice is None else [settings.model.text, settings.model.voice]
+    """Returns the names of the models that the settings choose: for text, and those for voice that are a provider's."""
+    voices = [name for name in voice_rungs(settings).values() if parse_voice(name) is not None]
+    # The offline assistant, if it is only the fallback, needs no test.
+    fallbacks = [name for name in text_rungs(settings).values() if name != Provider.BUILTIN]
+    return list(dict.fromkeys([text_rungs(settings)[MAX_LEVELS[Mode.TEXT]], *fallbacks, *voices]))
+
+
+def _best_live_voice(settings: Settings) -> ModelReference | None:
+    """Returns the voice model whose voice `speech.voice` names; None if that is the speech engine."""
+    rungs = voice_rungs(settings)
+    return parse_voice(rungs[max(rungs)]) if rungs else None
 
 
 async def probe_model(settings: Settings, name: str, *, tell: Tell, limit_s: float) -> Report:
@@ -87,7 +97,7 @@ async def _probe_live(settings: Settings, reference: ModelReference, *, tell: Te
     from antiphon.compose.voice import chosen_voice
     from antiphon.models.probe.live import LiveProbe
 
-    voice = chosen_voice(settings) if reference == parse_voice(settings.model.voice) else None
+    voice = chosen_voice(settings) if reference == _best_live_voice(settings) else None
     factory, problem = await asyncio.to_thread(open_live_model, reference, os.environ, settings.model, voice)
     if problem is not None:
         raise problem
@@ -100,14 +110,16 @@ async def _probe_live(settings: Settings, reference: ModelReference, *, tell: Te
 async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
     """Returns a question in the voice of the settings at the rate of a microphone, or why it cannot be spoken."""
     from antiphon.audio.resample import resample
-    from antiphon.compose.voice import open_synthesizer
+    from antiphon.compose.voice import open_synthesizer, without_chosen_voice
     from antiphon.models.probe.questions import SPOKEN_QUESTION
     from antiphon.sound_format import MICROPHONE_HZ
     from antiphon.speech.workers import Workers
 
+    if _best_live_voice(settings) is not None:
+        settings = without_chosen_voice(settings)
     workers, synthesizer = Workers(threads=1), None
     try:
-        synthesizer = await open_synthesizer(_without_live_voice(settings), workers)
+        synthesizer = await open_synthesizer(settings, workers)
         if synthesizer is None:
             return None, "speech.tts is none, so there is no voice to ask with."
         return resample(await _synthesize(synthesizer, SPOKEN_QUESTION), synthesizer.output_hz, MICROPHONE_HZ), ""
@@ -117,14 +129,6 @@ async def _speak_question(settings: Settings) -> tuple[bytes | None, str]:
         if synthesizer is not None:
             await synthesizer.aclose()
         await workers.aclose()
-
-
-def _without_live_voice(settings: Settings) -> Settings:
-    """Returns the settings without a voice that is one of a provider's model, and not of the speech engine."""
-    if parse_voice(settings.model.voice) is None:
-        return settings
-    given = {key: place for key, place in settings.given.items() if key != "speech.voice"}
-    return replace(settings, speech=settings.speech.model_copy(update={"voice": Speech().voice}), given=given)
 
 
 async def _synthesize(synthesizer: "Synthesizer", text: str) -> bytes:

@@ -130,7 +130,9 @@ async def open_simulator(
         assistant = ToolAssistant(known)
         await assistant.compile()
         is_builtin = reference.provider is Provider.BUILTIN
-        model = assistant if is_builtin else await stack.enter_async_context(app.text_model())
+        model: TextModel = assistant
+        if not is_builtin:
+            model = await stack.enter_async_context(app.text_model(reference, await app.assistant()))
         wires = Wires()
         injector: FaultInjector | StreamInjector
         if vendor is None:
@@ -139,7 +141,7 @@ async def open_simulator(
         else:
             if voice is None:
                 voice = await _open_voice(app, model, assistant, stack)
-            endpoint = _make_endpoint(app, app.hub(model, voice), stack)
+            endpoint = _make_endpoint(app, app.hub(app.ladders(model, voice)), stack)
             injector = FaultInjector(endpoint, vendor, faults=faults, log=log, wire_of=wires.of)
         await stack.enter_async_context(serving(injector, sockets, wires=wires, certificates=certificates))
         control_url = None

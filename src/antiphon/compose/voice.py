@@ -7,11 +7,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
 from antiphon.config import Settings
+from antiphon.config import Speech as SpeechSettings
 from antiphon.models.base import Prompt, TextModel
 from antiphon.models.completeness import Completeness
 from antiphon.models.health import ModelHealth
@@ -214,6 +215,12 @@ async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer 
 def chosen_voice(settings: Settings) -> str | None:
     """Returns the configured voice. The default is a voice of Piper, which other engines refuse."""
     return settings.speech.voice if "speech.voice" in settings.given else None
+
+
+def without_chosen_voice(settings: Settings) -> Settings:
+    """Returns the settings without the configured voice, which is one of a provider's model and not of the engine."""
+    given = {key: place for key, place in settings.given.items() if key != "speech.voice"}
+    return replace(settings, speech=settings.speech.model_copy(update={"voice": SpeechSettings().voice}), given=given)
 
 
 def _check_voice(settings: Settings, synthesizer: Synthesizer, ids: Sequence[str], where: str = "") -> None:

@@ -138,6 +138,12 @@ class Pool:
     def level_of(self, rung: Rung) -> int:
         return next(level for level, each in self.ladder.rungs.items() if each is rung)
 
+    def pass_over(self, rung: Rung) -> None:
+        """The model of this rung could not be connected. Other rungs may have the same one."""
+        for each in self.ladder.rungs.values():
+            if each.factory is rung.factory:
+                each.pass_over()
+
     def reset(self) -> EnergyChange | None:
         """A new call or conversation begins: the best model that is not cooling down is used again."""
         best = self.ladder.best_level()

@@ -11,7 +11,7 @@ two turns may be mixed. Each turn ends with one `TurnComplete`.
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -185,6 +185,42 @@ class Closed(Struct, frozen=True):
     @property
     def retryable(self) -> bool:
         return self.kind is not CloseKind.CONFIGURATION
+
+
+class UpstreamError(ModelError):
+    """The connection to a provider could not be made, or has ended."""
+
+    def __init__(
+        self,
+        message: str,
+        close_kind: CloseKind,
+        *,
+        kind: FailureKind | None = None,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(
+            message,
+            retryable=close_kind is not CloseKind.CONFIGURATION,
+            rate_limited=close_kind is CloseKind.QUOTA,
+            retry_after_s=retry_after_s,
+            kind=kind or _FAILURE_KINDS[close_kind],
+            status=status,
+        )
+        self.close_kind = close_kind
+
+    def as_event(self) -> Closed:
+        return Closed(str(self), self.close_kind, self.retry_after_s)
+
+
+_FAILURE_KINDS: Final[Mapping[CloseKind, FailureKind]] = {
+    CloseKind.INTENDED: FailureKind.CUT_OFF,
+    CloseKind.GO_AWAY: FailureKind.CUT_OFF,
+    CloseKind.TRANSIENT: FailureKind.SERVER_ERROR,
+    CloseKind.QUOTA: FailureKind.RATE_LIMITED,
+    CloseKind.DEAD_HANDLE: FailureKind.REFUSED,
+    CloseKind.CONFIGURATION: FailureKind.REFUSED,
+}
 
 
 LiveEvent = (

@@ -24,6 +24,9 @@ class Model(Struct, frozen=True):
     mode: Mode
     needs_network: bool
     current: bool = False
+    """Whether it is the best model of its mode."""
+    levels: tuple[int, ...] = ()
+    """The levels of energy at which it is used, the highest first."""
 
 
 class ModelFailure(Struct, frozen=True):
@@ -80,5 +83,6 @@ class HttpDeps:
     """Set when the server begins to stop: new messages are refused."""
     must_end: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the time for finishing answers is over."""
-    model_healths: Mapping[Mode, NamedHealth] = field(default_factory=dict)
-    """The models that sessions talk to, by mode. A cascade is not listed: its answers are those of the text model."""
+    model_healths: Mapping[Mode, Sequence[NamedHealth]] = field(default_factory=dict)
+    """The models that sessions talk to, by mode, the best one first. A cascade is not listed: its answers are those of
+    the text model."""

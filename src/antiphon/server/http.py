@@ -1,16 +1,14 @@
 """The HTTP interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,15 +16,15 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
-from antiphon.server import records
+from antiphon.server import energy, records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
-from antiphon.server.deps import HttpDeps, Model, ModelState, NamedHealth
+from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
+from antiphon.server.metrics import EnergyCollector, ModelCollector, SessionCollector
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
-from antiphon.session.hub import Hub
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallCollector
@@ -52,6 +50,8 @@ class Health(Struct, frozen=True):
     same model, and stored conversations can still be read."""
     voice_model: ModelState | UnsetType = UNSET
     """The model that hears and speaks by itself, if there is one; only in `/ready`."""
+    fallback_models: tuple[ModelState, ...] | UnsetType = UNSET
+    """The models that take over when these are rate-limited; only in `/ready`."""
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -113,47 +113,13 @@ class Operation:
     answer: Any
     """A struct, or the media type of a response that is not JSON; None for a response without a body."""
     query: type | None = None
+    body: type | None = None
+    """What the body of a request must be; None if it has none."""
     refusals: tuple[RefusalCode, ...] = ()
     """Refusals besides those that any operation may have."""
     also: str | None = None
     """Another media type of the response."""
     public: bool = False
-
-
-class SessionCollector(Collector):
-    """Exports the number of sessions to Prometheus."""
-
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        sessions = list(self._hub.sessions.values())
-        parked = sum(active.runner.outbox.link is None for active in sessions)
-        gauge = GaugeMetricFamily("antiphon_sessions", "Sessions in this process", labels=["client"])
-        gauge.add_metric(["connected"], len(sessions) - parked)
-        gauge.add_metric(["parked"], parked)
-        return [gauge]
-
-
-class ModelCollector(Collector):
-    """Exports the answers, failures and tokens of the models to Prometheus."""
-
-    def __init__(self, healths: Mapping[Mode, NamedHealth]) -> None:
-        self._healths = healths
-
-    def collect(self) -> Iterable[CounterMetricFamily]:
-        answers = CounterMetricFamily("antiphon_model_answers", "Answers generated to their end", labels=["model"])
-        failures = CounterMetricFamily(
-            "antiphon_model_failures", "Failed answers, refused and lost connections", labels=["model", "kind"]
-        )
-        tokens = CounterMetricFamily("antiphon_model_tokens", "Tokens counted", labels=["model", "direction"])
-        for named in self._healths.values():
-            answers.add_metric([named.name], named.health.answers)
-            for kind, count in named.health.failures.items():
-                failures.add_metric([named.name, kind], count)
-            tokens.add_metric([named.name, "input"], named.health.input_tokens)
-            tokens.add_metric([named.name, "output"], named.health.output_tokens)
-        return [answers, failures, tokens]
 
 
 async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -162,12 +128,13 @@ async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
 
 async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     problems = tuple(await deps.ready())
-    states = {mode: named.state() for mode, named in deps.model_healths.items()}
+    text, voice = ([each.state() for each in deps.model_healths.get(mode, ())] for mode in (Mode.TEXT, Mode.VOICE))
     health = Health(
         "unready" if problems else "ok",
         problems,
-        model=states.get(Mode.TEXT, UNSET),
-        voice_model=states.get(Mode.VOICE, UNSET),
+        model=text[0] if text else UNSET,
+        voice_model=voice[0] if voice else UNSET,
+        fallback_models=(*text[1:], *voice[1:]),
     )
     return reply(health, 503 if problems else 200)
 
@@ -175,7 +142,8 @@ async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
 async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
     calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
-    for collector in (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), *deps.collectors):
+    own = (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), EnergyCollector(deps.hub))
+    for collector in (*own, *deps.collectors):
         registry.register(collector)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
@@ -219,6 +187,7 @@ _CONVERSATIONS = "/api/conversations"
 _CONVERSATION = "/api/conversations/{id}"
 _CALLS = "/api/calls"
 _CALL = "/api/calls/{id}"
+_ENERGY = "/api/energy"
 
 CHAT: Final = Operation(
     "POST",
@@ -226,6 +195,7 @@ CHAT: Final = Operation(
     "Send a message and get the answer; with `Accept: text/event-stream` as events, of which the last, `done`, has it.",
     handle=None,
     answer=ChatAnswer,
+    body=ChatRequest,
     refusals=(
         RefusalCode.BAD_REQUEST,
         RefusalCode.BLOCKED,
@@ -297,6 +267,30 @@ OPERATIONS: Final = (
         answer=ToolList,
         query=ToolsQuery,
         refusals=_BAD,
+    ),
+    Operation(
+        "GET",
+        _ENERGY,
+        "Tell which models there are for each level of energy, and the levels of your sessions.",
+        handle=energy.show_energy,
+        answer=energy.EnergyState,
+    ),
+    Operation(
+        "PUT",
+        _ENERGY,
+        "Set the level of energy of your sessions, or of one of them.",
+        handle=energy.set_energy,
+        answer=energy.ChangedSessions,
+        body=energy.EnergyRequest,
+        refusals=(*_BAD, *_GONE, RefusalCode.TOO_LARGE, RefusalCode.TOO_FAST, RefusalCode.DEADLINE),
+    ),
+    Operation(
+        "POST",
+        "/api/sessions/{id}/renew",
+        "Replace a session's model by a new one with the same context, because it answers badly.",
+        handle=energy.renew_session,
+        answer=energy.SessionEnergy,
+        refusals=(*_GONE, RefusalCode.TOO_FAST, RefusalCode.DEADLINE),
     ),
     Operation("GET", "/api/models", "List the models that can be chosen.", handle=models, answer=ModelList),
     Operation("GET", "/api/voices", "List the voices that can be chosen.", handle=voices, answer=VoiceList),

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 import antiphon
 from antiphon.protocol.schema import describe, notes
-from antiphon.server.answer import ChatRequest
-from antiphon.server.http import CHAT, OPERATIONS, Health, Operation, ready
+from antiphon.server.http import OPERATIONS, Health, Operation, ready
 from antiphon.server.refusals import STATUSES, RefusalCode, Refused
 
 JSON: Final = "application/json"
@@ -50,7 +49,8 @@ def document() -> Schema:
 
 def _types() -> list[type]:
     answers = [operation.answer for operation in OPERATIONS if isinstance(operation.answer, type)]
-    return list(dict.fromkeys([ChatRequest, Refused, *answers]))
+    bodies = [operation.body for operation in OPERATIONS if operation.body is not None]
+    return list(dict.fromkeys([*bodies, Refused, *answers]))
 
 
 def _describe(operation: Operation, named: dict[type, Schema]) -> Schema:
@@ -58,8 +58,8 @@ def _describe(operation: Operation, named: dict[type, Schema]) -> Schema:
     parameters = [*_in_path(operation.path), *_in_query(operation.query)]
     if parameters:
         described["parameters"] = parameters
-    if operation is CHAT:
-        described["requestBody"] = {"required": True, "content": {JSON: {"schema": named[ChatRequest]}}}
+    if operation.body is not None:
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": named[operation.body]}}}
     described["responses"] = _responses(operation, named)
     if operation.public:
         described["security"] = []

@@ -10,7 +10,7 @@ from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.runner import Runner
 from antiphon.session.state import Phase
-from antiphon.session.stored_session import HANDLE_MS
+from antiphon.tools.spec import Mode
 
 PARKED_S: Final = 120.0
 """How long a parked session stays in memory. After that only the store has it."""
@@ -45,7 +45,7 @@ class ActiveSession:
             self.runner.post(self.runner.stored.settle_handle)
 
     def introduce(self, *, resumed: bool) -> None:
-        tools = self.runner.tools
+        tools, levels = self.runner.tools, self.runner.models.energy()
         introduction = s.Session(
             session_id=tools.id,
             conversation_id=self.runner.conversation_id,
@@ -53,7 +53,8 @@ class ActiveSession:
             resumed=resumed,
             mode=c.Mode(tools.mode),
             tools_version=tools.snapshot.version,
-            expires_in_s=HANDLE_MS // 1000,
+            expires_in_s=self.runner.stored.handle_ms // 1000,
+            energy=s.EnergyLevels(levels[Mode.VOICE], levels[Mode.TEXT]) if set(levels) == set(Mode) else None,
         )
         # Sent once: a stored message would contain the handle itself, and a replay would bring back a used one.
         self.runner.outbox.send(introduction, once=True)

@@ -64,7 +64,7 @@ async def _clear(runner: "Runner", message: c.ClearConversation) -> None:
     await runner.step(message)
     runner.outbox.drop_all()
     await runner.writer.clear()
-    runner.reconnect(fresh=True)
+    runner.begin_conversation()
 
 
 def _sample(runner: "Runner", voice: str | None) -> None:
@@ -79,7 +79,8 @@ async def _load(runner: "Runner", message: c.LoadConversation) -> None:
         runner.outbox.send(UNKNOWN_CONVERSATION)
         return
     await runner.step(message)
+    runner.outbox.drop_speech()
     await runner.calls.end()
     await runner.writer.load(message.conversation_id)
-    runner.reconnect(fresh=True)
+    runner.begin_conversation()
     runner.tell_history()

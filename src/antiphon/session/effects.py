@@ -64,6 +64,14 @@ class Respond:
 
 
 @dataclass(frozen=True, slots=True)
+class SayAgain:
+    """The model is asked to say these words of an answer, whose audio the client has missed."""
+
+    turn: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class EndAudio:
     """The model is told that no more audio comes for now: what it has heard is this turn."""
 
@@ -141,6 +149,7 @@ Effect = (
     | StoreUser
     | AnswerSpeech
     | Respond
+    | SayAgain
     | EndAudio
     | StoreAnswer
     | RunTools

@@ -44,6 +44,15 @@ class ClientBack:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechLost:
+    """The audio of the rest of the answer is gone, and the client has not heard it. The model says the words again."""
+
+    text: str
+    ms: int
+    """How long the lost audio was."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackAssumed:
     """The answer counts as played, whatever time it takes: this client does not report playback."""
 
@@ -82,6 +91,7 @@ Event = (
     | QueueReady
     | TurnRestored
     | ClientBack
+    | SpeechLost
     | PlaybackAssumed
     | TurnAbandoned
     | ModeChanged

@@ -28,7 +28,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
-from antiphon.session.models import ModelFactories
+from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
 from antiphon.session.runner import Runner
@@ -59,13 +59,15 @@ class Handles:
 
     new: Callable[[], str]
     hash: Callable[[str], str]
+    valid_ms: int = HANDLE_MS
+    """How long after its last use a handle is valid."""
 
 
 @dataclass(slots=True)
 class Hub:
     executor: Executor
     stores: Stores
-    factories: ModelFactories
+    models: SharedModels
     handles: Handles
     clock: Clock
     owner: str
@@ -83,7 +85,7 @@ class Hub:
 
     @property
     def has_voice(self) -> bool:
-        return Mode.VOICE in self.factories
+        return Mode.VOICE in self.models.ladders
 
     async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
@@ -94,7 +96,7 @@ class Hub:
                 return active
         mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
         handle = self.handles.new()
-        record = new_record(user, self.owner, self.handles.hash(handle), self.clock.now_ms(), mode)
+        record = self._new_record(user, handle, mode)
         active = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
         self._start(active)
         outbox = active.runner.outbox
@@ -204,11 +206,11 @@ class Hub:
             zone=self.zone,
         )
         runner = Runner(
-            stored=StoredSession(self.stores, self.clock, record, is_stored=stored),
+            stored=StoredSession(self.stores, self.clock, record, is_stored=stored, handle_ms=self.handles.valid_ms),
             outbox=outbox,
             tools=tools,
             executor=self.executor,
-            factories=self.factories,
+            models=self.models,
             clock=self.clock,
             composer=self.composer,
             synthesize=self.synthesize,
@@ -217,6 +219,10 @@ class Hub:
         active = ActiveSession(runner, record.user, handle, record.handle_hash, record.previous_handle_hash)
         runner.introduce = lambda: active.introduce(resumed=True)
         return active
+
+    def _new_record(self, user: str, handle: str, mode: Mode = Mode.TEXT) -> SessionRecord:
+        handle_hash, now_ms = self.handles.hash(handle), self.clock.now_ms()
+        return new_record(user, self.owner, handle_hash, now_ms=now_ms, handle_ms=self.handles.valid_ms, mode=mode)
 
     def _start(self, active: ActiveSession) -> None:
         active.task = asyncio.create_task(self._run(active))
@@ -247,7 +253,7 @@ class Hub:
 
     async def _record_for_request(self, user: str, conversation_id: str | None) -> SessionRecord | None:
         now_ms = self.clock.now_ms()
-        fresh = new_record(user, self.owner, self.handles.hash(self.handles.new()), now_ms)
+        fresh = self._new_record(user, self.handles.new())
         if conversation_id is None:
             return msgspec.structs.replace(fresh, id=fresh.conversation_id)
         if await self.stores.conversations.get(conversation_id, user) is None:
@@ -285,7 +291,8 @@ class Hub:
         now_ms, sessions = self.clock.now_ms(), self.stores.sessions
         active = next((each for each in self.sessions.values() if each.opens_with(used) and each.user == user), None)
         if active is None:
-            record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, now_ms + HANDLE_MS)
+            expires_ms = now_ms + self.handles.valid_ms
+            record = await sessions.rotate(used, self.handles.hash(handle), user, now_ms, expires_ms)
         else:
             record = await self._rename(active, used, handle)
             if active.runner.stored.holds(record) and self.sessions.get(active.id) is active:
@@ -317,7 +324,8 @@ class Hub:
         await self.executor.find_left(tools)
         # Through the mailbox, so that the question comes after the history and before the turn that is restored.
         active.runner.post(lambda: self.executor.confirm_again(tools))
-        await restore(active.runner, record, await self.stores.messages.after(record.id, 0), seen_n)
+        sent = await self.stores.messages.after(record.id, 0)
+        await restore(active.runner, record, sent, seen_n=seen_n, now_ms=self.clock.now_ms())
         self._start(active)
         return active
 

@@ -35,6 +35,7 @@ from antiphon.session.effects import (
     Respond,
     RunTools,
     Save,
+    SayAgain,
     Send,
     SendAudio,
     SetTimer,
@@ -50,11 +51,12 @@ from antiphon.session.events import (
     PlaybackAssumed,
     QueueReady,
     SessionSpeaks,
+    SpeechLost,
     Tick,
     TurnAbandoned,
     TurnRestored,
 )
-from antiphon.session.state import MAX_QUEUED, Phase, Piece, SessionState, Turn
+from antiphon.session.state import MAX_QUEUED, PLAYBACK_TOLERANCE_MS, Phase, Piece, SessionState, Turn
 from antiphon.tools.spec import Mode
 
 Step = tuple[SessionState, Sequence[Effect]]
@@ -101,6 +103,8 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return _begin_queued(state) if state.queue else (state, [])
         case Phase.PROCESSING, c.Interrupt():
             return _empty_queue(*_drop(state))
+        case ((Phase.IDLE | Phase.LISTENING), (c.Interrupt() | c.PlaybackDone())) if state.unconfirmed:
+            return state.confirm(), [Save()]
         case Phase.SPEAKING, c.Interrupt(played_ms=played_ms):
             return _empty_queue(*_rest_after_interrupt(state, played_ms, now_ms))
         case Phase.PROCESSING, (c.ClearConversation() | c.LoadConversation()):
@@ -122,7 +126,7 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return _played(state, number, int(played_ms)), []
         case ((Phase.IDLE | Phase.LISTENING), ModeChanged(mode=mode, listening=listening)):
             phase = Phase.LISTENING if listening else Phase.IDLE
-            changed = replace(state, mode=mode, phase=phase, resting=phase)
+            changed = replace(state, mode=mode, phase=phase, resting=phase, unconfirmed=None)
             return changed, [_tell(phase), Save()] if phase is not state.phase else [Save()]
         case ((Phase.IDLE | Phase.LISTENING), SessionSpeaks()):
             return state.begin(), [_tell(Phase.PROCESSING)]
@@ -132,7 +136,16 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return begun.with_turn(restored), [_tell(Phase.PROCESSING), Respond(id, text, ran)]
         case Phase.SPEAKING, ClientBack(missing_ms=missing_ms) if turn:
             return _go_on_speaking(state, turn, missing_ms, now_ms)
+        case ((Phase.IDLE | Phase.LISTENING), ClientBack(missing_ms=missing_ms)) if state.unconfirmed and missing_ms:
+            again = replace(state, phase=Phase.SPEAKING, turn=state.unconfirmed, unconfirmed=None)
+            speaking, effects = _go_on_speaking(again, state.unconfirmed, missing_ms, now_ms)
+            return speaking, [_tell(Phase.SPEAKING), *effects]
         case _, ClientBack():
+            return state, []
+        case Phase.SPEAKING, SpeechLost(text=text, ms=ms) if turn:
+            shortened = replace(turn, pieces=turn.first(turn.audio_ms - ms), complete=False, is_repeated=True)
+            return state.with_turn(shortened), [SayAgain(turn.id, text)]
+        case _, SpeechLost():
             return state, []
 
         # The model's events.
@@ -155,6 +168,8 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         case phase, InputTranscript(text=text):
             is_wanted = phase is Phase.LISTENING or state.is_current(event.turn)
             return state, [Send(s.Transcript(text, is_final=False))] if is_wanted else []
+        case _, OutputText() if turn and turn.is_repeated:
+            return state, []
         case ((Phase.PROCESSING | Phase.SPEAKING), OutputText(text=text)) if turn and not turn.complete:
             said = replace(turn, text=turn.text + text)
             return state.with_turn(said), [Send(s.ResponseChunk(text, is_first=not turn.text, turn=turn.number))]
@@ -181,6 +196,9 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return state, []
         case ((Phase.PROCESSING | Phase.SPEAKING), TurnFailed(turn=str())):
             return _fail(state, event.message, event.retryable)
+        case Phase.SPEAKING, Closed() if turn and turn.complete:
+            # The client is still playing the answer, or will when it comes back.
+            return state, [_tell_failure(event.reason, event.retryable)]
         case ((Phase.PROCESSING | Phase.SPEAKING), Closed()):
             return _fail(state, event.reason, event.retryable)
         case ((Phase.LISTENING | Phase.PROCESSING | Phase.SPEAKING), TurnFailed()):
@@ -198,7 +216,7 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
 
         # Time.
         case Phase.SPEAKING, Tick() if turn and turn.complete:
-            return _rest(state) if now_ms >= turn.deadline_ms else (state, [SetTimer(turn.deadline_ms)])
+            return _stop_waiting(state, turn) if now_ms >= turn.deadline_ms else (state, [SetTimer(turn.deadline_ms)])
         case _, Tick():
             return state, []
         case ((Phase.IDLE | Phase.LISTENING), c.PlaybackDone()):
@@ -256,7 +274,7 @@ def _empty_queue(state: SessionState, effects: Sequence[Effect]) -> Step:
 
 def _leave_conversation(state: SessionState, effects: Sequence[Effect]) -> Step:
     """Late transcripts belong to what was said before, and are not taken any more."""
-    return replace(state, recent=()), effects
+    return replace(state, recent=(), unconfirmed=None), effects
 
 
 def _hear(state: SessionState, event: TurnStarted) -> Step:
@@ -314,7 +332,9 @@ def _go_on_speaking(state: SessionState, turn: Turn, missing_ms: int, now_ms: in
 def _complete(state: SessionState, turn: Turn) -> Step:
     """The answer is whole. If it is spoken, the client is given the time to play it."""
     whole = replace(turn, complete=True)
-    effects: list[Effect] = [StoreAnswer(turn.id, turn.number, turn.text, is_whole=True)]
+    effects: list[Effect] = []
+    if not turn.is_repeated:
+        effects.append(StoreAnswer(turn.id, turn.number, turn.text, is_whole=True))
     if state.phase is Phase.SPEAKING:
         effects.append(SetTimer(whole.deadline_ms))
     return state.with_turn(whole), effects
@@ -333,11 +353,21 @@ def _finish_silently(state: SessionState) -> Step:
 def _fail(state: SessionState, message: str, retryable: bool) -> Step:
     """There is no more of the answer. What was said of it stays."""
     rested, effects = _finish_silently(state)
+    if state.phase is Phase.SPEAKING and state.turn is not None:
+        # A client that is away has not heard it yet.
+        rested = replace(rested, unconfirmed=replace(state.turn, complete=True))
     return rested, [_tell_failure(message, retryable), *effects]
 
 
 def _rest(state: SessionState) -> Step:
     return state.end_turn(), [_tell(state.resting), EndTurn(state.turns)]
+
+
+def _stop_waiting(state: SessionState, turn: Turn) -> Step:
+    """The client did not report in time that it has played the answer. It may be gone without a word, and come back."""
+    rested, effects = _rest(state)
+    is_played = turn.played_ms >= turn.audio_ms - PLAYBACK_TOLERANCE_MS
+    return rested if is_played else replace(rested, unconfirmed=turn), effects
 
 
 def _give_up(state: SessionState) -> Step:

@@ -1,11 +1,19 @@
-"""The models of a session: the one that it talks to, and the one that takes over when it is connected."""
+"""The models of a session: the one that it talks to, the one that takes over when it is connected, and their energy."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
 from typing import Final
 
+from antiphon.continuity.connecting import ContextSource
+from antiphon.continuity.context import ContextPlanner
+from antiphon.continuity.counters import ContinuityCounters
+from antiphon.continuity.energy import EnergyChange, Ladder, Pool
+from antiphon.continuity.model import ContinuousModel, FromModel
+from antiphon.continuity.summarizer import ExtractiveSummarizer
+from antiphon.continuity.upstream import UpstreamHandle, UpstreamState
 from antiphon.models.base import ModelError
-from antiphon.models.live import LiveContext, LiveProfile, ModelFactory
-from antiphon.session.connection import FromModel, ModelConnection
+from antiphon.models.live import LiveProfile
 from antiphon.tools.spec import Mode
 
 NO_MODEL: Final = {
@@ -13,33 +21,46 @@ NO_MODEL: Final = {
     Mode.VOICE: "Voice is not available on this server. You can go on in text.",
 }
 
-ModelFactories = Mapping[Mode, ModelFactory]
-"""The models of a server, by mode. A mode without a model is not offered."""
+Ladders = Mapping[Mode, Ladder]
+"""The models of a server, by mode. A mode without a ladder is not offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedModels:
+    """What all sessions of a process share."""
+
+    ladders: Ladders
+    planner: ContextPlanner = field(default_factory=lambda: ContextPlanner(ExtractiveSummarizer()))
+    counters: ContinuityCounters = field(default_factory=ContinuityCounters)
+    random: Random = field(default_factory=Random)
 
 
 class SessionModels:
     def __init__(
         self,
-        factories: ModelFactories,
-        describe: Callable[[LiveProfile, Mode], LiveContext],
+        shared: SharedModels,
+        source: ContextSource,
         post: Callable[[FromModel], None],
+        announce: Callable[[EnergyChange], None],
     ) -> None:
-        """`describe` says what a model is connected with; `post` reaches the mailbox."""
-        self.connection: ModelConnection | None = None
+        """`source` says what a model is connected with; `post` reaches the mailbox, and `announce` the client."""
+        self.connection: ContinuousModel | None = None
         """Made when it is first needed."""
-        self.successor: ModelConnection | None = None
+        self.successor: ContinuousModel | None = None
         """A model of the other mode, which takes over once it is open and no turn is under way."""
-        self._factories = factories
-        self._describe = describe
+        self._shared = shared
+        self._source = source
         self._post = post
+        self._announce = announce
         self._voice: tuple[str | None, float] = (None, 1.0)
-        self._handles: dict[Mode, str | None] = {}
+        self._pools = {mode: Pool(ladder) for mode, ladder in shared.ladders.items()}
+        self._handles: dict[Mode, UpstreamHandle] = {}
         """The newest resumption handle of each mode."""
         self._mode: Mode | None = None
         """The mode of the connection."""
-        self._closing: list[ModelConnection] = []
+        self._closing: list[ContinuousModel] = []
 
-    def connect(self, mode: Mode) -> ModelConnection:
+    def connect(self, mode: Mode) -> ContinuousModel:
         """The connection, which is made if there is none. Raises `ModelError` if the server has no such model."""
         if self.connection is None:
             self.connection, self._mode = self._make(mode), mode
@@ -63,16 +84,74 @@ class SessionModels:
             if connection is not None:
                 connection.set_voice(voice, speed)
 
+    # Energy and handles.
+
+    def energy(self) -> Mapping[Mode, int]:
+        """The levels of the session."""
+        return {mode: pool.level for mode, pool in self._pools.items()}
+
+    def profile_of(self, mode: Mode) -> LiveProfile | None:
+        """What the model of this mode can do; None if there is none."""
+        if self.connection is not None and self._mode is mode:
+            return self.connection.profile
+        pool = self._pools.get(mode)
+        rung = None if pool is None else pool.rung
+        return None if rung is None else rung.factory.profile
+
+    def upstream_state(self) -> UpstreamState:
+        """What another process needs to go on with the upstream sessions."""
+        self._forget_old_handles()
+        handles = dict(self._handles)
+        if self.connection is not None and self._mode is not None and self.connection.handle is not None:
+            handles[self._mode] = self.connection.handle
+        return UpstreamState(handles, self.energy())
+
+    def restore_upstream(self, state: UpstreamState) -> None:
+        """Goes on where another process has left. To be called before a model is connected."""
+        for mode, pool in self._pools.items():
+            # A cool-down that this process knows of is heeded, too.
+            pool.level = min(pool.level, state.energy.get(mode, pool.level))
+            if mode in state.handles:
+                self._handles[mode] = state.handles[mode]
+
+    def begin_anew(self, mode: Mode) -> None:
+        """A call or a conversation begins: the best model that is not cooling down is used."""
+        pool = self._pools.get(mode)
+        change = None if pool is None else pool.reset()
+        if change is not None:
+            self._note(change)
+
+    def set_level(self, mode: Mode, level: int) -> None:
+        """An operator has chosen a level."""
+        if self.connection is not None and self._mode is mode:
+            self.connection.set_level(level)
+        elif mode in self._pools:
+            self._note(self._pools[mode].set(level))
+
+    def _note(self, change: EnergyChange) -> None:
+        self._shared.counters.note_energy_change(change.mode, change.reason)
+        self._announce(change)
+
+    def renew(self) -> None:
+        """The upstream session is replaced by a new one with the same context."""
+        if self._mode is not None:
+            self._handles.pop(self._mode, None)
+        if self.connection is not None:
+            self.connection.renew()
+
     def forget_handles(self) -> None:
         """The upstream sessions know a conversation that this session has left."""
         self._handles.clear()
 
+    # The end.
+
     def close(self) -> None:
         """Gives the model up; the next one is connected when it is needed."""
+        self._forget_old_handles()
         connection, self.connection = self.connection, None
         if connection is not None:
-            if self._mode is not None:
-                self._handles[self._mode] = connection.resume_handle
+            if self._mode is not None and connection.handle is not None:
+                self._handles[self._mode] = connection.handle
             self._give_up(connection)
 
     def drop_successor(self) -> None:
@@ -85,15 +164,29 @@ class SessionModels:
         for connection in self._closing:
             await connection.wait_closed()
 
-    def _make(self, mode: Mode) -> ModelConnection:
-        factory = self._factories.get(mode)
-        if factory is None:
-            raise ModelError(NO_MODEL[mode], retryable=False)
-        context = self._describe(factory.profile, mode)
-        resume = self._handles.pop(mode, None)
-        return ModelConnection(factory, context, self._post, resume=resume, voice=self._voice)
+    def _forget_old_handles(self) -> None:
+        """The upstream sessions of the other mode do not know the turns of this one: the next ones are told anew."""
+        if self.connection is not None and self.connection.turns:
+            self._handles.clear()
 
-    def _give_up(self, connection: ModelConnection) -> None:
+    def _make(self, mode: Mode) -> ContinuousModel:
+        self._forget_old_handles()
+        pool = self._pools.get(mode)
+        if pool is None:
+            raise ModelError(NO_MODEL[mode], retryable=False)
+        if pool.level == 0:
+            self.begin_anew(mode)
+        return ContinuousModel(
+            pool=pool,
+            source=self._source,
+            post=self._post,
+            counters=self._shared.counters,
+            random=self._shared.random,
+            handle=self._handles.pop(mode, None),
+            voice=self._voice,
+        )
+
+    def _give_up(self, connection: ContinuousModel) -> None:
         connection.close()
         self._closing = [each for each in self._closing if not each.is_closed]
         self._closing.append(connection)

@@ -49,6 +49,16 @@ class SpokenPiece(Struct, frozen=True, tag="audio", tag_field="type"):
     text: str
     ms: int
     last: bool = False
+    is_filler: bool = False
+    """Whether it only filled the wait for the answer."""
+
+
+class VoidedSpeech(Struct, frozen=True, tag="voided", tag_field="type"):
+    """Pieces from a number on were never received, and are sent again under other numbers, after this one."""
+
+    n: int
+    turn: int
+    first_n: int
 
 
 class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
@@ -61,8 +71,13 @@ class HeardSpeech(Struct, frozen=True, tag="heard", tag_field="type"):
     last_seq: int = -1
     missing_ms: int = 0
     """How much of the turn's speech has not reached the client."""
+    filler_ms: int = 0
+    """How much was played before the answer, to fill the wait for it."""
 
     def and_piece(self, piece: SpokenPiece, seen_n: int) -> "HeardSpeech":
+        if piece.is_filler:
+            filler_ms = piece.ms if piece.n <= seen_n else 0
+            return replace(self, filler_ms=self.filler_ms + filler_ms, last_seq=piece.seq)
         if piece.n > seen_n:
             return replace(self, missing_ms=self.missing_ms + piece.ms)
         return replace(self, text=self.text + piece.text, ms=self.ms + piece.ms, last_seq=piece.seq)
@@ -100,6 +115,9 @@ class RecentMessages:
     def __iter__(self) -> Iterator[tuple[int, str]]:
         return iter(self._messages)
 
+    def __len__(self) -> int:
+        return len(self._messages)
+
     def add(self, n: int, text: str) -> None:
         self._messages.append((n, text))
         self._bytes += len(text)
@@ -130,6 +148,11 @@ class Outbox:
         self._form = AudioForm.JSON
 
     @property
+    def has_unsaved(self) -> bool:
+        """Whether messages were sent that are not stored yet."""
+        return bool(self._unsaved)
+
+    @property
     def link(self) -> Link | None:
         return self._link
 
@@ -152,6 +175,11 @@ class Outbox:
             return
         self._send_audio(turn, seq, pcm, text=text, last=last, once=once)
 
+    def send_filler(self, turn: int, seq: int, pcm: bytes) -> None:
+        """Sends speech that fills the wait for an answer. A client that misses it does not need it later."""
+        if not self.unspoken:
+            self._send_audio(turn, seq, pcm, text="", last=False, is_filler=True)
+
     def send_again(self, piece: SpokenPiece, pcm: bytes) -> None:
         """Sends speech that was `unspoken`, under a new number, since the client has seen higher ones."""
         newest = self.unheard[-1].piece if self.unheard else None
@@ -159,15 +187,24 @@ class Outbox:
         seq = piece.seq if newest is None or newest.turn != piece.turn else max(piece.seq, newest.seq + 1)
         self._send_audio(piece.turn, seq, pcm, text=piece.text, last=piece.last)
 
-    def _send_audio(self, turn: int, seq: int, pcm: bytes, *, text: str, last: bool, once: bool = False) -> None:
+    def _send_audio(
+        self, turn: int, seq: int, pcm: bytes, *, text: str, last: bool, once: bool = False, is_filler: bool = False
+    ) -> None:
         self.last_n += 1
-        piece = SpokenPiece(self.last_n, turn, seq, text, speech_ms(pcm), last)
+        piece = SpokenPiece(self.last_n, turn, seq, text, speech_ms(pcm), last, is_filler)
         stored = None
         if self._keeps and not once:
-            self.unheard.append(Unheard(piece, pcm))
-            self._drop_old_audio()
             stored = msgspec.json.encode(piece).decode()
+            if not is_filler:
+                self.unheard.append(Unheard(piece, pcm))
+                self._drop_old_audio()
         self._deliver(_Numbered(piece.n, self._encode(piece, pcm), stored, is_kept=False))
+
+    def take_unspoken(self, turn: int) -> tuple[str, int]:
+        """Returns the words of a turn that are `unspoken`, and how long their audio was. Nothing is unspoken then."""
+        pieces = [each.piece for each in self.unspoken if each.piece.turn == turn]
+        self.unspoken = deque()
+        return "".join(piece.text for piece in pieces).strip(), sum(piece.ms for piece in pieces)
 
     def drop_speech(self) -> None:
         """The client has played the speech, or never will. Speech is most of a session's memory."""
@@ -263,8 +300,11 @@ class Outbox:
     def note_heard(self, heard: HeardSpeech) -> None:
         """Stores how much the client has heard. The pieces that were stored before no longer count: their numbers mean
         nothing once the client has seen higher ones."""
+        self._note(heard)
+
+    def _note(self, noted: HeardSpeech | VoidedSpeech) -> None:
         self.last_n += 1
-        self._unsaved.add(self.last_n, msgspec.json.encode(replace(heard, n=self.last_n)).decode())
+        self._unsaved.add(self.last_n, msgspec.json.encode(replace(noted, n=self.last_n)).decode())
 
     def lacks(self, after_n: int) -> bool:
         """Whether a replay from that number on is incomplete: messages were dropped, or lost with their process."""
@@ -284,6 +324,8 @@ class Outbox:
             if after_n < each.piece.n <= up_to_n and each.pcm is not None:
                 spoken.append((each.piece.n, self._encode(each.piece, each.pcm)))
         self.unspoken.extendleft(reversed(again))
+        if again:
+            self._note(VoidedSpeech(0, again[0].piece.turn, again[0].piece.n))
         if self._link is not None:
             for _, frame in merge(kept, spoken, key=lambda each: each[0]):
                 self._link.send(frame, is_replay=True)
@@ -343,12 +385,17 @@ def is_speech(stored: str) -> bool:
 def heard_of(turn: int, sent: SentMessages, seen_n: int) -> HeardSpeech | None:
     """How much of a turn a client has heard that has seen messages up to `seen_n`; None if nothing was spoken."""
     heard: HeardSpeech | None = None
+    pieces: list[SpokenPiece] = []
     for _, text in sent:
-        match msgspec.json.decode(text, type=SpokenPiece | HeardSpeech) if is_speech(text) else None:
+        match msgspec.json.decode(text, type=SpokenPiece | VoidedSpeech | HeardSpeech) if is_speech(text) else None:
             case HeardSpeech() as noted if noted.turn == turn:
-                heard = replace(noted, missing_ms=0)
+                heard, pieces = replace(noted, missing_ms=0), []
+            case VoidedSpeech(first_n=first_n) as voided if voided.turn == turn:
+                pieces = [piece for piece in pieces if piece.n < first_n]
             case SpokenPiece() as piece if piece.turn == turn:
-                heard = (heard or HeardSpeech(0, turn)).and_piece(piece, seen_n)
+                pieces.append(piece)
+    for piece in pieces:
+        heard = (heard or HeardSpeech(0, turn)).and_piece(piece, seen_n)
     return heard
 
 
@@ -360,7 +407,7 @@ def rest_of(answer: str, heard: HeardSpeech) -> list[str]:
     return words[count:]
 
 
-_SPEECH: Final = ('{"type":"audio",', '{"type":"heard",')
+_SPEECH: Final = ('{"type":"audio",', '{"type":"voided",', '{"type":"heard",')
 """How a stored text about speech begins: its type is the first field."""
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from antiphon.continuity.model import ContinuousModel
 from antiphon.models.live import ToolAnswer
-from antiphon.session.connection import ModelConnection
 from antiphon.session.outbox import Outbox
 from antiphon.session.state import RESTING, SessionState
 from antiphon.session.tool_runner import ToolRunner
@@ -23,7 +23,7 @@ class CallOutcomes:
         voice: Voice,
         state: Callable[[], SessionState],
         respond: Callable[[str, str, Sequence[ToolAnswer]], None],
-        connection: Callable[[], ModelConnection | None],
+        connection: Callable[[], ContinuousModel | None],
     ) -> None:
         """`respond` asks the model to answer a turn; `connection` is the model's connection, if there is one."""
         self._tools = tools

@@ -5,12 +5,13 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import asdict
 
+from antiphon.continuity.upstream import UpstreamState
 from antiphon.protocol import server_messages as s
 from antiphon.session import effects as fx
 from antiphon.session.calls import CallLog
 from antiphon.session.outbox import Outbox
 from antiphon.session.resume_state import Preferences, ResumeState
-from antiphon.session.state import BUSY, RESTING, Phase, SessionState
+from antiphon.session.state import RESTING, Phase, SessionState
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
 from antiphon.storage.sessions import SentMessages
@@ -31,6 +32,7 @@ class Recorder:
         tools: ToolSession,
         state: Callable[[], SessionState],
         preferences: Callable[[], Preferences],
+        upstream: Callable[[], UpstreamState],
     ) -> None:
         self._stored = stored
         self._writer = writer
@@ -39,6 +41,9 @@ class Recorder:
         self._tools = tools
         self._state = state
         self._preferences = preferences
+        self._upstream = upstream
+        self._tool_turn = tools.turn
+        """The idempotency turn before the turn that is under way, or whose answer may not have been heard."""
 
     async def store_user(self, user: fx.StoreUser) -> bool:
         """Whether the transcript has got turns of other sessions by this, which the model may not know."""
@@ -62,27 +67,36 @@ class Recorder:
             await self._stored.tell(sent)
 
     async def save(self) -> None:
-        """Stores what another process needs to go on. While a turn is under way, that is only what was sent."""
-        if self._state().phase in RESTING:
+        """Stores what another process needs to go on: with the turn that is under way, if there is one, or with the
+        rest of an answer that may not have been heard."""
+        state = self._state()
+        if state.phase in RESTING:
             await self._calls.save()
-            self.describe()
-            await self._writer.save()
+        self.describe()
+        await self._writer.save(is_settled=state.is_settled)
         await self.save_messages()
 
     async def save_messages(self) -> None:
         await self._stored.save_messages(self._outbox)
 
+    def begin_turn(self) -> None:
+        """To be called before a turn of the user is counted: a process that makes its answer anew counts it itself."""
+        self._tool_turn = self._tools.turn
+        self.describe()
+
     def describe(self) -> None:
         """Puts the state of the session into its record, which is stored with the next turn or by `save`."""
-        state = self._state()
+        state, tools = self._state(), self._tools
+        if state.is_settled:
+            self._tool_turn = tools.turn
         resume = ResumeState(
             **asdict(self._preferences()),
             listening=state.resting is Phase.LISTENING,
-            turns=state.turns - (state.phase in BUSY),
-            call=self._calls.stored,
+            turns=state.turns - (not state.is_settled),
+            call=self._calls.current,
+            upstream=self._upstream(),
         )
-        tools = self._tools
-        self._stored.describe(mode=state.mode, turn=tools.turn, tools_version=tools.pinned_version, state=resume)
+        self._stored.describe(mode=state.mode, turn=self._tool_turn, tools_version=tools.pinned_version, state=resume)
 
     @asynccontextmanager
     async def _telling(self, *messages: s.ServerMessage) -> AsyncIterator[SentMessages]:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from antiphon.continuity.upstream import UpstreamState
 from antiphon.protocol.client_messages import Settings
 from antiphon.protocol.server_messages import SettingsUpdated
 from antiphon.storage.conversations import VoiceCall
@@ -39,8 +40,10 @@ class ResumeState(Preferences):
     turns: int = 0
     """How many turns there were, without the one under way."""
     call: VoiceCall | None = None
-    """The call that goes on, once something was said in it."""
+    """The call that goes on."""
     settled_seq: int = 0
     """The number of the last stored message when no turn was under way."""
     is_answering: bool = False
     """Whether the first turn after that message may still lack its answer, or its answer may not have been heard."""
+    upstream: UpstreamState = UpstreamState()
+    """What the models of another process need to go on where these have left."""

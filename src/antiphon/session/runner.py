@@ -7,32 +7,34 @@ from functools import partial
 from typing import Any, Final
 
 from antiphon.clock import Clock
+from antiphon.continuity.model import FromModel
 from antiphon.models import live
 from antiphon.models.base import ModelError
-from antiphon.models.live import LiveContext, LiveProfile, ToolAnswer
+from antiphon.models.live import ToolAnswer
 from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.errors import ErrorCode
-from antiphon.session import client_application
+from antiphon.session import client_application, model_events
 from antiphon.session import effects as fx
 from antiphon.session import events as e
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.commands import carry_out
-from antiphon.session.connection import ConnectFailed, FromModel, Opened
 from antiphon.session.history import history_of
 from antiphon.session.machine import step
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.microphone import Microphone
-from antiphon.session.models import ModelFactories, SessionModels
+from antiphon.session.model_context import SessionContext
+from antiphon.session.model_events import tell_energy
+from antiphon.session.models import SessionModels, SharedModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
 from antiphon.session.resume_state import Preferences
-from antiphon.session.speaking import Repeater, Sampler, Synthesize
-from antiphon.session.state import BUSY, RESTING, Phase, SessionState
+from antiphon.session.speaking import Filler, Repeater, Sampler, Synthesize
+from antiphon.session.state import BUSY, RESTING, SessionState
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.tool_runner import QuotaCharge, ToolRunner
@@ -69,7 +71,7 @@ class Runner:
         outbox: Outbox,
         tools: ToolSession,
         executor: Executor,
-        factories: ModelFactories,
+        models: SharedModels,
         clock: Clock,
         composer: Composer,
         synthesize: Synthesize | None = None,
@@ -107,11 +109,23 @@ class Runner:
             tools=tools,
             state=lambda: self.state,
             preferences=lambda: self.preferences,
+            upstream=lambda: self.models.upstream_state(),
         )
         self.save = self._recorder.save
         self.save_messages = self._recorder.save_messages
         self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
-        self.models = SessionModels(factories, self._describe_context, self.post)
+        context = SessionContext(
+            planner=models.planner,
+            composer=composer,
+            writer=self.writer,
+            calls=self.calls,
+            tools=tools,
+            tool_runner=self.tool_runner,
+            client=self._client,
+            application=lambda: self.application,
+            state=lambda: self.state,
+        )
+        self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
         self.microphone = Microphone(self.models, lambda: self.state)
         self.voice = Voice(
             models=self.models,
@@ -133,7 +147,16 @@ class Runner:
             connection=lambda: self.models.connection,
         )
         self.sampler = None if synthesize is None else Sampler(synthesize, outbox, self.voice.refuse)
-        self._repeater = Repeater(synthesize, outbox, lambda: self.preferences)
+        self._repeater = Repeater(
+            synthesize=synthesize,
+            outbox=outbox,
+            preferences=lambda: self.preferences,
+            models=self.models,
+            state=lambda: self.state,
+            step=self.step,
+            on_sent=lambda: self.post(self.save_messages),
+        )
+        self.filler = Filler(synthesize, lambda: self.preferences, self.post_event)
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
         self._events: deque[e.Event] = deque()
@@ -152,6 +175,10 @@ class Runner:
         if isinstance(item, STARTING):
             self.microphone.wait()
         self._mailbox.put_nowait(item)
+
+    def post_event(self, event: e.Event) -> None:
+        """Gives the machine an event once the items before it are dealt with."""
+        self.post(partial(self.step, event))
 
     def hear(self, pcm: bytes, *, playing: bool = False) -> None:
         self.microphone.hear(pcm, playing)
@@ -197,12 +224,14 @@ class Runner:
         missing_ms = sum(each.piece.ms for each in missing)
 
         async def go_on() -> None:
+            # Speech that is sent again makes the numbers of the old one invalid, for a process that takes over later.
+            await self.save_messages()
             await self.step(e.ClientBack(missing_ms))
+            await self._repeater.start()
             if self.models.connection is None:
                 self.voice.reopen()
 
         self.post(go_on)
-        self._repeater.start()
 
     def end(self) -> None:
         """To be called by an item of the mailbox: none of those behind it is taken."""
@@ -215,6 +244,9 @@ class Runner:
                 item = await self._mailbox.get()
                 try:
                     await self._take(item)
+                    if self.state.phase in RESTING and self.outbox.has_unsaved:
+                        # No turn is under way with which it would be stored.
+                        await self.save_messages()
                 except Fenced:
                     raise
                 except Exception as error:
@@ -227,7 +259,7 @@ class Runner:
     async def _take(self, item: MailboxItem) -> None:
         match item:
             case FromModel():
-                await self._take_from_model(item)
+                await model_events.take(self, item)
             case c.ClientMessage():
                 await self._take_from_client(item)
             case e.Tick():
@@ -249,52 +281,14 @@ class Runner:
         self.reconnect()
         await self.step(e.TurnAbandoned(message, code))
 
-    async def _take_from_model(self, item: FromModel) -> None:
-        connection, event = item.connection, item.event
-        is_successor = connection is self.models.successor
-        if not is_successor and connection is not self.models.connection:
-            return
-        match event:
-            case Opened():
-                if self.state.mode is Mode.VOICE and not is_successor:
-                    self.voice.note_model(connection.profile.name)
-                await self.voice.start_if_ready()
-                self.open_microphone()
-            case ConnectFailed(error=error):
-                await self._take_failure(error, is_successor=is_successor)
-            case live.Closed() if is_successor:
-                await self.voice.fail(ModelError(event.reason, retryable=event.retryable))
-            case live.Closed():
-                self.models.close()
-                await self.step(event)
-                self.voice.reopen()
-            case live.TurnStarted() if await self._is_blocked():
-                # By another session of the same user: the call does not outlast that.
-                await self.voice.end("blocked")
-            case live.InputTranscript(is_final=False) if not self.preferences.captions:
-                pass
-            case live.Usage() | live.SpeechStarted():
-                self.observe(event)
-            case _:
-                await self.step(event)
-
-    async def _take_failure(self, error: ModelError, *, is_successor: bool) -> None:
-        """A model could not be connected."""
-        turn = self.state.turn
-        if not is_successor:
-            self.models.close()
-            if turn is not None:
-                await self.step(live.TurnFailed.because_of(error, turn.id))
-        if is_successor or self.state.mode is Mode.VOICE:
-            await self.voice.fail(error)
-
     async def _take_from_client(self, message: c.ClientMessage) -> None:
-        if not (isinstance(message, ASKING) and await self._is_blocked()):
+        if not (isinstance(message, ASKING) and await self.is_blocked()):
             await carry_out(self, message)
         elif isinstance(message, STARTING):
             self.microphone.open()
 
-    async def _is_blocked(self) -> bool:
+    async def is_blocked(self) -> bool:
+        """Whether the user may not talk to the assistant now. The client is told."""
         blocked, has_news = await self._client.check_user(self._clock.now_ms())
         if has_news and self.models.connection is not None:
             self.reconnect()
@@ -351,7 +345,10 @@ class Runner:
                     self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self._client.farewell is not None or not self.tools.state.suppress_audio:
-                    self.outbox.send_audio(number, seq, pcm, text=text, last=last)
+                    if effect.is_filler:
+                        self.outbox.send_filler(number, seq, pcm)
+                    else:
+                        self.outbox.send_audio(number, seq, pcm, text=text, last=last)
                     self.post(self._recorder.save_messages)
             case fx.BeginTurn():
                 await self._begin_turn(effect)
@@ -361,6 +358,8 @@ class Runner:
                 await self._answer_speech(turn, text)
             case fx.Respond(turn=turn, text=text, ran=ran):
                 await self.outcomes.respond(turn, text, ran)
+            case fx.SayAgain(turn=turn, text=text):
+                self._say(turn, text)
             case fx.EndAudio(turn=turn):
                 self.microphone.begin_turn()
                 if self.models.connection is not None:
@@ -369,6 +368,7 @@ class Runner:
                 is_shown = not self.tools.state.suppress_transcript
                 await self._recorder.store_answer(effect, text if is_shown else self._shown)
                 self._note_move()
+                await self._repeater.ask_model()
             case fx.RunTools(turn=turn, calls=calls):
                 self.tool_runner.start(calls, partial(self._tools_done, turn))
                 # A process that takes this turn over must know which calls the client was told of.
@@ -386,6 +386,8 @@ class Runner:
             case fx.EndTurn(number=number):
                 await self._end_turn(number)
             case fx.Save():
+                if self.state.is_settled:
+                    self.outbox.drop_speech()
                 await self._recorder.save()
             case fx.StartVoice():
                 await self.voice.start(VoiceStart())
@@ -394,8 +396,8 @@ class Runner:
 
     async def _begin_turn(self, begin: fx.BeginTurn) -> None:
         self.microphone.begin_turn()
-        # Before the turn is counted: a process that makes its answer anew counts it by itself.
-        self._recorder.describe()
+        self.outbox.drop_speech()
+        self._recorder.begin_turn()
         if begin.continues is None:
             await self.outcomes.note_late()
             self.tool_runner.begin_turn(begin.turn)
@@ -433,32 +435,16 @@ class Runner:
 
     # The model and its tools.
 
-    def _describe_context(self, profile: LiveProfile, mode: Mode) -> LiveContext:
-        """What a model is connected with."""
-        snapshot, turn, transcript = self.tools.snapshot, self.state.turn, self.writer.transcript
-        prompt = self.composer.compose(
-            mode,
-            tools_version=snapshot.version,
-            summaries=snapshot.names() if profile.tools_per_turn else snapshot.summaries(),
-            client_instructions=self.application.instructions,
-            notes=self._client.notes or (),
-        )
-        return LiveContext(
-            system=prompt.text,
-            transcript=transcript,
-            # The turn under way is given to the model by itself.
-            history=transcript.before(None if turn is None else turn.id),
-            tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self.application.uses_tools else (),
-            mode=mode,
-            prefetch=self.tool_runner.prefetch,
-            mode_note=prompt.mode_note,
-            allows_local=not self.application.instructions.strip(),
-        )
-
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:
         self._catch_up()
         try:
             self.models.connect(self.state.mode).respond(turn, text, ran)
+        except ModelError as error:
+            self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
+
+    def _say(self, turn: str, text: str) -> None:
+        try:
+            self.models.connect(self.state.mode).say(turn, text)
         except ModelError as error:
             self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
 
@@ -475,12 +461,24 @@ class Runner:
             self.voice.reopen()
         self.is_behind = self.has_new_context = False
 
-    def reconnect(self, *, fresh: bool = False) -> None:
-        """Replaces the model. If the next one must start `fresh`, the upstream session is not resumed."""
+    async def set_energy(self, mode: Mode, level: int) -> None:
+        """An operator has chosen how good a model this session may use."""
+        self.models.set_level(mode, level)
+
+    async def renew_model(self) -> None:
+        """Replaces a model that has gone bad by a new upstream session with the same context."""
+        self.models.renew()
+
+    def begin_conversation(self) -> None:
+        """The session is about another conversation from now on, which the upstream sessions do not know."""
+        self.models.begin_anew(Mode.TEXT)
+        self.reconnect()
+        self.models.forget_handles()
+
+    def reconnect(self) -> None:
+        """Replaces the model, which may resume its upstream session."""
         self.tool_runner.cancel()
         self.models.close()
-        if fresh:
-            self.models.forget_handles()
         self.voice.reopen()
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
@@ -504,7 +502,7 @@ class Runner:
             self.outbox.send(metrics)
         self._client.tell_farewell()
         self._repeater.stop()
-        if self.state.phase is not Phase.SPEAKING:
+        if self.state.is_settled:
             self.outbox.drop_speech()
         try:
             await self._recorder.save()
@@ -547,6 +545,7 @@ class Runner:
         self.voice.cancel_start()
         self._repeater.stop()
         self.models.close()
+        await self.filler.stop()
         await self.tool_runner.stop()
         if self.sampler is not None:
             await self.sampler.stop()

@@ -77,6 +77,8 @@ class Turn:
     """Words of this answer that the client has heard from an earlier process, and need not hear again."""
     next_seq: int = 0
     """The number of the next piece of audio."""
+    is_repeated: bool = False
+    """Whether only its audio is being made again. Its text is stored, and the client has it."""
 
     @property
     def audio_ms(self) -> int:
@@ -98,6 +100,11 @@ class Turn:
     def was_played(self, now_ms: int) -> bool:
         return self.complete and now_ms - self.speaking_since_ms >= self.audio_ms - PLAYBACK_TOLERANCE_MS
 
+    def first(self, ms: int) -> tuple[Piece, ...]:
+        """Returns the pieces that were played completely after this time."""
+        whole = [at for at in range(len(self.pieces) + 1) if sum(piece.ms for piece in self.pieces[:at]) <= ms]
+        return self.pieces[: whole[-1]]
+
     def heard(self, played_ms: int) -> str:
         """What the user has heard of it, to the word. An answer without audio was read as it came."""
         return heard_of(self.pieces, played_ms) if self.pieces else self.text
@@ -115,6 +122,8 @@ class SessionState:
     """The turn under way. What belongs to any other is dropped: that is all there is to cancelling."""
     recent: tuple[tuple[str, int], ...] = ()
     """The ids and numbers of the newest turns, whose transcripts may still come."""
+    unconfirmed: Turn | None = None
+    """The last turn, if the client has not reported that it played the answer. Its connection may have been dead."""
     queue: tuple[QueuedText, ...] = ()
     """Typed messages that wait for the end of the turn, oldest first."""
     queued: int = 0
@@ -131,13 +140,22 @@ class SessionState:
         number = self.turns + 1
         turn = Turn(id or f"s{number}", number)
         recent = (*self.recent, (turn.id, number))[-MAX_RECENT:]
-        return replace(self, phase=Phase.PROCESSING, turns=number, turn=turn, recent=recent)
+        return replace(self, phase=Phase.PROCESSING, turns=number, turn=turn, recent=recent, unconfirmed=None)
 
     def with_turn(self, turn: Turn) -> Self:
         return replace(self, turn=turn)
 
     def end_turn(self) -> Self:
         return replace(self, phase=self.resting, turn=None)
+
+    def confirm(self) -> Self:
+        """The last answer was played, or is not wanted any more."""
+        return replace(self, unconfirmed=None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no turn is under way, and the last answer needs not be spoken again to a client that returns."""
+        return self.phase in RESTING and self.unconfirmed is None
 
     def without_recent(self, turn: str | None) -> Self:
         """Nothing more is wanted of a turn that another one has replaced, not even its transcript."""

@@ -17,6 +17,7 @@ from antiphon.storage.sessions import Fence, MessageStore, SentMessages, Session
 LEASE_MS: Final = 60_000
 FIRST_LEASE: Final = 1
 HANDLE_MS: Final = 2 * 60 * 60 * 1000
+"""How long after its last use a handle is valid, unless the settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,19 @@ class Stores:
 class StoredSession:
     """Nothing durable is written before the first turn: a client that only looks leaves no trace."""
 
-    def __init__(self, stores: Stores, clock: Clock, record: SessionRecord, *, is_stored: bool = False) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        clock: Clock,
+        record: SessionRecord,
+        *,
+        is_stored: bool = False,
+        handle_ms: int = HANDLE_MS,
+    ) -> None:
         self.stores = stores
         self.record = record
+        self.handle_ms = handle_ms
+        """How long after its last use the handle is valid."""
         self.is_stored = is_stored
         self._clock = clock
         self._naming = asyncio.Lock()
@@ -69,7 +80,7 @@ class StoredSession:
     def extend_handle(self) -> None:
         """The handle of a session that is in use does not expire."""
         now_ms = self._clock.now_ms()
-        self._change(handle_expires_ms=now_ms + HANDLE_MS, updated_ms=now_ms)
+        self._change(handle_expires_ms=now_ms + self.handle_ms, updated_ms=now_ms)
 
     async def begin(self) -> None:
         """Stores the record for the first time."""
@@ -101,7 +112,8 @@ class StoredSession:
             record: SessionRecord | None = self.record
             if self.is_stored:
                 now_ms, user = self._clock.now_ms(), self.record.user
-                record = await self.stores.sessions.rotate(used_hash, handle_hash, user, now_ms, now_ms + HANDLE_MS)
+                expires_ms = now_ms + self.handle_ms
+                record = await self.stores.sessions.rotate(used_hash, handle_hash, user, now_ms, expires_ms)
             self._change(handle_hash=handle_hash, previous_handle_hash=used_hash)
         return record
 
@@ -119,8 +131,8 @@ class StoredSession:
         now_ms = self._clock.now_ms()
         if not await self.stores.sessions.renew(self.record.id, self.record.lease_token, now_ms + LEASE_MS):
             return False
-        if self.record.handle_expires_ms - now_ms < HANDLE_MS // 2:
-            self._change(handle_expires_ms=now_ms + HANDLE_MS)
+        if self.record.handle_expires_ms - now_ms < self.handle_ms // 2:
+            self._change(handle_expires_ms=now_ms + self.handle_ms)
             await self.stores.sessions.save(self.record)
         return True
 
@@ -132,7 +144,9 @@ class StoredSession:
         self.record = msgspec.structs.replace(self.record, **fields)
 
 
-def new_record(user: str, owner: str, handle_hash: str, now_ms: int, mode: str = "text") -> SessionRecord:
+def new_record(
+    user: str, owner: str, handle_hash: str, *, now_ms: int, handle_ms: int, mode: str = "text"
+) -> SessionRecord:
     """A session that nobody knows of yet."""
     return SessionRecord(
         id=uuid4().hex,
@@ -143,7 +157,7 @@ def new_record(user: str, owner: str, handle_hash: str, now_ms: int, mode: str =
         turn=0,
         state=b"{}",
         handle_hash=handle_hash,
-        handle_expires_ms=now_ms + HANDLE_MS,
+        handle_expires_ms=now_ms + handle_ms,
         lease_owner=owner,
         lease_token=FIRST_LEASE,
         lease_until_ms=now_ms + LEASE_MS,

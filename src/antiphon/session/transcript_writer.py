@@ -35,6 +35,8 @@ class Unfinished:
     """The calls that were run for it."""
     answer: Entry | None
     """Its answer, if that was stored. It may not have been heard."""
+    is_newest: bool = True
+    """Whether nothing was said after it. Another session may have continued the conversation."""
 
 
 class TranscriptWriter:
@@ -106,7 +108,10 @@ class TranscriptWriter:
         ran, answer = tuple(_runs_in(own)), self.transcript.answer_entry(turn)
         if answer is not None and is_blank(answer.message):
             answer = None
-        return Unfinished(turn, question, ran, answer) if question or ran or answer is not None else None
+        if not (question or ran or answer is not None):
+            return None
+        is_newest = all(entry.turn == turn for entry in since if isinstance(entry.message, UserMessage))
+        return Unfinished(turn, question, ran, answer, is_newest)
 
     # Writing.
 
@@ -189,9 +194,10 @@ class TranscriptWriter:
         async with self._undoing(entry, before):
             await self._store(entry, sent)
 
-    async def save(self) -> None:
-        """To be called only while no turn is under way: all turns are settled by it."""
-        self._session.settle(self.last_seq, is_answering=False)
+    async def save(self, *, is_settled: bool) -> None:
+        """Stores the record of the session. If all turns `is_settled`, none of them is restored by another process."""
+        if is_settled:
+            self._session.settle(self.last_seq, is_answering=False)
         self._session.extend_handle()
         await self._session.save()
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from antiphon.continuity.connection import ConnectionState
 from antiphon.models.base import ModelError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol.server_messages import EndVoiceSession, Notice, NoticeKind
 from antiphon.session import events as e
 from antiphon.session.calls import CallLog
-from antiphon.session.connection import ConnectionState
 from antiphon.session.microphone import Microphone
 from antiphon.session.models import SessionModels
 from antiphon.session.outbox import Outbox
@@ -72,6 +72,8 @@ class Voice:
             return
         self._microphone.wait()
         self._wanted = wanted
+        if self._models.connection is None or state.mode is Mode.TEXT:
+            self._models.begin_anew(Mode.VOICE)
         try:
             if state.mode is Mode.VOICE:
                 self._models.connect(Mode.VOICE)
@@ -119,7 +121,9 @@ class Voice:
 
     async def fail(self, error: ModelError) -> None:
         """No model listens. The client is told why, and the conversation goes on in text."""
-        self.refuse(str(error))
+        if not error.rate_limited:
+            # Otherwise it was told that no energy is left.
+            self.refuse(str(error))
         await self.end(UNAVAILABLE)
 
     def cancel_start(self) -> None:

@@ -81,9 +81,40 @@ def test_a_live_model_is_checked_without_connecting_it(
     examine: Examine, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], key: str, ok: bool, text: str
 ) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", key)
-    [finding] = examine(**variables)
+    finding, fallback = examine(**variables)
     assert finding.ok is ok
     assert text in finding.text
+    assert fallback.ok
+    assert fallback.text.startswith("voice: no local voice takes over after a rate limit: the model ")
+
+
+def test_the_local_voice_behind_a_live_model_is_checked(
+    examine: Examine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    furnish(tmp_path)
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    # The voice is the live model's.
+    findings = examine(MODEL__VOICE="gemini-live:gemini-3.8-live", SPEECH__VOICE="Puck")
+    assert [finding.ok for finding in findings] == [True, True]
+    assert findings[1].text.startswith("voice: moonshine listens, piper as joe speaks")
+
+
+def test_every_voice_model_of_a_ladder_is_checked_once(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    findings = examine(
+        LADDER__VOICE__3="gemini-live:gemini-3.8-live",
+        LADDER__VOICE__2="gemini-live:gemini-3.8-live",
+        LADDER__VOICE__1="openai-realtime:gpt-realtime-2",
+    )
+    assert [finding.ok for finding in findings] == [True, False]
+    assert "Set OPENAI_API_KEY" in findings[1].text
+
+
+def test_a_local_voice_that_a_ladder_names_must_be_complete(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    findings = examine(LADDER__VOICE__3="gemini-live:gemini-3.8-live", LADDER__VOICE__1="cascade")
+    assert [finding.ok for finding in findings] == [True] + [False] * 4
 
 
 def test_a_voice_with_all_its_files_is_healthy(examine: Examine, tmp_path: Path) -> None:

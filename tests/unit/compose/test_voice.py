@@ -11,9 +11,8 @@ from typing import Literal
 
 import pytest
 
-from antiphon import serve
 from antiphon.authoring.adapters import adapt_for_openai_chat
-from antiphon.compose import open_speech, open_voice
+from antiphon.compose import ladders, open_speech, open_voice
 from antiphon.compose import voice as voice_module
 from antiphon.config import Model, Settings, Speech, Storage, load
 from antiphon.errors import AntiphonError
@@ -375,7 +374,7 @@ async def announcements(settings: Settings) -> AsyncIterator[str]:
 async def test_a_server_whose_voice_fails_continues_in_text_and_says_why(
     settings: Settings, speech: Speech, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serve, "VOICE_RETRY_S", ())
+    monkeypatch.setattr(ladders, "VOICE_RETRY_S", ())
     if speech.stt == "moonshine":
         take_away(settings, "joe")
     said = [line async for line in announcements(replace(settings, speech=speech))]
@@ -389,7 +388,7 @@ async def test_a_server_whose_voice_fails_continues_in_text_and_says_why(
 async def test_an_engine_that_starts_later_than_the_server_is_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
 ) -> None:
-    monkeypatch.setattr(serve, "VOICE_RETRY_S", (0.05,) * 200)
+    monkeypatch.setattr(ladders, "VOICE_RETRY_S", (0.05,) * 200)
     uri = f"tcp://127.0.0.1:{unused_tcp_port}"
     waiting = replace(settings, speech=Speech(stt=f"wyoming:{uri}", tts=f"wyoming:{uri}"))
     said: list[str] = []

@@ -256,10 +256,10 @@ async def test_an_unknown_category_is_refused_with_the_known_ones(offline: Calla
 
 
 async def test_models_are_listed(apps: WebApps) -> None:
-    model = Model("builtin", Mode.TEXT, needs_network=False, current=True)
+    model = Model("builtin", Mode.TEXT, needs_network=False, current=True, levels=(2, 1))
     web = apps.open(text=[], deps={"models": lambda: [model]})
     assert (await web.get("/api/models")).json()["models"] == [
-        {"name": "builtin", "mode": "text", "needs_network": False, "current": True}
+        {"name": "builtin", "mode": "text", "needs_network": False, "current": True, "levels": [2, 1]}
     ]
 
 

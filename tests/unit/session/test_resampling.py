@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from antiphon.continuity.connection import SpeechResampler
 from antiphon.models.live import OutputAudio
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.limits import SPEECH_HZ, speech_ms
-from antiphon.session.connection import SpeechResampler
 from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.scripted_live import PROFILE, Barge, Hear, Say
 

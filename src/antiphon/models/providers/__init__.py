@@ -39,11 +39,16 @@ def open_text_model(reference: ModelReference, env: Mapping[str, str], ollama: O
 
 
 def open_live_model(
-    reference: ModelReference, env: Mapping[str, str], settings: Model, voice: str | None = None
+    reference: ModelReference,
+    env: Mapping[str, str],
+    settings: Model,
+    voice: str | None = None,
+    *,
+    needs_voice: bool = True,
 ) -> tuple[ModelFactory, ModelError | None]:
     """Returns the factory of a model that hears and speaks, and what is wrong with it: its key is missing. Then each
     of its models says so when it is connected. Raises `ModelError` if a package is missing, or if the model has no such
-    voice.
+    voice and needs it.
 
     Loads the package, which takes a good part of a second: call it when a process starts.
     """
@@ -54,15 +59,17 @@ def open_live_model(
         problem = error
     factory = _live_factory(reference, key, settings)
     if voice is not None:
-        factory = replace(factory, profile=_with_voice(factory.profile, voice))
+        factory = replace(factory, profile=_with_voice(factory.profile, voice, is_needed=needs_voice))
     if problem is None:
         return factory, None
     return ModelFactory(factory.profile, partial(UnavailableModel, factory.profile, problem)), problem
 
 
-def _with_voice(profile: LiveProfile, voice: str) -> LiveProfile:
-    """Makes a voice of the model the default one."""
+def _with_voice(profile: LiveProfile, voice: str, *, is_needed: bool) -> LiveProfile:
+    """Makes a voice of the model the default one. Raises `ModelError` if it has no such voice and needs it."""
     others = [name for name in profile.voices if name.lower() != voice.lower()]
+    if len(others) == len(profile.voices) and not is_needed:
+        return profile
     if len(others) == len(profile.voices):
         nearest = get_close_matches(voice, profile.voices, n=1, cutoff=0.0)[0]
         message = f'{profile.name} has no voice "{voice}", which speech.voice names. The nearest is "{nearest}".'

@@ -9,9 +9,8 @@ from typing import Final
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from antiphon.models.base import FailureKind
-from antiphon.models.live import CloseKind
+from antiphon.models.live import CloseKind, UpstreamError
 from antiphon.models.providers.failures import read_retry_after
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.security.quotes import add_quote, quote
 
 BUSY: Final = (408, 409, 425)

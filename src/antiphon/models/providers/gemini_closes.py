@@ -7,9 +7,8 @@ from typing import Final
 from google.genai import errors
 
 from antiphon.models.base import FailureKind
-from antiphon.models.live import CloseKind
+from antiphon.models.live import CloseKind, UpstreamError
 from antiphon.models.providers.connect_errors import Place, explain_connect_error
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.security.quotes import add_quote, quote
 
 ABNORMAL: Final = 1006

@@ -16,13 +16,13 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.protocol import State
 
 from antiphon.models.base import FailureKind
-from antiphon.models.live import CloseKind, LiveContext, ToolAnswer
+from antiphon.models.live import CloseKind, LiveContext, ToolAnswer, UpstreamError
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.gemini_closes import explain_end
 from antiphon.models.providers.gemini_content import function_response, tell_history, user_content
 from antiphon.models.providers.gemini_profiles import GeminiProfile, gemini_profile, profile_for
 from antiphon.models.providers.references import DEFAULT_URLS, KEY_VARIABLES, Provider
-from antiphon.models.providers.upstream import INPUT_HZ, UpstreamError
+from antiphon.models.providers.upstream import INPUT_HZ
 from antiphon.security.addresses import leads_here
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall

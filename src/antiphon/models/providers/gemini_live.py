@@ -23,6 +23,7 @@ from antiphon.models.live import (
     ModelFactory,
     ResumptionUpdate,
     ToolAnswer,
+    UpstreamError,
 )
 from antiphon.models.providers.gemini_closes import explain_end
 from antiphon.models.providers.gemini_connect import BROKEN, GeminiClient, receive, send_audio, send_audio_now
@@ -36,7 +37,7 @@ from antiphon.models.providers.gemini_content import (
 )
 from antiphon.models.providers.gemini_profiles import find_voice
 from antiphon.models.providers.gemini_turns import ServerTurns
-from antiphon.models.providers.upstream import Outgoing, Turns, Upstream, UpstreamError
+from antiphon.models.providers.upstream import Outgoing, Turns, Upstream
 from antiphon.telemetry.log import get_logger
 
 RESUME_AGAIN_S: Final = 1.0
@@ -77,14 +78,7 @@ class GeminiLive:
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._upstream.check_not_closed()
-        try:
-            await self._resume(context, resume)
-        except UpstreamError as error:
-            if resume is None or error.close_kind is not CloseKind.DEAD_HANDLE:
-                raise
-            # The context has all that the lost session knew.
-            log.info("model_handle_expired", model=self.profile.name)
-            await self._connect(context, None)
+        await self._resume(context, resume)
 
     def events(self) -> AsyncIterator[LiveEvent]:
         return self._upstream.events()

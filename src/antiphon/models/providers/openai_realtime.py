@@ -28,6 +28,7 @@ from antiphon.models.live import (
     LiveProfile,
     ModelFactory,
     ToolAnswer,
+    UpstreamError,
 )
 from antiphon.models.providers.connect_errors import Place, explain_connect_error
 from antiphon.models.providers.realtime_conversation import RealtimeConversation
@@ -56,7 +57,7 @@ from antiphon.models.providers.realtime_profiles import (
     session_settings,
     voice_settings,
 )
-from antiphon.models.providers.upstream import INPUT_HZ, Outgoing, Turns, Upstream, UpstreamError
+from antiphon.models.providers.upstream import INPUT_HZ, Outgoing, Turns, Upstream
 from antiphon.security.addresses import OPENAI_KEY, OPENAI_URL, leads_here
 from antiphon.telemetry.log import get_logger
 

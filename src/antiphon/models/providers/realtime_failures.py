@@ -7,10 +7,9 @@ from typing import Final
 from websockets.exceptions import ConnectionClosed
 
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import CloseKind
+from antiphon.models.live import CloseKind, UpstreamError
 from antiphon.models.providers.connect_errors import Place
 from antiphon.models.providers.realtime_events import ErrorDetails, Response
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.security.quotes import add_quote, quote
 
 ACTIVE_RESPONSE: Final = "conversation_already_has_active_response"

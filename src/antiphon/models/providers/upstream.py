@@ -7,7 +7,7 @@ and the same limits as for text models.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -25,8 +25,6 @@ from antiphon.models.bounded import (
     explain_limit,
 )
 from antiphon.models.live import (
-    Closed,
-    CloseKind,
     GenerationComplete,
     InputTranscript,
     Interrupted,
@@ -39,6 +37,7 @@ from antiphon.models.live import (
     TurnComplete,
     TurnFailed,
     TurnStarted,
+    UpstreamError,
     Usage,
 )
 from antiphon.models.text_live import EventQueue
@@ -69,42 +68,6 @@ REST_MS: Final = 20
 log = get_logger(__name__)
 
 Write = Callable[[], Awaitable[None]]
-
-
-class UpstreamError(ModelError):
-    """The connection to a provider could not be made, or has ended."""
-
-    def __init__(
-        self,
-        message: str,
-        close_kind: CloseKind,
-        *,
-        kind: FailureKind | None = None,
-        status: int | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(
-            message,
-            retryable=close_kind is not CloseKind.CONFIGURATION,
-            rate_limited=close_kind is CloseKind.QUOTA,
-            retry_after_s=retry_after_s,
-            kind=kind or _FAILURE_KINDS[close_kind],
-            status=status,
-        )
-        self.close_kind = close_kind
-
-    def as_event(self) -> Closed:
-        return Closed(str(self), self.close_kind, self.retry_after_s)
-
-
-_FAILURE_KINDS: Final[Mapping[CloseKind, FailureKind]] = {
-    CloseKind.INTENDED: FailureKind.CUT_OFF,
-    CloseKind.GO_AWAY: FailureKind.CUT_OFF,
-    CloseKind.TRANSIENT: FailureKind.SERVER_ERROR,
-    CloseKind.QUOTA: FailureKind.RATE_LIMITED,
-    CloseKind.DEAD_HANDLE: FailureKind.REFUSED,
-    CloseKind.CONFIGURATION: FailureKind.REFUSED,
-}
 
 
 class Outgoing:

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import CloseKind
+from antiphon.models.live import CloseKind, UpstreamError
 from antiphon.models.providers.gemini_connect import GeminiClient
 from antiphon.models.providers.gemini_content import BEGINS, CONTINUES, MAX_HISTORY_CHARS
 from antiphon.models.providers.gemini_live import GeminiLive, gemini_factory
 from antiphon.models.providers.gemini_profiles import gemini_profile, profile_for
-from antiphon.models.providers.upstream import UpstreamError
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 from tests.fakes.gemini_server import (
     KEY,

@@ -12,7 +12,7 @@ import pytest
 
 from antiphon.audio.resample import resample
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import Closed, CloseKind, GoAway, TurnComplete
+from antiphon.models.live import Closed, CloseKind, GoAway, TurnComplete, UpstreamError
 from antiphon.models.providers.openai_realtime import (
     CONNECT_WITHIN_S,
     MAX_EVENT_BYTES,
@@ -29,7 +29,7 @@ from antiphon.models.providers.realtime_profiles import (
     session_settings,
     traits_of,
 )
-from antiphon.models.providers.upstream import WRITE_S, UpstreamError
+from antiphon.models.providers.upstream import WRITE_S
 from antiphon.transcript import AssistantMessage, CallMade, ToolMessage, UserMessage
 from tests.fakes.realtime_server import RealtimeServer, Refused, ServedSession
 from tests.fakes.realtime_talk import KEY, LOUD, NOW_S, context_of, endpoint_of, realtime_talk

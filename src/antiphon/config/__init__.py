@@ -4,18 +4,31 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Any, Final, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
+from antiphon.config.sections import MAX_INSTRUCTIONS_CHARS
+from antiphon.config.sections import Assistant as Assistant
+from antiphon.config.sections import Audit as Audit
+from antiphon.config.sections import Continuity as Continuity
+from antiphon.config.sections import Ladder as Ladder
+from antiphon.config.sections import Model as Model
+from antiphon.config.sections import Ollama as Ollama
+from antiphon.config.sections import Section as Section
+from antiphon.config.sections import Server as Server
+from antiphon.config.sections import Speech as Speech
+from antiphon.config.sections import Storage as Storage
+from antiphon.config.sections import TextLadder as TextLadder
+from antiphon.config.sections import Tools as Tools
+from antiphon.config.sections import VoiceLadder as VoiceLadder
 from antiphon.errors import AntiphonError
 
 FILE_NAME: Final = "antiphon.toml"
@@ -23,9 +36,6 @@ VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
-MAX_INSTRUCTIONS_CHARS: Final = 20_000
-"""A model reads them with every message. Longer texts belong in a tool that searches them."""
-MAX_GREETING_CHARS: Final = 300
 MAX_QUOTE_CHARS: Final = 200
 """How much of an invalid value an error shows."""
 _SILENCES: Final = ("speech.short_silence_ms", "speech.middle_silence_ms", "speech.long_silence_ms")
@@ -42,181 +52,6 @@ class ConfigError(AntiphonError):
         super().__init__(several if len(problems) > 1 else problems[0])
 
 
-def _check_network(text: str) -> str:
-    ip_network(text)
-    return text
-
-
-# A description completes the sentence "it must be …". Lists are not strict, since strict refuses a list for a tuple.
-Switch = Annotated[bool, Field(description="true or false")]
-Environment = Annotated[Literal["production", "development"], Field(description='"production" or "development"')]
-Host = Annotated[str, Field(min_length=1, description='a host name or address, such as "127.0.0.1"')]
-Port = Annotated[int, Field(ge=0, le=65535, description="a number from 0 to 65535; 0 means any free port")]
-Origins = Annotated[
-    tuple[str, ...], Field(strict=False, description='a list of page addresses, such as ["https://example.org"]')
-]
-Proxies = Annotated[
-    tuple[Annotated[str, AfterValidator(_check_network)], ...],
-    Field(strict=False, description='a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
-]
-Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
-ModelName = Annotated[
-    str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
-]
-VoiceName = Annotated[
-    str,
-    Field(
-        pattern=r"^(cascade|none|(gemini-live|openai-realtime|azure-realtime):.+)$",
-        description='"cascade", "gemini-live:NAME", "openai-realtime:NAME", "azure-realtime:URL#DEPLOYMENT" or "none"',
-    ),
-]
-When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
-Transcription = Annotated[
-    str, Field(description='a model that transcribes, such as "gpt-transcribe"; on Azure, the name of its deployment')
-]
-TurnDetection = Annotated[Literal["server_vad", "semantic_vad"], Field(description='"server_vad" or "semantic_vad"')]
-ReasoningEffort = Annotated[
-    Literal["", "minimal", "low", "medium", "high", "xhigh"],
-    Field(description='"minimal", "low", "medium", "high" or "xhigh"; "" means the model\'s own'),
-]
-SttReference = Annotated[
-    str,
-    Field(
-        pattern=r"^(moonshine|wyoming:.+|openai:.+)$",
-        description='"moonshine", "wyoming:tcp://HOST:PORT", "openai:MODEL" or "openai:URL#MODEL"',
-    ),
-]
-TtsReference = Annotated[
-    str,
-    Field(
-        pattern=r"^(piper|none|wyoming:.+|openai:.+)$",
-        description='"piper", "wyoming:tcp://HOST:PORT", "openai:MODEL", "openai:URL#MODEL" or "none"',
-    ),
-]
-KeepAlive = Annotated[
-    str,
-    Field(
-        pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$",
-        description='a duration, such as "30m" or "24h"; "-1m" keeps the model loaded',
-    ),
-]
-ContextTokens = Annotated[int, Field(ge=2_048, le=1_048_576, description="a number of tokens from 2048 to 1048576")]
-VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "joe"')]
-Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
-Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
-Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
-ToolCount = Annotated[int, Field(ge=0, le=128, description="a number of tools from 0 to 128; 0 means all of them")]
-ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
-StorageUrl = Annotated[
-    str,
-    Field(
-        pattern=r"^(sqlite|memory|sqlite:///[^:?][^?]*)$",
-        description='"sqlite", "memory", or "sqlite:///" followed by the path of a file',
-    ),
-]
-
-
-AssistantName = Annotated[
-    str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,60}$", description="a name of 1 to 60 characters, on one line")
-]
-Instructions = Annotated[
-    str,
-    Field(max_length=MAX_INSTRUCTIONS_CHARS, description=f"a text of at most {MAX_INSTRUCTIONS_CHARS:,} characters"),
-]
-FileName = Annotated[str, Field(description='the path of a file, such as "assistant.md"')]
-Greeting = Annotated[
-    str,
-    Field(
-        max_length=MAX_GREETING_CHARS,
-        description=f'a text of at most {MAX_GREETING_CHARS} characters; "" means no greeting',
-    ),
-]
-
-
-class Section(BaseModel):
-    """A table of the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Server(Section):
-    host: Host = "127.0.0.1"
-    port: Port = 8000
-    origins: Origins = ()
-    proxies: Proxies = ()
-    auth: Auth = "auto"
-    environment: Environment = "production"
-
-
-class Assistant(Section):
-    """The persona of the assistant, which is in the prompt of every model."""
-
-    name: AssistantName = "Antiphon"
-    instructions: Instructions = ""
-    """What the assistant should know and follow on this server. `load` reads it if it is in a file."""
-    instructions_file: FileName = ""
-    greeting: Greeting = "Hello! What can I do for you?"
-
-
-class Model(Section):
-    text: ModelName = "builtin"
-    voice: VoiceName = "cascade"
-    think_ahead: When = "auto"
-    local_first: Switch = True
-    """Whether requests that the offline assistant knows for certain are not sent to another text model."""
-    tools_per_turn: ToolCount = 0
-    """How many tools the text model is given for a request; 0 means all of them."""
-    transcription: Transcription = ""
-    """What writes down what the user says to OpenAI or Azure Realtime. Empty for OpenAI's own, or on Azure none."""
-    turn_detection: TurnDetection = "server_vad"
-    """How OpenAI or Azure Realtime decides that the user has finished: by silence, or by what was said."""
-    reasoning_effort: ReasoningEffort = ""
-    """How much a realtime model that reasons thinks before it answers."""
-
-
-class Ollama(Section):
-    """What is asked of Ollama with every message."""
-
-    keep_alive: KeepAlive = "30m"
-    """How long the model stays in memory after an answer. Ollama's own default is 5 minutes, after which the next
-    answer waits until the model is loaded again."""
-    num_ctx: ContextTokens = 16_384
-    """The length of the context in tokens. Ollama's own default may be 4,096, and it drops what does not fit without a
-    word: prompt and tools alone take more than that."""
-    think: Switch = False
-    """Whether the model thinks before it answers. Thoughts are never spoken, so thinking is silence."""
-
-
-class Speech(Section):
-    stt: SttReference = "moonshine"
-    tts: TtsReference = "piper"
-    voice: VoiceId = "joe"
-    interim_captions: When = "auto"
-    short_silence_ms: Silence = 225
-    middle_silence_ms: Silence = 750
-    long_silence_ms: Silence = 900
-
-    @property
-    def silences_ms(self) -> tuple[int, int, int]:
-        """The silences after a complete request, after a possible end, and after anything else."""
-        return self.short_silence_ms, self.middle_silence_ms, self.long_silence_ms
-
-
-class Tools(Section):
-    paths: Folders = ("tools",)
-    disable: ToolIds = ()
-    build: Switch = True
-
-
-class Storage(Section):
-    url: StorageUrl = "sqlite"
-    retention_days: Days = 0
-
-
-class Audit(Section):
-    arguments: Switch = False
-
-
 class _Document(BaseSettings):
     """The structure of all settings. Only its sections are created, one by one, so that each value has an origin."""
 
@@ -227,6 +62,8 @@ class _Document(BaseSettings):
     server: Server
     assistant: Assistant
     model: Model
+    ladder: Ladder
+    continuity: Continuity
     ollama: Ollama
     speech: Speech
     tools: Tools
@@ -251,9 +88,24 @@ class _Environment(EnvSettingsSource):
             return value
 
 
-_SECTIONS: Final = {name: cast(type[Section], info.annotation) for name, info in _Document.model_fields.items()}
+def _sections(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type[Section]]]:
+    """Finds the tables that have settings, by their dotted names: not those that only have tables."""
+    for name, info in model.model_fields.items():
+        section = cast(type[Section], info.annotation)
+        is_group = all(isinstance(each.annotation, type(Section)) for each in section.model_fields.values())
+        if is_group:
+            yield from _sections(section, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", section
+
+
+_SECTIONS: Final = dict(_sections(_Document))
+_GROUPS: Final = {name.partition(".")[0] for name in _SECTIONS if "." in name}
+"""The tables that only have tables."""
 _FIELDS: Final = {
-    f"{name}.{key}": info for name, section in _SECTIONS.items() for key, info in section.model_fields.items()
+    f"{name}.{info.alias or key}": info
+    for name, section in _SECTIONS.items()
+    for key, info in section.model_fields.items()
 }
 
 
@@ -270,6 +122,8 @@ class Settings:
     server: Server = field(default_factory=Server)
     assistant: Assistant = field(default_factory=Assistant)
     model: Model = field(default_factory=Model)
+    ladder: Ladder = field(default_factory=Ladder)
+    continuity: Continuity = field(default_factory=Continuity)
     ollama: Ollama = field(default_factory=Ollama)
     speech: Speech = field(default_factory=Speech)
     tools: Tools = field(default_factory=Tools)
@@ -301,6 +155,14 @@ class Settings:
         _, _, path = self.storage.url.partition("sqlite:///")
         return self.project_dir / Path(path).expanduser() if path else self.data_dir / "antiphon.db"
 
+    def value(self, key: str) -> Any:
+        """Returns the value of one of the keys of `origins`."""
+        name, _, bare = key.rpartition(".")
+        section: Any = self
+        for each in name.split(".") if name else ():
+            section = getattr(section, each)
+        return getattr(section, bare) if not name else section.model_dump(by_alias=True)[bare]
+
     def origins(self) -> Mapping[str, str]:
         """Returns where the value of each key came from: "default", the file, or the variable."""
         return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, *_FOLDERS)}
@@ -317,7 +179,7 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     problems = _unknown_variables(env)
     tables = {} if path is None else _read(path, problems)
     given = {f"{name}.{key}": path.name for name, table in tables.items() for key in table} if path else {}
-    for name, table in _Environment(env)().items():
+    for name, table in _tables(_Environment(env)()):
         tables.setdefault(name, {}).update(table)
         given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
     sections = {name: _validate(name, tables.get(name, {}), given, problems) for name in _SECTIONS}
@@ -328,6 +190,7 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     if problems:
         raise ConfigError(problems)
     sections["speech"] = _between(sections["speech"], given)
+    sections["ladder"] = Ladder(voice=sections.pop("ladder.voice"), text=sections.pop("ladder.text"))
 
     folders = {key: cwd / Path(env[name]).expanduser() for key, name in _FOLDERS.items() if env.get(name)}
     given |= {key: _FOLDERS[key] for key in folders}
@@ -371,8 +234,11 @@ def _read(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
 
 def _known_tables(document: Mapping[str, Any], file: str, problems: list[str]) -> dict[str, dict[str, Any]]:
     tables: dict[str, dict[str, Any]] = {}
-    for name, table in document.items():
-        if name not in _SECTIONS:
+    for name, table in _tables(document):
+        if name in _GROUPS:
+            inner = " and ".join(f"[{each}]" for each in _SECTIONS if each.startswith(f"{name}."))
+            problems.append(f"{file}: {name} is {_quote(table)}; it must be a table, which has {inner}.")
+        elif name not in _SECTIONS:
             problems.append(_unknown(file, name, isinstance(table, dict)))
         elif not isinstance(table, dict):
             problems.append(f"{file}: {name} is {_quote(table)}; it must be a table, which starts with [{name}].")
@@ -380,6 +246,15 @@ def _known_tables(document: Mapping[str, Any], file: str, problems: list[str]) -
             tables[name] = {key: value for key, value in table.items() if f"{name}.{key}" in _FIELDS}
             problems += [_unknown(file, f"{name}.{key}") for key in table if key not in tables[name]]
     return tables
+
+
+def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Gives the tables of a document by their dotted names."""
+    for name, table in document.items():
+        if name in _GROUPS and isinstance(table, dict):
+            yield from ((f"{name}.{key}", value) for key, value in table.items())
+        else:
+            yield name, table
 
 
 def _unknown(file: str, name: str, is_section: bool = False) -> str:
@@ -467,8 +342,10 @@ def _place(key: str, given: Mapping[str, str]) -> str:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    """Finds the nearest known name. A key of the same name in another section comes first."""
+    """Finds the nearest known name. A key of the same name in another section comes first, unless it is a number."""
     bare = re.split(r"\.|__", name)[-1]
+    if bare.isdecimal():
+        return get_close_matches(name, known, n=1, cutoff=0.0)[0]
     misplaced = [key for key in known if re.split(r"\.|__", key)[-1] == bare and key != bare]
     return misplaced[0] if misplaced else get_close_matches(name, known, n=1, cutoff=0.0)[0]
 

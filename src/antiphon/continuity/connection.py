@@ -1,16 +1,10 @@
-"""The connection to one model: it connects beside the session's mailbox, takes commands at any time, and reads events.
-
-A connection is used once: it is connecting, then open, and at last closed by the session or lost. Then the session
-makes another one. The session never waits for a network: commands that come while the connection is being made are
-carried out once it is open.
-"""
+"""The connection to one model. It is used once: it is connecting, then open, and at last closed by us or lost."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.audio.resample import Resampler
@@ -41,23 +35,6 @@ class ConnectionState(StrEnum):
     """It could not be opened, or the model has ended it."""
 
 
-class Opened(Struct, frozen=True):
-    """The model is connected."""
-
-
-class ConnectFailed(Struct, frozen=True):
-    """The model could not be connected."""
-
-    error: ModelError
-
-
-class FromModel(Struct, frozen=True):
-    """Something that happened to a connection, on its way through the session's mailbox."""
-
-    connection: "ModelConnection"
-    event: LiveEvent | Opened | ConnectFailed
-
-
 Command = Callable[[LiveModel], None]
 
 
@@ -65,69 +42,60 @@ class ModelConnection:
     def __init__(
         self,
         factory: ModelFactory,
-        context: LiveContext,
-        post: Callable[[FromModel], None],
+        take: "Callable[[ModelConnection, LiveEvent], None]",
         *,
-        resume: str | None = None,
         voice: tuple[str | None, float] = (None, 1.0),
     ) -> None:
-        """Begins to connect. `post` reaches the session's mailbox; `resume` is a handle of an earlier connection, and
-        `voice` the voice and speed to speak with."""
+        """`take` is called with every event of the model. `voice` is the voice and speed to speak with."""
         self.profile = factory.profile
         self.state = ConnectionState.CONNECTING
-        self.was_opened = False
-        self.resume_handle = resume
-        """The newest handle to resume the upstream session with."""
-        self.go_away: live.GoAway | None = None
-        """Set once the provider has announced the end of the connection."""
-        self.close_kind: live.CloseKind | None = None
-        """Why the model has ended the connection, if it has."""
-        self._post = post
+        self._take_event = take
         self._health = factory.health
         self._said_turn: str | None = None
         """The last turn whose words the session gave. A local model says those even if its server is down."""
         self._model = factory.make()
         self.set_voice(*voice)
-        self._commands: list[tuple[str | None, Command]] = []
-        """Commands that wait for the connection to be open, each with the turn that it is about."""
         self._resampler = SpeechResampler(self.profile.output_hz)
-        self._task = asyncio.create_task(self._run(context))
+        self._reading: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    # Commands.
+    async def connect(self, context: LiveContext, resume: str | None = None) -> None:
+        """Connects, and reads events from then on. Raises `ModelError`, after which it cannot be used."""
+        try:
+            await self._connect(context, resume)
+        except ModelError as error:
+            self.state = ConnectionState.LOST
+            self._health.note_failure(self.profile.name, error.kind, error.status)
+            raise
+        if self.state is ConnectionState.CONNECTING:
+            self.state = ConnectionState.OPEN
+            self._reading = asyncio.create_task(self._read())
 
     def set_voice(self, voice: str | None, speed: float) -> None:
         """Sets the voice by its name, None for the default one."""
         self._model.set_voice(voice or next(iter(self.profile.voices), None), speed)
 
-    def send_audio(self, pcm: bytes, *, playing: bool) -> bool:
-        """Whether the model listens. Nothing is kept for one that does not yet."""
-        if self.state is not ConnectionState.OPEN or not self.profile.hears:
-            return False
+    def send_audio(self, pcm: bytes, *, playing: bool) -> None:
         self._perform(None, lambda model: model.send_audio(pcm, playing=playing))
-        return True
 
     def end_audio(self, turn: str) -> None:
-        self._order(turn, lambda model: model.end_audio(turn))
+        self._perform(turn, lambda model: model.end_audio(turn))
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
-        self._order(turn, lambda model: model.respond(turn, text, ran))
+        self._perform(turn, lambda model: model.respond(turn, text, ran))
 
     def say(self, turn: str, text: str) -> None:
         self._said_turn = turn
-        self._order(turn, lambda model: model.say(turn, text))
+        self._perform(turn, lambda model: model.say(turn, text))
 
     def send_tool_results(self, turn: str, answers: Sequence[ToolAnswer]) -> None:
-        self._order(turn, lambda model: model.send_tool_results(turn, answers))
+        self._perform(turn, lambda model: model.send_tool_results(turn, answers))
 
     def interrupt(self, turn: str, heard: str | None) -> None:
-        """What waits of this turn is not wanted any more."""
-        self._commands = [(of, command) for of, command in self._commands if of != turn]
-        if self.state is ConnectionState.OPEN:
-            self._perform(turn, lambda model: model.interrupt(turn, heard))
+        self._perform(turn, lambda model: model.interrupt(turn, heard))
 
     def close(self) -> None:
-        """Gives the model up. No event of it is posted from now on; `wait_closed` returns when it is gone."""
+        """Gives the model up. No event of it is passed on from now on; `wait_closed` returns when it is gone."""
         if self._closing is None:
             self.state = ConnectionState.CLOSING
             self._closing = asyncio.create_task(self._close())
@@ -140,54 +108,18 @@ class ModelConnection:
         if self._closing is not None:
             await asyncio.wait([self._closing])
 
-    # The life of the connection.
-
-    def _order(self, turn: str, command: Command) -> None:
-        if self.state is ConnectionState.OPEN:
-            self._perform(turn, command)
-        elif self.state is ConnectionState.CONNECTING:
-            self._commands.append((turn, command))
-
     def _perform(self, turn: str | None, command: Command) -> None:
-        try:
-            command(self._model)
-        except ModelError as error:
-            self._tell(live.TurnFailed.because_of(error, turn))
+        """Gives the model a command. If it refuses, that is a failure of the turn."""
+        if self.state is ConnectionState.OPEN:
+            try:
+                command(self._model)
+            except ModelError as error:
+                self._tell(live.TurnFailed.because_of(error, turn))
 
-    async def _run(self, context: LiveContext) -> None:
-        try:
-            await self._connect(context)
-        except ModelError as error:
-            self.state = ConnectionState.LOST
-            self._health.note_failure(self.profile.name, error.kind, error.status)
-            self._tell(ConnectFailed(error))
-            return
-        self.state, self.was_opened = ConnectionState.OPEN, True
-        commands, self._commands = self._commands, []
-        for turn, command in commands:
-            self._perform(turn, command)
-        self._tell(Opened())
-        closed = live.Closed(f"The connection to {self.profile.name} has ended.")
-        try:
-            async for event in self._model.events():
-                if isinstance(event, live.Closed):
-                    closed = event
-                else:
-                    self._take(event)
-        except Exception:
-            log.exception("model_events_failed", model=self.profile.name)
-        self.state, self.close_kind = ConnectionState.LOST, closed.kind
-        if closed.kind is live.CloseKind.DEAD_HANDLE:
-            self.resume_handle = None
-        log.warning("model_connection_lost", model=self.profile.name, kind=closed.kind)
-        if closed.kind in CLOSE_FAILURES:
-            self._health.note_failure(self.profile.name, CLOSE_FAILURES[closed.kind])
-        self._tell(closed)
-
-    async def _connect(self, context: LiveContext) -> None:
+    async def _connect(self, context: LiveContext, resume: str | None) -> None:
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                await self._model.connect(context, self.resume_handle)
+                await self._model.connect(context, resume)
         except TimeoutError:
             message = f"{self.profile.name} could not be reached within {CONNECT_DEADLINE_S:.0f} seconds."
             raise ModelError(message, kind=FailureKind.TIMEOUT) from None
@@ -198,44 +130,55 @@ class ModelConnection:
             message = f"{self.profile.name} failed unexpectedly. Please try again."
             raise ModelError(message, kind=FailureKind.UNEXPECTED) from error
 
+    async def _read(self) -> None:
+        closed = live.Closed(f"The connection to {self.profile.name} has ended.")
+        try:
+            async for event in self._model.events():
+                if isinstance(event, live.Closed):
+                    closed = event
+                else:
+                    self._take(event)
+        except Exception:
+            log.exception("model_events_failed", model=self.profile.name)
+        if self.state is not ConnectionState.CLOSING:
+            self.state = ConnectionState.LOST
+            log.warning("model_connection_lost", model=self.profile.name, kind=closed.kind)
+            if closed.kind in CLOSE_FAILURES:
+                self._health.note_failure(self.profile.name, CLOSE_FAILURES[closed.kind])
+            self._take_event(self, closed)
+
     def _take(self, event: LiveEvent) -> None:
-        """Keeps what concerns the connection, and passes on what concerns the conversation."""
+        """Notes what concerns the health of the model, and brings audio to the rate of the wire."""
         match event:
-            case live.ResumptionUpdate(handle=handle):
-                self.resume_handle = handle or self.resume_handle
             case live.GoAway():
-                self.go_away = event
                 log.info("model_goes_away", model=self.profile.name, time_left_ms=event.time_left_ms)
             case live.Usage():
                 self._health.note_usage(event.input_tokens, event.output_tokens)
-                self._tell(event)
             case live.TurnFailed(kind=FailureKind() as kind):
                 self._health.note_failure(self.profile.name, kind, event.status)
-                self._tell(event)
             case live.OutputAudio():
                 for piece in self._resampler.push(event):
                     self._tell(piece)
+                return
             case live.GenerationComplete(turn=turn):
                 if turn != self._said_turn and not event.is_local:
                     self._health.note_success()
                 for piece in self._resampler.finish(turn):
                     self._tell(piece)
-                self._tell(event)
             case live.TurnComplete(turn=turn):
                 self._resampler.drop(turn)
-                self._tell(event)
-            case _:
-                self._tell(event)
+        self._tell(event)
 
-    def _tell(self, event: LiveEvent | Opened | ConnectFailed) -> None:
+    def _tell(self, event: LiveEvent) -> None:
         if self.state is not ConnectionState.CLOSING:
-            self._post(FromModel(self, event))
+            self._take_event(self, event)
 
     async def _close(self) -> None:
         try:
-            self._task.cancel()
-            # Not `await self._task`: its cancellation could not be told from that of this task.
-            await asyncio.wait([self._task])
+            if self._reading is not None:
+                self._reading.cancel()
+                # Not `await self._reading`: its cancellation could not be told from that of this task.
+                await asyncio.wait([self._reading])
         finally:
             try:
                 await self._model.close()
