@@ -178,6 +178,7 @@ class ContinuousLive:
             counters=ContinuityCounters(),
             handle=None if resume is None else UpstreamHandle(resume, level, self.profile.name),
             voice=self._voice,
+            random=Random(1),
         )
         await self._opening
 
