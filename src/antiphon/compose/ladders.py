@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from antiphon.compose.app import App
@@ -132,7 +132,7 @@ async def open_text_models(app: App, stack: AsyncExitStack) -> TextModels:
         except AntiphonError as error:
             raise _explain(error, settings, Mode.TEXT, name) from error
         health = app.model_health if not opened else ModelHealth()
-        opened[name] = OpenText(reference, model, text_factory(model, health))
+        opened[name] = OpenText(reference, model, _named(text_factory(model, health), reference.public_name))
     return TextModels({level: opened[name] for level, name in names.items()}, assistant)
 
 
@@ -256,7 +256,8 @@ async def _open_cascade(
                     texts.best.factory.health,
                 )
             )
-            return _Attempt(opened)
+            factory = _named(opened.factory, f"{CASCADE} ({texts.best.reference.public_name})")
+            return _Attempt(replace(opened, factory=factory))
         except AntiphonError as error:
             wait_s = next(waits, None)
             if wait_s is None or not isinstance(error, SpeechUnreachable):
@@ -281,6 +282,11 @@ async def _open_live(settings: Settings, name: str, *, is_best: bool) -> _Attemp
     except AntiphonError as error:
         return _Attempt(None, error)
     return _Attempt(Voice(factory), problem)
+
+
+def _named(factory: ModelFactory, name: str) -> ModelFactory:
+    """Gives the models a name that clients may see, without the address of a server."""
+    return replace(factory, profile=replace(factory.profile, name=name))
 
 
 def _parse(settings: Settings, name: str) -> ModelReference | None:
